@@ -1,0 +1,201 @@
+//! Promises of the section map, over hand-written and arbitrary documents.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn parse(source: &[u8]) -> Document {
+    Source::new(source).parse()
+}
+
+/// Markdown that is dense in the things that make headings hard: containers, fences, setext lines, odd line ends.
+fn tricky_markdown() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop::sample::select(vec![
+        "# ",
+        "## ",
+        "### x",
+        "#",
+        "####### ",
+        "\n",
+        "\n",
+        "\r\n",
+        "\r",
+        "> ",
+        "- ",
+        "1. ",
+        "  ",
+        "    ",
+        "\t",
+        "===",
+        "---",
+        "***",
+        "```\n",
+        "~~~",
+        "<div>",
+        "<!-- ",
+        "-->",
+        "text",
+        "*a*",
+        "`c`",
+        "[l](u)",
+        "![i](j)",
+        "[r]: u",
+        "\\",
+        "&amp;",
+        "\u{feff}",
+        "\0",
+        "é",
+        "日本",
+        "---\ntitle: x\n---\n",
+        "...",
+        "\u{a0}",
+    ]);
+    let bytes = prop_oneof![
+        20 => piece.prop_map(|piece| piece.as_bytes().to_vec()),
+        1 => prop::collection::vec(any::<u8>(), 1..3),
+    ];
+    prop::collection::vec(bytes, 0..40).prop_map(|pieces| pieces.concat())
+}
+
+fn check_promises(source: &[u8]) {
+    let document = parse(source);
+    let mut rebuilt = document.preamble().slice(source).to_vec();
+    let front_matter_end = document.front_matter().map_or(0, |found| found.block.end);
+    let mut previous_start = 0;
+    for (index, section) in document.sections().iter().enumerate() {
+        assert_eq!(section.ordinal, index + 1);
+        assert!((1..=6).contains(&section.level));
+        assert!(
+            section.heading.start >= front_matter_end,
+            "front matter is never a heading"
+        );
+        assert!(section.heading.start >= previous_start && section.heading.end <= source.len());
+        previous_start = section.heading.start;
+        if let Some(parent) = section.parent {
+            assert!(parent < index && document.sections()[parent].level < section.level);
+        }
+        assert_eq!(
+            document.heading_path(index).last(),
+            Some(&section.text.as_str())
+        );
+        let Some(extent) = section.extent else {
+            continue;
+        };
+        rebuilt.extend_from_slice(section.heading.slice(source));
+        rebuilt.extend_from_slice(extent.own_body.slice(source));
+        assert!(
+            extent.subtree.contains(section.heading) && extent.subtree.contains(extent.own_body)
+        );
+        assert_eq!(extent.subtree.start, section.heading.start);
+        if let Some(parent) = extent.parent {
+            let outer = document.sections()[parent]
+                .extent
+                .expect("an enclosing section owns bytes");
+            assert!(outer.subtree.contains(extent.subtree), "subtrees nest");
+        }
+        let line_before = source[..section.heading.start].last();
+        assert!(
+            section.heading.start == front_matter_end
+                || matches!(line_before, Some(b'\n' | b'\r'))
+                || source[..section.heading.start].ends_with("\u{feff}".as_bytes()),
+            "a top-level heading starts a line"
+        );
+    }
+    assert_eq!(rebuilt, source, "preamble and sections are all bytes");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn spans_nest_and_tile_for_tricky_markdown(source in tricky_markdown()) {
+        check_promises(&source);
+    }
+
+    #[test]
+    fn parse_is_total_over_arbitrary_bytes(source in prop::collection::vec(any::<u8>(), 0..200)) {
+        check_promises(&source);
+    }
+
+    #[test]
+    fn ids_are_unique(source in tricky_markdown()) {
+        let document = parse(&source);
+        let ids: std::collections::HashSet<String> = document
+            .sections()
+            .iter()
+            .map(|section| crate::heading_id(section.level, &section.text, section.ordinal))
+            .collect();
+        prop_assert_eq!(ids.len(), document.sections().len());
+    }
+
+    #[test]
+    fn a_section_parsed_alone_has_the_same_heading(source in tricky_markdown()) {
+        let document = parse(&source);
+        for (_, section, extent) in document.top_level() {
+            let alone = extent.subtree.slice(&source);
+            // Link definitions elsewhere may change inline text, so only block structure is compared.
+            let again = parse(&[b"\n", alone].concat());
+            prop_assert_eq!(again.sections().first().map(|first| first.level), Some(section.level));
+        }
+    }
+}
+
+#[test]
+fn spans_of_a_small_document() {
+    let source =
+        b"---\ntitle: T\n---\nintro\n\n# A\r\nbody\n\n  ## B ##\nmore\n\n> ### Q\n\nC\n=\n";
+    let document = parse(source);
+    let cut = |span: Span| std::str::from_utf8(span.slice(source)).expect("valid");
+    assert_eq!(cut(document.preamble()), "---\ntitle: T\n---\nintro\n\n");
+    let rows: Vec<_> = document
+        .sections()
+        .iter()
+        .map(|section| {
+            let extent = section.extent;
+            (
+                section.text.as_str(),
+                cut(section.heading),
+                extent.map(|extent| cut(extent.own_body)),
+                extent.map(|extent| cut(extent.subtree).len()),
+            )
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("A", "# A\r\n", Some("body\n\n"), Some(36)),
+            ("B", "  ## B ##\n", Some("more\n\n> ### Q\n\n"), Some(25)),
+            ("Q", "### Q\n", None, None),
+            ("C", "C\n=\n", Some(""), Some(4)),
+        ]
+    );
+}
+
+#[test]
+fn nested_headings_are_parents_in_the_outline_but_own_no_bytes() {
+    let document = parse(b"# A\n\n> ## Q\n\n### C\n");
+    let [a, q, c] = document.sections() else {
+        panic!("three headings")
+    };
+    assert_eq!((a.parent, q.parent, c.parent), (None, Some(0), Some(1)));
+    assert_eq!(q.extent, None);
+    assert_eq!(c.extent.expect("top level").parent, Some(0));
+    assert_eq!(document.heading_path(2), ["A", "Q", "C"]);
+}
+
+#[test]
+fn digests_are_over_raw_bytes() {
+    let source = b"# A\r\n\xff\r\n## B\r\nb";
+    let document = parse(source);
+    let (_, _, extent) = document.top_level().next().expect("a section");
+    assert_eq!(extent.own_body_digest(source), Digest::of(b"\xff\r\n"));
+    assert_eq!(extent.subtree_digest(source), Digest::of(source));
+}
+
+#[test]
+fn hostile_nesting_is_linear_enough_to_finish() {
+    check_promises(&b"> ".repeat(100_000));
+    check_promises(&b"- ".repeat(20_000));
+    check_promises(&b"[".repeat(100_000));
+    check_promises(&b"# x\n".repeat(100_000));
+}

@@ -1,0 +1,29 @@
+//! The Markdown section model: the one place in Sectile that knows what a heading is.
+//!
+//! Everything here is pure and total: bytes in, values out. No file, clock, protocol or randomness, and no input that
+//! makes a parse fail. Other crates never scan Markdown themselves; they ask for spans and cut the source at them.
+//!
+//! Start with [`Source`]: it decodes bytes and splits off front matter. [`Source::parse`] gives a [`Document`], the map
+//! of its sections, which holds spans and heading texts but never the text of the note.
+
+mod digest;
+mod document;
+mod front_matter;
+mod heading_text;
+mod lines;
+mod options;
+mod slug;
+mod source;
+mod span;
+mod whitespace;
+mod yaml;
+
+pub use digest::Digest;
+pub use document::{Document, Extent, Section};
+pub use front_matter::FrontMatter;
+pub use lines::{LineIndex, Position};
+pub use slug::{heading_id, section_id, slug};
+pub use source::Source;
+pub use span::Span;
+pub use whitespace::{is_whitespace, trim, trim_end};
+pub use yaml::{Mapping, Timestamp, Value, YamlError};

@@ -1,0 +1,121 @@
+//! Lines: where they end (LF, CRLF and lone CR), and conversion between byte offsets and line numbers.
+
+/// A place in a source as people count it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// 1-based line number.
+    pub line: usize,
+    /// 0-based byte column inside the line.
+    pub column: usize,
+}
+
+/// The start of every line of a source.
+#[derive(Clone, Debug)]
+pub struct LineIndex {
+    starts: Vec<usize>,
+    len: usize,
+}
+
+impl LineIndex {
+    /// Finds the lines of `source` in one pass.
+    #[must_use]
+    pub fn new(source: &[u8]) -> Self {
+        let mut starts = vec![0];
+        let mut at = 0;
+        while at < source.len() {
+            let line = line_at(source, at);
+            if line.end > line.content_end {
+                starts.push(line.end);
+            }
+            at = line.end;
+        }
+        Self {
+            starts,
+            len: source.len(),
+        }
+    }
+
+    /// Number of lines; a line end at the very end opens one more, empty, line.
+    #[must_use]
+    pub fn line_count(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The line and column of byte `offset`, or of the end when it lies beyond.
+    #[must_use]
+    pub fn position(&self, offset: usize) -> Position {
+        let offset = offset.min(self.len);
+        let line = self.starts.partition_point(|start| *start <= offset);
+        Position {
+            line,
+            column: offset - self.starts[line - 1],
+        }
+    }
+
+    /// The offset of the first byte of the 1-based `line`.
+    #[must_use]
+    pub fn line_start(&self, line: usize) -> Option<usize> {
+        self.starts.get(line.checked_sub(1)?).copied()
+    }
+}
+
+/// One line found by [`line_at`]: its text ends at `content_end`, the next line starts at `end`.
+pub(crate) struct Line {
+    pub(crate) content_end: usize,
+    pub(crate) end: usize,
+}
+
+/// The line that starts at `start`.
+pub(crate) fn line_at(source: &[u8], start: usize) -> Line {
+    let content_end = source[start..]
+        .iter()
+        .position(|byte| matches!(byte, b'\n' | b'\r'))
+        .map_or(source.len(), |length| start + length);
+    let end = match source.get(content_end..) {
+        Some([b'\r', b'\n', ..]) => content_end + 2,
+        Some([_, ..]) => content_end + 1,
+        _ => content_end,
+    };
+    Line { content_end, end }
+}
+
+/// The start of the line that holds byte `offset`.
+pub(crate) fn line_start(source: &[u8], offset: usize) -> usize {
+    source[..offset]
+        .iter()
+        .rposition(|byte| matches!(byte, b'\n' | b'\r'))
+        .map_or(0, |at| at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn three_kinds_of_line_end() {
+        let index = LineIndex::new(b"a\nb\r\nc\rd");
+        assert_eq!(index.line_count(), 4);
+        assert_eq!(
+            (1..=4)
+                .map(|line| index.line_start(line).unwrap())
+                .collect::<Vec<_>>(),
+            [0, 2, 5, 7]
+        );
+        assert_eq!(index.position(3), Position { line: 2, column: 1 });
+        assert_eq!(index.position(99), Position { line: 4, column: 1 });
+        assert_eq!(index.line_start(0), None);
+        assert_eq!(index.line_start(5), None);
+    }
+
+    proptest! {
+        #[test]
+        fn offsets_survive_the_round_trip(source in "[ab\r\n]{0,40}", offset in 0_usize..40) {
+            let offset = offset.min(source.len());
+            let index = LineIndex::new(source.as_bytes());
+            let position = index.position(offset);
+            prop_assert_eq!(index.line_start(position.line).unwrap() + position.column, offset);
+        }
+    }
+}

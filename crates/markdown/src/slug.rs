@@ -1,0 +1,50 @@
+//! Slugs, and the ids that are made of them.
+
+/// Lower-case `text`, with every run of characters outside `a-z 0-9` as one `-`, and none at the ends.
+#[must_use]
+pub fn slug(text: &str) -> String {
+    let mut slug = String::with_capacity(text.len());
+    for c in text.chars().flat_map(char::to_lowercase) {
+        if c.is_ascii_lowercase() || c.is_ascii_digit() {
+            slug.push(c);
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    if slug.ends_with('-') {
+        slug.pop();
+    }
+    slug
+}
+
+/// The id of a heading: level, slug of its text, and its 1-based place among all headings of the note.
+#[must_use]
+pub fn heading_id(level: u8, text: &str, ordinal: usize) -> String {
+    let slug = slug(text);
+    let slug = if slug.is_empty() { "heading" } else { &slug };
+    format!("h{level}-{slug}-{ordinal:04}")
+}
+
+/// The id of a section: the slug of the note's path, then the id of its heading.
+#[must_use]
+pub fn section_id(path: &str, heading_id: &str) -> String {
+    let slug = slug(path);
+    let slug = if slug.is_empty() { "note" } else { &slug };
+    format!("{slug}:{heading_id}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_headings_and_sections() {
+        assert_eq!(heading_id(1, "Example", 1), "h1-example-0001");
+        assert_eq!(heading_id(2, "日本", 12345), "h2-heading-12345");
+        assert_eq!(
+            section_id("inbox/example.md", "h1-x-0001"),
+            "inbox-example-md:h1-x-0001"
+        );
+        assert_eq!(section_id("日本/語", "h1-x-0001"), "note:h1-x-0001");
+    }
+}

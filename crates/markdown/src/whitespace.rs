@@ -1,0 +1,46 @@
+//! The white space of the contract, which is ECMAScript's: it has U+FEFF and lacks U+0085, unlike Rust's.
+
+/// Whether `c` is white space for heading texts, titles and blank checks.
+#[must_use]
+pub fn is_whitespace(c: char) -> bool {
+    matches!(
+        c,
+        '\t' | '\n' | '\u{b}' | '\u{c}' | '\r' | ' ' | '\u{a0}' | '\u{1680}' | '\u{2000}'
+            ..='\u{200a}'
+                | '\u{2028}'
+                | '\u{2029}'
+                | '\u{202f}'
+                | '\u{205f}'
+                | '\u{3000}'
+                | '\u{feff}'
+    )
+}
+
+/// `text` without white space at either end.
+#[must_use]
+pub fn trim(text: &str) -> &str {
+    text.trim_matches(is_whitespace)
+}
+
+/// `text` without white space at its end.
+#[must_use]
+pub fn trim_end(text: &str) -> &str {
+    text.trim_end_matches(is_whitespace)
+}
+
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.chars().all(is_whitespace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differs_from_rust_where_ecmascript_does() {
+        assert!(is_whitespace('\u{feff}') && !'\u{feff}'.is_whitespace());
+        assert!(!is_whitespace('\u{85}') && '\u{85}'.is_whitespace());
+        assert!(!is_whitespace('\u{200b}'));
+        assert_eq!(trim("\u{feff}\u{a0} a \t\u{3000}"), "a");
+    }
+}

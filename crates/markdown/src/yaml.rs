@@ -1,0 +1,373 @@
+//! Front matter values: YAML 1.2 core with timestamps and merge keys, within fixed bounds.
+//!
+//! The events come from a maintained parser; this module builds the value. It does so without recursion and counts
+//! every node, also those an alias repeats, so that neither depth nor alias bombs can cost more than [`MAX_NODES`].
+
+mod scalar;
+
+use std::collections::{HashMap, HashSet};
+
+use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
+
+pub use self::scalar::Timestamp;
+
+/// Collections may nest this deep.
+const MAX_DEPTH: usize = 64;
+/// A block may hold this many values and keys, counting what aliases repeat.
+const MAX_NODES: usize = 100_000;
+
+/// A front matter value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// `null`, `~` or nothing.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// Any number.
+    Number(f64),
+    /// An unquoted date, with or without a time.
+    Timestamp(Timestamp),
+    /// Text.
+    String(String),
+    /// A sequence.
+    List(Vec<Value>),
+    /// A mapping.
+    Map(Mapping),
+}
+
+/// Key and value pairs in the order they are written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mapping(Vec<(String, Value)>);
+
+impl Mapping {
+    /// The value of `key`.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.0
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value)
+    }
+
+    /// The pairs in written order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value))
+    }
+}
+
+impl FromIterator<(String, Value)> for Mapping {
+    fn from_iter<I: IntoIterator<Item = (String, Value)>>(pairs: I) -> Self {
+        Self(pairs.into_iter().collect())
+    }
+}
+
+/// Why a block has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum YamlError {
+    /// Not YAML, or more than one document.
+    Syntax,
+    /// Collections nest too deeply.
+    TooDeep,
+    /// Too many values, perhaps by repeated aliases.
+    TooLarge,
+    /// A key stands twice in one mapping.
+    DuplicateKey,
+    /// A key is itself a collection.
+    ComplexKey,
+    /// A tag outside the core schema.
+    UnknownTag,
+}
+
+/// The value of a block. An empty block is [`Value::Null`].
+pub(crate) fn parse(yaml: &str) -> Result<Value, YamlError> {
+    let mut builder = Builder::default();
+    for event in Parser::new_from_str(yaml) {
+        let (event, _) = event.map_err(|_| YamlError::Syntax)?;
+        builder.event(event)?;
+    }
+    Ok(builder.root.unwrap_or(Value::Null))
+}
+
+#[derive(Default)]
+struct Builder {
+    open: Vec<Open>,
+    anchors: HashMap<usize, (Value, usize)>,
+    nodes: usize,
+    documents: usize,
+    root: Option<Value>,
+}
+
+/// A collection whose end has not come yet.
+struct Open {
+    anchor: usize,
+    /// Node count before the collection, to know how many it holds.
+    nodes_before: usize,
+    collection: Collection,
+}
+
+enum Collection {
+    List(Vec<Value>),
+    Map {
+        pairs: Vec<(String, Value)>,
+        keys: HashSet<String>,
+        merged: Vec<(String, Value)>,
+        key: Option<Key>,
+    },
+}
+
+enum Key {
+    Merge,
+    Text(String),
+}
+
+impl Builder {
+    fn event(&mut self, event: Event<'_>) -> Result<(), YamlError> {
+        match event {
+            Event::DocumentStart(_) => {
+                self.documents += 1;
+                if self.documents > 1 {
+                    Err(YamlError::Syntax)
+                } else {
+                    Ok(())
+                }
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                self.count(1)?;
+                let is_merge = style == ScalarStyle::Plain && text == "<<";
+                let value = scalar(&text, style, tag.as_deref())?;
+                self.remember(anchor, &value, 1);
+                self.add(value, is_merge)
+            }
+            Event::Alias(anchor) => {
+                let (value, size) = self
+                    .anchors
+                    .get(&anchor)
+                    .cloned()
+                    .ok_or(YamlError::Syntax)?;
+                self.count(size)?;
+                self.add(value, false)
+            }
+            Event::SequenceStart(anchor, tag) => {
+                collection_tag(tag.as_deref(), "seq")?;
+                self.open(anchor, Collection::List(Vec::new()))
+            }
+            Event::MappingStart(anchor, tag) => {
+                collection_tag(tag.as_deref(), "map")?;
+                let map = Collection::Map {
+                    pairs: Vec::new(),
+                    keys: HashSet::new(),
+                    merged: Vec::new(),
+                    key: None,
+                };
+                self.open(anchor, map)
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(),
+            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
+        }
+    }
+
+    fn count(&mut self, nodes: usize) -> Result<(), YamlError> {
+        self.nodes += nodes;
+        if self.nodes > MAX_NODES {
+            Err(YamlError::TooLarge)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn remember(&mut self, anchor: usize, value: &Value, size: usize) {
+        // The parser numbers anchors from 1; 0 means none.
+        if anchor != 0 {
+            self.anchors.insert(anchor, (value.clone(), size));
+        }
+    }
+
+    fn open(&mut self, anchor: usize, collection: Collection) -> Result<(), YamlError> {
+        if self.open.len() == MAX_DEPTH {
+            return Err(YamlError::TooDeep);
+        }
+        if let Some(Open {
+            collection: Collection::Map { key: None, .. },
+            ..
+        }) = self.open.last()
+        {
+            return Err(YamlError::ComplexKey);
+        }
+        self.open.push(Open {
+            anchor,
+            nodes_before: self.nodes,
+            collection,
+        });
+        self.count(1)
+    }
+
+    fn close(&mut self) -> Result<(), YamlError> {
+        let Some(Open {
+            anchor,
+            nodes_before,
+            collection,
+        }) = self.open.pop()
+        else {
+            return Err(YamlError::Syntax);
+        };
+        let value = match collection {
+            Collection::List(items) => Value::List(items),
+            Collection::Map {
+                mut pairs,
+                keys,
+                merged,
+                ..
+            } => {
+                pairs.extend(first_of_each(merged, keys));
+                Value::Map(Mapping(pairs))
+            }
+        };
+        self.remember(anchor, &value, self.nodes - nodes_before);
+        self.add(value, false)
+    }
+
+    /// Puts a finished value where it belongs: into the open collection, as its next key, or at the root.
+    fn add(&mut self, value: Value, is_merge_key: bool) -> Result<(), YamlError> {
+        match self.open.last_mut().map(|open| &mut open.collection) {
+            None => self.root = Some(value),
+            Some(Collection::List(items)) => items.push(value),
+            Some(Collection::Map {
+                key: key @ None, ..
+            }) if is_merge_key => *key = Some(Key::Merge),
+            Some(Collection::Map {
+                key: key @ None,
+                keys,
+                ..
+            }) => {
+                let text = key_text(value)?;
+                if !keys.insert(text.clone()) {
+                    return Err(YamlError::DuplicateKey);
+                }
+                *key = Some(Key::Text(text));
+            }
+            Some(Collection::Map {
+                key, pairs, merged, ..
+            }) => match key.take() {
+                Some(Key::Text(text)) => pairs.push((text, value)),
+                _ => merged.extend(merge_source(value)?),
+            },
+        }
+        Ok(())
+    }
+}
+
+/// The pairs that a merge key brings in: those of a mapping, or of a list of mappings.
+fn merge_source(value: Value) -> Result<Vec<(String, Value)>, YamlError> {
+    match value {
+        Value::Map(mapping) => Ok(mapping.0),
+        Value::List(items) => Ok(items
+            .into_iter()
+            .map(merge_source)
+            .collect::<Result<Vec<_>, _>>()?
+            .concat()),
+        _ => Err(YamlError::Syntax),
+    }
+}
+
+fn first_of_each(
+    merged: Vec<(String, Value)>,
+    mut seen: HashSet<String>,
+) -> impl Iterator<Item = (String, Value)> {
+    merged
+        .into_iter()
+        .filter(move |(key, _)| seen.insert(key.clone()))
+}
+
+fn key_text(value: Value) -> Result<String, YamlError> {
+    match value {
+        Value::String(text) => Ok(text),
+        Value::Null => Ok("null".to_owned()),
+        Value::Bool(value) => Ok(value.to_string()),
+        Value::Number(value) => Ok(value.to_string()),
+        Value::Timestamp(value) => Ok(value.as_written().to_owned()),
+        Value::List(_) | Value::Map(_) => Err(YamlError::ComplexKey),
+    }
+}
+
+fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, YamlError> {
+    match tag.map(|tag| (tag.is_yaml_core_schema(), tag.suffix.as_str())) {
+        None if style == ScalarStyle::Plain => Ok(scalar::resolve(text)),
+        None | Some((true, "str")) => Ok(Value::String(text.to_owned())),
+        Some((true, "null" | "bool" | "int" | "float" | "timestamp")) => Ok(scalar::resolve(text)),
+        Some(_) => Err(YamlError::UnknownTag),
+    }
+}
+
+fn collection_tag(tag: Option<&Tag>, expected: &str) -> Result<(), YamlError> {
+    match tag {
+        Some(tag) if !(tag.is_yaml_core_schema() && tag.suffix == expected) => {
+            Err(YamlError::UnknownTag)
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn get(yaml: &str, key: &str) -> Value {
+        match parse(yaml) {
+            Ok(Value::Map(map)) => map.get(key).cloned().expect("key is there"),
+            other => panic!("no mapping: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn scalars_resolve_by_the_core_schema() {
+        let yaml = "a: 007\nb: 1e3\nc: \"7\"\nd: ~\ne: True\nf: 0x1F\ng: 2025-03-01\nh: !!str 5\ni: -.inf\nj:";
+        assert_eq!(get(yaml, "a"), Value::Number(7.0));
+        assert_eq!(get(yaml, "b"), Value::Number(1000.0));
+        assert_eq!(get(yaml, "c"), Value::String("7".to_owned()));
+        assert_eq!(get(yaml, "d"), Value::Null);
+        assert_eq!(get(yaml, "e"), Value::Bool(true));
+        assert_eq!(get(yaml, "f"), Value::Number(31.0));
+        assert!(matches!(get(yaml, "g"), Value::Timestamp(_)));
+        assert_eq!(get(yaml, "h"), Value::String("5".to_owned()));
+        assert_eq!(get(yaml, "i"), Value::Number(f64::NEG_INFINITY));
+        assert_eq!(get(yaml, "j"), Value::Null);
+    }
+
+    #[test]
+    fn merge_keys_fill_in_what_is_missing() {
+        let yaml = "base: &b {x: 1, y: 2}\nuse:\n  <<: *b\n  y: 3\n";
+        let Value::Map(used) = get(yaml, "use") else {
+            panic!("no mapping")
+        };
+        assert_eq!(used.get("x"), Some(&Value::Number(1.0)));
+        assert_eq!(used.get("y"), Some(&Value::Number(3.0)));
+    }
+
+    #[test]
+    fn broken_blocks_have_no_value() {
+        assert_eq!(parse("a: [unclosed"), Err(YamlError::Syntax));
+        assert_eq!(parse("a: 1\na: 2"), Err(YamlError::DuplicateKey));
+        assert_eq!(parse("[1]: 2"), Err(YamlError::ComplexKey));
+        assert_eq!(parse("a: !ruby/object {}"), Err(YamlError::UnknownTag));
+        assert_eq!(parse("a: 1\n--- x\n"), Err(YamlError::Syntax));
+        assert_eq!(parse("a: *nowhere"), Err(YamlError::Syntax));
+        assert_eq!(parse(""), Ok(Value::Null));
+    }
+
+    #[test]
+    fn bombs_are_bounded() {
+        let deep = format!("a: {}", "[".repeat(10_000));
+        assert!(matches!(
+            parse(&deep),
+            Err(YamlError::TooDeep | YamlError::Syntax)
+        ));
+        let mut laughs = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
+        for level in 1..12 {
+            let below = format!("*a{}", level - 1);
+            laughs += &format!("a{level}: &a{level} [{}]\n", vec![below; 10].join(","));
+        }
+        assert_eq!(parse(&laughs), Err(YamlError::TooLarge));
+        assert_eq!(parse(&"- x\n".repeat(200_000)), Err(YamlError::TooLarge));
+    }
+}

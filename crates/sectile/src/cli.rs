@@ -1,0 +1,38 @@
+//! The command line: one file per command, and one way to end.
+
+mod args;
+mod config;
+mod connect;
+mod demo;
+mod doctor;
+mod serve;
+mod structure;
+mod tools;
+mod ui;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use self::args::Command;
+
+/// Runs the program with the arguments of this process.
+pub fn main() -> ExitCode {
+    let args = args::Args::parse();
+    let result = match args.command {
+        Command::Serve(args) => serve::run(&args),
+        Command::Sections(args) => structure::run("get_section_source", &args),
+        Command::Outline(args) => structure::run("get_note_outline", &args),
+        Command::Tree(args) => structure::run("get_document_tree", &args),
+        Command::Facets(args) => structure::run("get_metadata_facets", &args),
+        Command::Tools(args) => tools::run(&args),
+        Command::Config(args) => config::run(&args),
+        Command::Connect(args) => connect::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Demo => demo::run(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report(),
+    }
+}

@@ -1,0 +1,187 @@
+//! The arguments of every command, with the help texts.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+/// Markdown for AI agents, one section at a time, over MCP.
+///
+/// Point it at a folder of notes and connect an MCP client: the agent sees the structure of any note, never its text.
+#[derive(Debug, Parser)]
+#[command(
+    name = "sectile",
+    version,
+    max_term_width = 100,
+    after_help = "\
+Try it without any set-up:   sectile demo
+Connect a client:            sectile connect claude-code --root ~/notes
+Look at one note yourself:   sectile outline inbox/idea.md --root ~/notes"
+)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Serve a world to MCP clients, on stdio unless --http is given.
+    Serve(ServeArgs),
+    /// Show every section of a note: ids, place, and whether it has a body.
+    Sections(NoteArgs),
+    /// Show the headings of a note as a flat list.
+    Outline(NoteArgs),
+    /// Show the headings of a note as a tree.
+    Tree(NoteArgs),
+    /// Show what the front matter of a note says: project, tags, dates.
+    Facets(NoteArgs),
+    /// List the tools of every world, or of one.
+    Tools(ToolsArgs),
+    /// Make, check and show settings.
+    Config(ConfigArgs),
+    /// Print the configuration for an MCP client, or write it into the client's file.
+    Connect(ConnectArgs),
+    /// Say what is wrong with settings, folder and clients.
+    Doctor(DoctorArgs),
+    /// Show what Sectile does, on a sample, without any set-up.
+    Demo,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum World {
+    /// Structure of the notes in a folder, never their text.
+    Vault,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sectile serve vault ~/notes                          on stdio, for a client that starts it
+  sectile serve vault ~/notes --http 127.0.0.1:7420    at http://127.0.0.1:7420/mcp
+  sectile serve --config sectile.toml                  every world the file configures, over HTTP")]
+pub(super) struct ServeArgs {
+    /// The world to serve; without one, every world that the settings file configures, over HTTP.
+    #[arg(value_enum, required_unless_present = "config")]
+    pub(super) world: Option<World>,
+    /// The folder to serve; overrides the settings.
+    pub(super) path: Option<String>,
+    /// Serve over HTTP at this loopback address and port (port 0 takes a free one).
+    #[arg(long, value_name = "ADDR")]
+    pub(super) http: Option<String>,
+    /// Settings file [default: the one named by SECTILE_CONFIG, if any].
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+    /// Leave out every tool that could change something.
+    #[arg(long)]
+    pub(super) read_only: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct NoteArgs {
+    /// Path of the note, relative to the root.
+    #[arg(value_name = "PATH")]
+    pub(super) path: String,
+    /// Folder of the notes [default: the current folder].
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = ".",
+        hide_default_value = true
+    )]
+    pub(super) root: PathBuf,
+    /// Print JSON even on a terminal.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct ToolsArgs {
+    /// Only the tools of this world.
+    #[arg(value_enum)]
+    pub(super) world: Option<World>,
+    /// Print the full contract as JSON even on a terminal.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct ConfigArgs {
+    #[command(subcommand)]
+    pub(super) command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigCommand {
+    /// Write a sectile.toml with every setting, its meaning and its default.
+    Init {
+        /// Where to write it.
+        #[arg(default_value = "sectile.toml")]
+        file: PathBuf,
+    },
+    /// Say whether a settings file is right, and if not, what to change.
+    Check {
+        /// The file to check.
+        #[arg(default_value = "sectile.toml")]
+        file: PathBuf,
+    },
+    /// Show every setting with its value and where that comes from.
+    Show {
+        /// Settings file [default: the one named by SECTILE_CONFIG, if any].
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+        /// Print JSON even on a terminal.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the JSON Schema of the settings file, for editors.
+    Schema,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct ConnectArgs {
+    /// The client to connect.
+    #[arg(value_enum)]
+    pub(super) client: Client,
+    /// Folder of the notes to serve [default: the current folder].
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = ".",
+        hide_default_value = true
+    )]
+    pub(super) root: PathBuf,
+    /// Name of the server in the client.
+    #[arg(long, default_value = "sectile")]
+    pub(super) name: String,
+    /// Change the client's file, after showing what changes.
+    #[arg(long)]
+    pub(super) write: bool,
+    /// The client's file, when it is not at its usual place.
+    #[arg(long, value_name = "FILE")]
+    pub(super) file: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Client {
+    /// Claude Code: .mcp.json in the current folder.
+    ClaudeCode,
+    /// Claude Desktop.
+    ClaudeDesktop,
+    /// Cursor: ~/.cursor/mcp.json.
+    Cursor,
+    /// Visual Studio Code: .vscode/mcp.json in the current folder.
+    Vscode,
+    /// Zed: settings.json.
+    Zed,
+    /// Codex: ~/.codex/config.toml.
+    Codex,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct DoctorArgs {
+    /// Folder of the notes to look at [default: the one in the settings].
+    #[arg(long, value_name = "DIR")]
+    pub(super) root: Option<PathBuf>,
+    /// Settings file [default: the one named by SECTILE_CONFIG, if any].
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+}

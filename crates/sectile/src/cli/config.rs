@@ -1,0 +1,107 @@
+//! `sectile config`: make, check, show and describe settings.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{
+    args::{ConfigArgs, ConfigCommand},
+    serve::folder_of,
+    ui::{CliError, DIM, GOOD, NAME, Styled, print, wants_json},
+};
+use crate::{
+    config::{self, Settings, keys},
+    files, worlds,
+};
+
+pub(super) fn run(args: &ConfigArgs) -> Result<(), CliError> {
+    match &args.command {
+        ConfigCommand::Init { file } => init(file),
+        ConfigCommand::Check { file } => check(file),
+        ConfigCommand::Show { config, json } => show(config.as_deref(), *json),
+        ConfigCommand::Schema => print(format_args!("{:#}\n", config::schema())),
+    }
+}
+
+fn init(file: &Path) -> Result<(), CliError> {
+    files::create_new(file, &template()).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            CliError::failed("the file exists already; nothing was changed.")
+                .next("check it with `sectile config check`, or give another name")
+        }
+        kind => CliError::failed(format_args!("the file cannot be written ({kind}).")),
+    })?;
+    let name = file.display();
+    print(format_args!(
+        "Wrote {name}. Edit it, then: sectile config check {name}\n"
+    ))
+}
+
+/// Every setting as a comment with its default, so that the file changes nothing until something is uncommented.
+fn template() -> String {
+    let mut text =
+        "# Settings of Sectile. Every line that is commented out shows a default.\n".to_owned();
+    let mut section = String::new();
+    for key in keys() {
+        let (in_section, name) = key.path.rsplit_once('.').unwrap_or(("", &key.path));
+        if in_section != section {
+            text += &format!("\n[{in_section}]\n");
+            in_section.clone_into(&mut section);
+        }
+        text += &format!("# {}\n# {name} = {}\n", key.description, key.default);
+    }
+    text
+}
+
+fn check(file: &Path) -> Result<(), CliError> {
+    let loaded = config::load(Some(file), &[])?;
+    let settings = Settings::resolve(&loaded, &folder_of(Some(file)), &worlds::cards())?;
+    if let Some(root) = &settings.vault_root {
+        crate::worlds::vault::Vault::open(root, settings.max_note_bytes)
+            .map_err(|error| CliError::failed(format_args!("vault.root: {error}.")))?;
+    }
+    print(format_args!("{} {}\n", Styled(GOOD, "ok"), file.display()))
+}
+
+fn show(file: Option<&Path>, json: bool) -> Result<(), CliError> {
+    let file = file
+        .map(Path::to_path_buf)
+        .or_else(config::named_config_file);
+    let loaded = config::load(file.as_deref(), &[])?;
+    Settings::resolve(&loaded, &folder_of(file.as_deref()), &worlds::cards())?;
+    let keys = keys();
+    if wants_json(json) {
+        let rows: Vec<Value> = keys
+            .iter()
+            .map(|key| {
+                json!({
+                    "key": key.path,
+                    "value": loaded.value(key),
+                    "origin": loaded.origin(&key.path).to_string(),
+                    "description": key.description,
+                })
+            })
+            .collect();
+        return print(format_args!("{}\n", Value::Array(rows)));
+    }
+    let assignments: Vec<String> = keys
+        .iter()
+        .map(|key| format!("{} = {}", key.path, loaded.value(key)))
+        .collect();
+    let width = assignments
+        .iter()
+        .map(|text| text.chars().count())
+        .max()
+        .unwrap_or_default();
+    for (key, assignment) in keys.iter().zip(&assignments) {
+        let padding = " ".repeat(width - assignment.chars().count());
+        let origin = loaded.origin(&key.path);
+        let (name, value) = assignment.split_once(' ').unwrap_or((assignment, ""));
+        print(format_args!(
+            "{} {value}{padding}  {}\n",
+            Styled(NAME, name),
+            Styled(DIM, format_args!("# {origin}"))
+        ))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! `sectile connect`: the entry a client needs, printed or put into the client's own file.
+//!
+//! Clients keep other things in these files, comments included, so an edit goes through parsers that keep every byte
+//! they are not asked to change.
+
+mod entry;
+
+use std::path::{Path, PathBuf};
+
+use similar::TextDiff;
+
+use self::entry::{Entry, Shape};
+use super::{
+    args::{Client, ConnectArgs},
+    ui::{BAD, CliError, GOOD, HEADING, Styled, print},
+};
+use crate::{config, files};
+
+/// What is known of one client.
+struct Profile {
+    name: &'static str,
+    shape: Shape,
+    /// Where its file usually is; `None` when the home folder is unknown.
+    file: Option<PathBuf>,
+    /// What makes it see the change.
+    after: &'static str,
+}
+
+fn profile(client: Client) -> Profile {
+    let home = |below: &str| config::home_folder().map(|home| home.join(below));
+    match client {
+        Client::ClaudeCode => Profile {
+            name: "Claude Code",
+            shape: Shape::Json {
+                key: "mcpServers",
+                typed: true,
+            },
+            file: Some(PathBuf::from(".mcp.json")),
+            after: "Start Claude Code in this folder and approve the server.",
+        },
+        Client::ClaudeDesktop => Profile {
+            name: "Claude Desktop",
+            shape: Shape::Json {
+                key: "mcpServers",
+                typed: false,
+            },
+            file: claude_desktop_folder()
+                .map(|folder| folder.join("Claude/claude_desktop_config.json")),
+            after: "Quit Claude Desktop completely and start it again.",
+        },
+        Client::Cursor => Profile {
+            name: "Cursor",
+            shape: Shape::Json {
+                key: "mcpServers",
+                typed: false,
+            },
+            file: home(".cursor/mcp.json"),
+            after: "Switch the server on in Cursor's settings under MCP.",
+        },
+        Client::Vscode => Profile {
+            name: "VS Code",
+            shape: Shape::Json {
+                key: "servers",
+                typed: true,
+            },
+            file: Some(PathBuf::from(".vscode/mcp.json")),
+            after: "Open the file in VS Code and choose Start above the entry.",
+        },
+        Client::Zed => Profile {
+            name: "Zed",
+            shape: Shape::Json {
+                key: "context_servers",
+                typed: false,
+            },
+            file: settings_folder().map(|folder| folder.join("zed/settings.json")),
+            after: "Zed picks the change up by itself.",
+        },
+        Client::Codex => Profile {
+            name: "Codex",
+            shape: Shape::Toml { key: "mcp_servers" },
+            file: home(".codex/config.toml"),
+            after: "Start Codex again.",
+        },
+    }
+}
+
+/// Where desktop programs of this system keep their settings.
+fn claude_desktop_folder() -> Option<PathBuf> {
+    if cfg!(target_os = "macos") {
+        config::home_folder().map(|home| home.join("Library/Application Support"))
+    } else {
+        settings_folder()
+    }
+}
+
+fn settings_folder() -> Option<PathBuf> {
+    if cfg!(windows) {
+        return config::os_variable("APPDATA");
+    }
+    config::os_variable("XDG_CONFIG_HOME")
+        .or_else(|| config::home_folder().map(|home| home.join(".config")))
+}
+
+pub(super) fn run(args: &ConnectArgs) -> Result<(), CliError> {
+    let profile = profile(args.client);
+    let entry = Entry::new(&args.name, &args.root)?;
+    let file = args.file.clone().or_else(|| profile.file.clone());
+    if !args.write {
+        let place = file.map_or_else(
+            || "its settings file".to_owned(),
+            |file| file.display().to_string(),
+        );
+        let text = profile.shape.insert("", &entry).map_err(CliError::failed)?;
+        let hint = Styled(
+            HEADING,
+            format!(
+                "{}: put this into {place}, or run again with --write",
+                profile.name
+            ),
+        );
+        anstream::eprintln!("{hint}");
+        return print(text);
+    }
+    let file = file.ok_or_else(|| {
+        CliError::failed("the home folder is unknown, so the client's file is too.")
+            .next("name it with --file FILE")
+    })?;
+    write(&profile, &file, &entry)
+}
+
+fn write(profile: &Profile, file: &Path, entry: &Entry) -> Result<(), CliError> {
+    let before = files::read_text(file)
+        .map_err(|error| {
+            CliError::failed(format_args!(
+                "the client's file cannot be read ({}).",
+                error.kind()
+            ))
+        })?
+        .unwrap_or_default();
+    let after = profile.shape.insert(&before, entry).map_err(|what| {
+        CliError::failed(format_args!(
+            "{}: {what}; nothing was changed.",
+            file.display()
+        ))
+        .next("mend the file, or add the entry by hand: run again without --write")
+    })?;
+    if before == after {
+        return print(format_args!(
+            "{} is connected already; nothing was changed.\n",
+            profile.name
+        ));
+    }
+    print(diff(&before, &after, &file.display().to_string()))?;
+    files::replace(file, &after).map_err(|error| {
+        CliError::failed(format_args!(
+            "the client's file cannot be written ({}).",
+            error.kind()
+        ))
+    })?;
+    print(format_args!(
+        "{} {}. {}\n",
+        Styled(GOOD, "Connected"),
+        profile.name,
+        profile.after
+    ))
+}
+
+fn diff(before: &str, after: &str, name: &str) -> String {
+    let diff = TextDiff::from_lines(before, after);
+    let text = diff
+        .unified_diff()
+        .context_radius(3)
+        .header(name, name)
+        .to_string();
+    text.lines()
+        .map(|line| match line.chars().next() {
+            Some('+') => format!("{}\n", Styled(GOOD, line)),
+            Some('-') => format!("{}\n", Styled(BAD, line)),
+            _ => format!("{line}\n"),
+        })
+        .collect()
+}
+
+/// Whether a client knows this program.
+pub(super) enum State {
+    Connected,
+    NotConnected,
+    Broken(String),
+}
+
+pub(super) fn name(client: Client) -> &'static str {
+    profile(client).name
+}
+
+pub(super) fn state(client: Client) -> State {
+    let profile = profile(client);
+    let Some(file) = profile.file else {
+        return State::NotConnected;
+    };
+    match files::read_text(&file) {
+        Ok(Some(text)) => match profile.shape.mentions_sectile(&text) {
+            Ok(true) => State::Connected,
+            Ok(false) => State::NotConnected,
+            Err(what) => State::Broken(what),
+        },
+        Ok(None) => State::NotConnected,
+        Err(error) => State::Broken(format!("its file cannot be read ({})", error.kind())),
+    }
+}

@@ -1,0 +1,88 @@
+//! `sectile doctor`: what is wrong, in the order it would bite.
+
+use std::path::Path;
+
+use clap::ValueEnum as _;
+
+use super::{
+    args::{Client, DoctorArgs},
+    connect,
+    serve::folder_of,
+    ui::{BAD, CliError, DIM, GOOD, Styled, print},
+};
+use crate::{
+    config::{self, Settings},
+    worlds::{self, vault::Vault},
+};
+
+pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
+    let mut problems = 0;
+    note(&format!("sectile {}", env!("CARGO_PKG_VERSION")))?;
+    let file = args.config.clone().or_else(config::named_config_file);
+    let settings = match read_settings(file.as_deref()) {
+        Ok(settings) => {
+            good(if file.is_some() {
+                "settings: the file is right"
+            } else {
+                "settings: defaults, no file is named"
+            })?;
+            Some(settings)
+        }
+        Err(error) => {
+            problems += 1;
+            bad(&format!("settings: {error}"))?;
+            None
+        }
+    };
+    let root = args.root.clone().or_else(|| {
+        settings
+            .as_ref()
+            .and_then(|settings| settings.vault_root.clone())
+    });
+    match root.map(|root| Vault::open(&root, 1)) {
+        Some(Ok(_)) => good("vault: the folder can be read")?,
+        Some(Err(error)) => {
+            problems += 1;
+            bad(&format!(
+                "vault: {error}; give the folder of your notes with --root DIR"
+            ))?;
+        }
+        None => note("vault: no folder is named; look at one with --root DIR")?,
+    }
+    for client in Client::value_variants() {
+        match connect::state(*client) {
+            connect::State::Connected => good(&format!("{}: connected", connect::name(*client)))?,
+            connect::State::NotConnected => {
+                note(&format!("{}: not connected", connect::name(*client)))?
+            }
+            connect::State::Broken(what) => {
+                problems += 1;
+                bad(&format!("{}: {what}", connect::name(*client)))?;
+            }
+        }
+    }
+    match problems {
+        0 => Ok(()),
+        1 => Err(CliError::failed("1 problem was found.")),
+        more => Err(CliError::failed(format_args!(
+            "{more} problems were found."
+        ))),
+    }
+}
+
+fn read_settings(file: Option<&Path>) -> Result<Settings, config::ConfigError> {
+    let loaded = config::load(file, &[])?;
+    Settings::resolve(&loaded, &folder_of(file), &worlds::cards())
+}
+
+fn good(text: &str) -> Result<(), CliError> {
+    print(format_args!("{} {text}\n", Styled(GOOD, "ok     ")))
+}
+
+fn bad(text: &str) -> Result<(), CliError> {
+    print(format_args!("{} {text}\n", Styled(BAD, "problem")))
+}
+
+fn note(text: &str) -> Result<(), CliError> {
+    print(format_args!("{} {text}\n", Styled(DIM, "note   ")))
+}

@@ -1,0 +1,161 @@
+//! `sectile serve`: settings, surfaces, a transport, and an orderly end.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use tokio::{net::TcpListener, runtime};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    args::{ServeArgs, World},
+    ui::CliError,
+};
+use crate::{
+    config::{self, Flag, Settings},
+    mcp::{Access, Surface, WorldSpec, http, stdio},
+    telemetry,
+    worlds::{
+        self,
+        vault::{self, Vault},
+    },
+};
+
+pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
+    let settings = settings(args)?;
+    telemetry::start(settings.log);
+    #[cfg(debug_assertions)]
+    if let Some(fault) = config::fault() {
+        crate::mcp::fault::arm(&fault);
+    }
+    let surfaces = surfaces(args, &settings)?;
+    match (&args.http, args.world, surfaces.as_slice()) {
+        (None, Some(_), [surface]) => serve_stdio(Arc::clone(surface), &settings),
+        _ => serve_http(surfaces, &settings),
+    }
+}
+
+/// The settings of this run: file, environment, then what the command line says.
+fn settings(args: &ServeArgs) -> Result<Settings, CliError> {
+    let file = args.config.clone().or_else(config::named_config_file);
+    let mut flags = Vec::new();
+    if let (Some(World::Vault), Some(path)) = (args.world, &args.path) {
+        flags.push(Flag {
+            key: "vault.root",
+            value: path.clone(),
+            name: "PATH",
+        });
+    }
+    if let Some(address) = &args.http {
+        flags.push(Flag {
+            key: "server.http.bind",
+            value: address.clone(),
+            name: "--http",
+        });
+    }
+    let loaded = config::load(file.as_deref(), &flags)?;
+    Ok(Settings::resolve(
+        &loaded,
+        &folder_of(file.as_deref()),
+        &worlds::cards(),
+    )?)
+}
+
+/// The folder that relative paths of a settings file count from.
+pub(super) fn folder_of(file: Option<&Path>) -> PathBuf {
+    file.and_then(Path::parent)
+        .map(Path::to_path_buf)
+        .unwrap_or_default()
+}
+
+fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Arc<Surface>>, CliError> {
+    let mut surfaces = Vec::new();
+    if let Some(root) = &settings.vault_root {
+        let state = Vault::open(root, settings.max_note_bytes).map_err(|error| {
+            CliError::failed(format_args!("the vault cannot be served: {error}."))
+                .next("give the folder of your notes: sectile serve vault DIR")
+        })?;
+        surfaces.push(surface(vault::spec(), state, args.read_only, settings));
+    }
+    if surfaces.is_empty() {
+        return Err(CliError::usage("no folder is given.")
+            .next("sectile serve vault DIR, or set vault.root in the settings file"));
+    }
+    Ok(surfaces)
+}
+
+fn surface<S: Send + Sync + 'static>(
+    mut spec: WorldSpec<S>,
+    state: S,
+    read_only: bool,
+    settings: &Settings,
+) -> Arc<Surface> {
+    if read_only {
+        spec.tools.retain(|tool| tool.access == Access::Read);
+    }
+    Arc::new(Surface::new(
+        spec,
+        state,
+        settings.policy.clone(),
+        settings.limits,
+    ))
+}
+
+/// One client on a pair of pipes: one thread moves messages, handlers have their own.
+fn serve_stdio(surface: Arc<Surface>, settings: &Settings) -> Result<(), CliError> {
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(async {
+        let shutdown = stop_on_signals()?;
+        tracing::info!(world = surface.world(), "serving on stdio");
+        stdio::serve(surface, settings.max_message_bytes, shutdown).await
+    });
+    // A handler that still runs has nobody to answer to.
+    runtime.shutdown_background();
+    tracing::info!("stopped");
+    Ok(result?)
+}
+
+fn serve_http(surfaces: Vec<Arc<Surface>>, settings: &Settings) -> Result<(), CliError> {
+    let runtime = runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(async {
+        let shutdown = stop_on_signals()?;
+        let listener = TcpListener::bind(settings.bind).await.map_err(|error| {
+            CliError::failed(format_args!("cannot listen on {} ({}).", settings.bind, error.kind()))
+                .next("choose another port with --http 127.0.0.1:PORT")
+        })?;
+        let address = listener.local_addr()?;
+        for surface in &surfaces {
+            let path = if surfaces.len() == 1 { "/mcp".to_owned() } else { http::endpoint(surface.world()) };
+            tracing::info!(world = surface.world(), url = %format_args!("http://{address}{path}"), "serving over HTTP");
+        }
+        http::serve(listener, surfaces, settings.http.clone(), shutdown).await?;
+        Ok(())
+    });
+    runtime.shutdown_background();
+    tracing::info!("stopped");
+    result
+}
+
+/// A token that fires when the process is asked to stop.
+fn stop_on_signals() -> std::io::Result<CancellationToken> {
+    let token = CancellationToken::new();
+    let stop = token.clone();
+    #[cfg(unix)]
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::spawn(async move {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
+        #[cfg(not(unix))]
+        if tokio::signal::ctrl_c().await.is_err() {
+            return;
+        }
+        stop.cancel();
+    });
+    Ok(token)
+}

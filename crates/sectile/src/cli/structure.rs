@@ -1,0 +1,163 @@
+//! `sectile sections|outline|tree|facets`: the vault world's answers from a shell, through the same tools.
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    args::NoteArgs,
+    ui::{CliError, DIM, HEADING, Styled, aligned, print, wants_json},
+};
+use crate::{
+    config::{self, Settings},
+    mcp::{Answer, CallContext, JsonObject},
+    worlds::{
+        self,
+        vault::{self, Vault},
+    },
+};
+
+pub(super) fn run(tool: &str, args: &NoteArgs) -> Result<(), CliError> {
+    let answer = call(tool, args)?;
+    if wants_json(args.json) {
+        return print(format_args!("{}\n", answer.text));
+    }
+    print(match tool {
+        "get_metadata_facets" => facets(&answer.value),
+        "get_section_source" => sections(&answer.value),
+        "get_document_tree" => tree(&answer.value),
+        _ => outline(&answer.value),
+    })
+}
+
+fn call(tool: &str, args: &NoteArgs) -> Result<Answer, CliError> {
+    let loaded = config::load(config::named_config_file().as_deref(), &[])?;
+    let settings = Settings::resolve(&loaded, &super::serve::folder_of(None), &worlds::cards())?;
+    let vault = Vault::open(&args.root, settings.max_note_bytes).map_err(|error| {
+        CliError::failed(format_args!("the root cannot be read: {error}."))
+            .next("give the folder of your notes with --root DIR")
+    })?;
+    let tools = vault::spec().tools;
+    let found = tools.iter().find(|entry| entry.name == tool);
+    let tool = found.ok_or_else(|| CliError::failed("this build lacks the tool"))?;
+    let arguments: JsonObject = [("path".to_owned(), json!(args.path))]
+        .into_iter()
+        .collect();
+    let context = CallContext {
+        cancelled: CancellationToken::new(),
+    };
+    (tool.handler)(&vault, arguments, &context).map_err(|failure| {
+        // The same object a client reads, so that scripts can branch on it.
+        if args.json {
+            CliError::failed(vault::envelope(&failure))
+        } else {
+            CliError::failed(failure.message)
+        }
+    })
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn head(value: &Value) -> String {
+    let title = value["title"]
+        .as_str()
+        .map(|title| format!("  {title}"))
+        .unwrap_or_default();
+    let cut = if value["truncated"] == true {
+        "  (something was left out or cut)"
+    } else {
+        ""
+    };
+    format!(
+        "{}{title}{}\n",
+        Styled(HEADING, text(value, "path")),
+        Styled(DIM, cut)
+    )
+}
+
+/// A heading text for a terminal: control characters could move its cursor.
+fn shown(text: &str) -> String {
+    let visible: String = text
+        .chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect();
+    if visible.is_empty() {
+        "(empty heading)".to_owned()
+    } else {
+        visible
+    }
+}
+
+fn line(depth: usize, level: &Value, text: &str, note: &str) -> String {
+    let marks = "#".repeat(usize::try_from(level.as_u64().unwrap_or(1)).unwrap_or(1));
+    let indent = "  ".repeat(depth + 1);
+    format!(
+        "{indent}{} {}{}\n",
+        Styled(DIM, marks),
+        shown(text),
+        Styled(DIM, note)
+    )
+}
+
+fn outline(value: &Value) -> String {
+    let rows = list(value, "headings")
+        .iter()
+        .map(|heading| line(0, &heading["level"], text(heading, "text"), ""));
+    head(value) + &rows.collect::<String>()
+}
+
+fn tree(value: &Value) -> String {
+    fn rows(nodes: &[Value], depth: usize, out: &mut String) {
+        for node in nodes {
+            *out += &line(depth, &node["level"], text(node, "text"), "");
+            rows(list(node, "children"), depth + 1, out);
+        }
+    }
+    let mut out = head(value);
+    rows(list(&value["root"], "children"), 0, &mut out);
+    out
+}
+
+fn sections(value: &Value) -> String {
+    let rows = list(value, "sections").iter().map(|section| {
+        let depth = list(section, "heading_path").len().saturating_sub(1);
+        let body = if section["body_available"] == true {
+            ""
+        } else {
+            ", no body"
+        };
+        let note = format!("  {}{body}", text(section, "heading_id"));
+        line(
+            depth,
+            &section["level"],
+            text(section, "heading_text"),
+            &note,
+        )
+    });
+    head(value) + &rows.collect::<String>()
+}
+
+fn facets(value: &Value) -> String {
+    let shown_value = |value: &Value| match value {
+        Value::Null => "-".to_owned(),
+        Value::Array(items) if items.is_empty() => "-".to_owned(),
+        Value::Array(items) => items
+            .iter()
+            .filter_map(Value::as_str)
+            .collect::<Vec<_>>()
+            .join(", "),
+        value => shown(value.as_str().unwrap_or_default()),
+    };
+    let rows: Vec<(String, String)> = ["facets", "inferred"]
+        .iter()
+        .filter_map(|part| value[part].as_object())
+        .flatten()
+        .map(|(key, value)| (key.clone(), shown_value(value)))
+        .collect();
+    head(value) + &aligned(&rows)
+}

@@ -1,0 +1,113 @@
+//! Output for people and for pipes: standard output carries results, standard error everything else.
+
+use std::{
+    fmt,
+    io::{self, IsTerminal as _, Write as _},
+    process::ExitCode,
+};
+
+use anstyle::{AnsiColor, Style};
+
+pub(super) const HEADING: Style = Style::new().bold();
+pub(super) const NAME: Style = AnsiColor::Cyan.on_default();
+pub(super) const DIM: Style = Style::new().dimmed();
+pub(super) const GOOD: Style = AnsiColor::Green.on_default();
+pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
+
+/// Text in a style, which the stream drops where colour is not wanted.
+pub(super) struct Styled<T>(pub(super) Style, pub(super) T);
+
+impl<T: fmt::Display> fmt::Display for Styled<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.render())?;
+        self.1.fmt(f)?;
+        write!(f, "{}", self.0.render_reset())
+    }
+}
+
+/// Why a command did not do what it was asked.
+#[derive(Debug)]
+pub(super) struct CliError {
+    message: String,
+    next: Option<String>,
+    exit: u8,
+}
+
+impl CliError {
+    /// The request cannot be met.
+    pub(super) fn failed(message: impl fmt::Display) -> Self {
+        Self {
+            message: message.to_string(),
+            next: None,
+            exit: 1,
+        }
+    }
+
+    /// The command was not called right.
+    pub(super) fn usage(message: impl fmt::Display) -> Self {
+        Self {
+            message: message.to_string(),
+            next: None,
+            exit: 2,
+        }
+    }
+
+    /// Says what to do next.
+    pub(super) fn next(mut self, next: impl fmt::Display) -> Self {
+        self.next = Some(next.to_string());
+        self
+    }
+
+    pub(super) fn report(self) -> ExitCode {
+        let mut stderr = anstream::stderr();
+        let mut lines = format!("{} {}\n", Styled(BAD, "error:"), self.message);
+        if let Some(next) = self.next {
+            lines += &format!("{} {next}\n", Styled(HEADING, "hint:"));
+        }
+        // Nothing is left to tell a broken standard error to.
+        match stderr.write_all(lines.as_bytes()) {
+            Ok(()) | Err(_) => ExitCode::from(self.exit),
+        }
+    }
+}
+
+impl From<crate::config::ConfigError> for CliError {
+    fn from(error: crate::config::ConfigError) -> Self {
+        Self::failed(error)
+    }
+}
+
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> Self {
+        Self::failed(format_args!("the system refused ({})", error.kind()))
+    }
+}
+
+/// Whether results should be JSON: on request, or when nobody is looking.
+pub(super) fn wants_json(requested: bool) -> bool {
+    requested || !io::stdout().is_terminal()
+}
+
+/// Writes `text` to standard output. A reader that went away, as `head` does, is no error.
+pub(super) fn print(text: impl fmt::Display) -> Result<(), CliError> {
+    let mut stdout = anstream::stdout().lock();
+    match write!(stdout, "{text}").and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Rows with their first column padded to one width.
+pub(super) fn aligned(rows: &[(String, String)]) -> String {
+    let width = rows
+        .iter()
+        .map(|(name, _)| name.chars().count())
+        .max()
+        .unwrap_or_default();
+    rows.iter()
+        .map(|(name, text)| {
+            let padding = " ".repeat(width - name.chars().count());
+            format!("  {}{padding}  {text}\n", Styled(NAME, name))
+        })
+        .collect()
+}

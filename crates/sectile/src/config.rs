@@ -1,0 +1,27 @@
+//! Settings: one `sectile.toml`, environment overrides and flags, in two stages.
+//!
+//! [`raw`] is what people write, and its doc comments are the reference. `layers` puts defaults, file, environment and
+//! flags on top of each other and remembers where each value came from. [`Settings`] is what the program uses: checked,
+//! with no string left that could still be wrong. Only this module reads the environment.
+
+mod env;
+mod error;
+mod keys;
+mod layers;
+mod raw;
+mod settings;
+
+pub(crate) use self::{
+    env::{home_folder, named_config_file, os_variable},
+    error::ConfigError,
+    keys::{Key, keys, schema},
+    layers::{Flag, Loaded, Origin, load},
+    raw::{LogFormat, LogLevel},
+    settings::{LogSettings, Settings},
+};
+
+#[cfg(debug_assertions)]
+pub(crate) use self::env::fault;
+
+#[cfg(test)]
+mod tests;

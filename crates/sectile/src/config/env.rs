@@ -1,0 +1,50 @@
+//! The environment. Nothing else in the product reads it.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is the listed home of environment access"
+)]
+
+use std::path::PathBuf;
+
+const PREFIX: &str = "SECTILE_";
+/// Variables that are not settings.
+const RESERVED: [&str; 2] = ["SECTILE_CONFIG", "SECTILE_FAULT"];
+
+/// The variables that override settings, sorted by name.
+pub(super) fn overrides() -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| name.starts_with(PREFIX) && !RESERVED.contains(&name.as_str()))
+        .collect();
+    found.sort();
+    found
+}
+
+/// The variable that overrides the setting at `path`: `SECTILE_SERVER__TOOLS__MODE`.
+pub(super) fn variable(path: &str) -> String {
+    format!("{PREFIX}{}", path.replace('.', "__").to_uppercase())
+}
+
+/// The settings file named by `SECTILE_CONFIG`.
+pub(crate) fn named_config_file() -> Option<PathBuf> {
+    os_variable("SECTILE_CONFIG")
+}
+
+/// A path from a variable of the system, such as `XDG_CONFIG_HOME`.
+pub(crate) fn os_variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+}
+
+/// The user's home folder.
+pub(crate) fn home_folder() -> Option<PathBuf> {
+    std::env::home_dir()
+}
+
+/// The fault that a test asks for.
+#[cfg(debug_assertions)]
+pub(crate) fn fault() -> Option<String> {
+    std::env::var("SECTILE_FAULT").ok()
+}

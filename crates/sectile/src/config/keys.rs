@@ -1,0 +1,118 @@
+//! The known settings as a table, derived from the types in `raw`.
+
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value};
+
+use super::raw::Raw;
+
+/// One setting.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    /// Dotted path: `server.tools.mode`.
+    pub(crate) path: String,
+    pub(crate) description: String,
+    pub(crate) kind: Kind,
+    /// Value when nobody sets it.
+    pub(crate) default: Value,
+}
+
+/// What a value must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Text,
+    OneOf(Vec<String>),
+    Integer { min: i64, max: i64 },
+    Texts,
+}
+
+impl Kind {
+    /// In words, for messages.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Self::Text => "text in quotes".to_owned(),
+            Self::OneOf(words) => format!("one of {}", words.join(", ")),
+            Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
+            Self::Texts => "a list of texts".to_owned(),
+        }
+    }
+}
+
+/// Every setting, in the order of the types.
+pub(crate) fn keys() -> Vec<Key> {
+    let defaults = serde_json::to_value(Raw::default()).unwrap_or_default();
+    let mut keys = Vec::new();
+    if let Some(properties) = schema().get("properties").and_then(Value::as_object) {
+        collect("", properties, &defaults, &mut keys);
+    }
+    keys
+}
+
+/// JSON Schema of the settings file, for editors.
+pub(crate) fn schema() -> Value {
+    let settings =
+        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    settings
+        .into_generator()
+        .into_root_schema_for::<Raw>()
+        .to_value()
+}
+
+fn collect(prefix: &str, properties: &Map<String, Value>, defaults: &Value, keys: &mut Vec<Key>) {
+    for (name, property) in properties {
+        let path = if prefix.is_empty() {
+            name.clone()
+        } else {
+            format!("{prefix}.{name}")
+        };
+        match property.get("properties").and_then(Value::as_object) {
+            Some(inner) => collect(&path, inner, &defaults[name], keys),
+            None => keys.push(Key {
+                path,
+                description: text(property, "description").replace('\n', " "),
+                kind: kind(property),
+                default: defaults[name].clone(),
+            }),
+        }
+    }
+}
+
+fn text(schema: &Value, key: &str) -> String {
+    schema
+        .get(key)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn kind(property: &Value) -> Kind {
+    let bound = |key: &str, default| property.get(key).and_then(Value::as_i64).unwrap_or(default);
+    match property.get("type").and_then(Value::as_str) {
+        Some("integer") => Kind::Integer {
+            min: bound("minimum", 0),
+            max: bound("maximum", i64::MAX),
+        },
+        Some("array") => Kind::Texts,
+        Some("string") if property.get("enum").is_none() => Kind::Text,
+        _ => Kind::OneOf(words(property)),
+    }
+}
+
+/// The words of an enumeration, whether its variants carry descriptions or not.
+fn words(property: &Value) -> Vec<String> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let plain = property.get("enum").map(list).unwrap_or_default();
+    let described = property.get("oneOf").map(list).unwrap_or_default();
+    let constants = described.iter().flat_map(|variant| {
+        variant
+            .get("const")
+            .cloned()
+            .into_iter()
+            .chain(variant.get("enum").map(list).unwrap_or_default())
+    });
+    plain
+        .iter()
+        .cloned()
+        .chain(constants)
+        .filter_map(|word| word.as_str().map(str::to_owned))
+        .collect()
+}

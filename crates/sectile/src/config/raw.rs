@@ -1,0 +1,155 @@
+//! The settings as they are written. A doc comment here is the description in `config schema` and `config show`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::mcp::policy::Mode;
+
+/// A `sectile.toml`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Raw {
+    /// What every world shares.
+    pub(crate) server: Server,
+    /// What is logged, to standard error.
+    pub(crate) log: Log,
+    /// The vault world: structure of the notes in a folder.
+    pub(crate) vault: Vault,
+}
+
+/// What every world shares.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Server {
+    /// Serving over HTTP.
+    pub(crate) http: Http,
+    /// Bounds on messages and calls.
+    pub(crate) limits: ServerLimits,
+    /// Visibility: what exists.
+    pub(crate) tools: Tools,
+    /// Authorisation: who may call.
+    pub(crate) auth: Auth,
+}
+
+/// Serving over HTTP.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Http {
+    /// Address and port to listen on. Only loopback addresses are allowed.
+    pub(crate) bind: String,
+    /// Host names besides localhost, 127.0.0.1 and [::1] that requests may name.
+    pub(crate) allowed_hosts: Vec<String>,
+    /// Origins besides local pages that may send requests, such as `https://app.example`.
+    pub(crate) allowed_origins: Vec<String>,
+}
+
+/// Bounds on messages and calls.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ServerLimits {
+    /// Longest message, in bytes: a line on stdio, a body on HTTP.
+    #[schemars(range(min = 1024, max = 67_108_864))]
+    pub(crate) max_message_bytes: usize,
+    /// Calls of one world that run at the same time.
+    #[schemars(range(min = 1, max = 512))]
+    pub(crate) max_in_flight: usize,
+    /// Calls of one world that may wait for a free place; more are refused as busy.
+    #[schemars(range(min = 0, max = 65_536))]
+    pub(crate) max_waiting: usize,
+    /// Longest time of one call, in milliseconds.
+    #[schemars(range(min = 1, max = 600_000))]
+    pub(crate) call_timeout_ms: u64,
+}
+
+/// Visibility: what exists. Entries are names of tools, resources or prompts, or `world/name`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Tools {
+    /// `filter` leaves hidden things out of listings; `passthrough` lists everything. Hidden things cannot be called
+    /// either way.
+    pub(crate) mode: Mode,
+    /// When not empty, only these exist.
+    pub(crate) allowlist: Vec<String>,
+    /// These do not exist, even when allowed.
+    pub(crate) denylist: Vec<String>,
+}
+
+/// Authorisation: who may call what exists.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Auth {
+    /// When not empty, only these may be called. Listings do not change.
+    pub(crate) allowed_tools: Vec<String>,
+}
+
+/// What is logged.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Log {
+    /// The least important level that is logged.
+    pub(crate) level: LogLevel,
+    /// Text for people, or one JSON object a line.
+    pub(crate) format: LogFormat,
+}
+
+/// The least important level that is logged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogLevel {
+    Off,
+    Error,
+    Warn,
+    #[default]
+    Info,
+    Debug,
+}
+
+/// The form of a log line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+/// The vault world.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Vault {
+    /// Folder of the notes, relative to the settings file. Empty: the world is not served from this file.
+    pub(crate) root: String,
+    /// Largest note that is read, in bytes.
+    #[schemars(range(min = 1, max = 1_073_741_824))]
+    pub(crate) max_note_bytes: u64,
+}
+
+impl Default for Http {
+    fn default() -> Self {
+        Self {
+            bind: "127.0.0.1:7420".to_owned(),
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+        }
+    }
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            max_message_bytes: 4 << 20,
+            max_in_flight: 64,
+            max_waiting: 1024,
+            call_timeout_ms: 30_000,
+        }
+    }
+}
+
+impl Default for Vault {
+    fn default() -> Self {
+        Self {
+            root: String::new(),
+            max_note_bytes: 8 << 20,
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Settings as the program uses them: typed, checked, and resolved against the worlds' tables.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use super::{ConfigError, Loaded, LogFormat, LogLevel, Origin, error::nearest};
+use crate::mcp::{
+    Limits, Policy, WorldCard,
+    http::{HttpSettings, Origins},
+    policy::{Authorisation, Names, Visibility, qualified},
+};
+
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) log: LogSettings,
+    pub(crate) limits: Limits,
+    pub(crate) max_message_bytes: usize,
+    pub(crate) bind: SocketAddr,
+    pub(crate) http: HttpSettings,
+    pub(crate) policy: Policy,
+    /// Folder of the vault world, when it is configured.
+    pub(crate) vault_root: Option<PathBuf>,
+    pub(crate) max_note_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogSettings {
+    pub(crate) level: LogLevel,
+    pub(crate) format: LogFormat,
+}
+
+impl Settings {
+    /// Checks what was loaded. Paths from a file count from its folder, `base`.
+    pub(crate) fn resolve(
+        loaded: &Loaded,
+        base: &Path,
+        worlds: &[WorldCard],
+    ) -> Result<Self, ConfigError> {
+        let raw = &loaded.raw;
+        let names = |key: &str, list: &[String]| known_names(key, list, loaded.origin(key), worlds);
+        let root = match (&loaded.origin("vault.root"), raw.vault.root.as_str()) {
+            (_, "") => None,
+            (Origin::File(_), root) => Some(base.join(root)),
+            (_, root) => Some(PathBuf::from(root)),
+        };
+        Ok(Self {
+            log: LogSettings {
+                level: raw.log.level,
+                format: raw.log.format,
+            },
+            limits: Limits {
+                max_in_flight: raw.server.limits.max_in_flight,
+                max_waiting: raw.server.limits.max_waiting,
+                call_timeout: Duration::from_millis(raw.server.limits.call_timeout_ms),
+            },
+            max_message_bytes: raw.server.limits.max_message_bytes,
+            bind: loopback(&raw.server.http.bind, loaded.origin("server.http.bind"))?,
+            http: HttpSettings {
+                origins: Origins::new(
+                    raw.server.http.allowed_hosts.clone(),
+                    raw.server.http.allowed_origins.clone(),
+                ),
+                max_body_bytes: raw.server.limits.max_message_bytes,
+            },
+            policy: Policy {
+                visibility: Visibility {
+                    mode: raw.server.tools.mode,
+                    allow: names("server.tools.allowlist", &raw.server.tools.allowlist)?,
+                    deny: names("server.tools.denylist", &raw.server.tools.denylist)?,
+                },
+                authorisation: Authorisation {
+                    allowed: names("server.auth.allowed_tools", &raw.server.auth.allowed_tools)?,
+                },
+            },
+            vault_root: root,
+            max_note_bytes: raw.vault.max_note_bytes,
+        })
+    }
+}
+
+fn loopback(text: &str, origin: Origin) -> Result<SocketAddr, ConfigError> {
+    let error = || ConfigError::NotLoopback {
+        origin: origin.clone(),
+        key: "server.http.bind".to_owned(),
+    };
+    let address: SocketAddr = text
+        .replace("localhost:", "127.0.0.1:")
+        .parse()
+        .map_err(|_| error())?;
+    if address.ip().is_loopback() {
+        Ok(address)
+    } else {
+        Err(error())
+    }
+}
+
+/// A misspelt name in a policy would silently protect nothing, so it is an error.
+fn known_names(
+    key: &str,
+    list: &[String],
+    origin: Origin,
+    worlds: &[WorldCard],
+) -> Result<Names, ConfigError> {
+    let known: Vec<String> = worlds
+        .iter()
+        .flat_map(|world| {
+            let tools = world.tools.iter().map(|tool| tool.name.as_str());
+            tools
+                .chain(world.prompts.iter().copied())
+                .map(|name| (world.name, name))
+                .collect::<Vec<_>>()
+        })
+        .flat_map(|(world, name)| [name.to_owned(), qualified(world, name)])
+        .collect();
+    match list.iter().find(|name| !known.contains(name)) {
+        Some(unknown) => Err(ConfigError::UnknownName {
+            origin,
+            key: key.to_owned(),
+            nearest: nearest(unknown, known.iter().map(String::as_str)),
+            name: unknown.clone(),
+        }),
+        None => Ok(Names::new(list.iter().cloned())),
+    }
+}

@@ -1,0 +1,160 @@
+//! Settings from every layer, and what is said of bad ones.
+
+use std::path::{Path, PathBuf};
+
+use super::{layers::load_with, *};
+use crate::worlds;
+
+struct File {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+fn file(text: &str) -> File {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sectile.toml");
+    crate::files::create_new(&path, text).unwrap();
+    File {
+        _folder: folder,
+        path,
+    }
+}
+
+fn resolve(text: &str, environment: &[(&str, &str)]) -> Result<Settings, String> {
+    let file = file(text);
+    let environment: Vec<_> = environment
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    let loaded =
+        load_with(Some(&file.path), &environment, &[]).map_err(|error| error.to_string())?;
+    Settings::resolve(&loaded, Path::new("base"), &worlds::cards())
+        .map_err(|error| error.to_string())
+}
+
+#[track_caller]
+fn check_error(text: &str, expected: &str) {
+    assert_eq!(resolve(text, &[]).unwrap_err(), expected);
+}
+
+#[test]
+fn every_key_can_be_set_and_read_back() {
+    for key in keys() {
+        let loaded = load_with(None, &[], &[]).unwrap();
+        assert_eq!(loaded.value(&key), key.default.to_string(), "{}", key.path);
+        assert!(
+            !key.description.is_empty(),
+            "{} has no description",
+            key.path
+        );
+        let (section, name) = key.path.rsplit_once('.').unwrap();
+        let file = file(&format!("[{section}]\n{name} = {}\n", key.default));
+        let loaded = load_with(Some(&file.path), &[], &[]).unwrap();
+        assert_eq!(
+            loaded.origin(&key.path),
+            Origin::File("sectile.toml".to_owned()),
+            "{}",
+            key.path
+        );
+    }
+}
+
+#[test]
+fn later_layers_win_and_origins_are_remembered() {
+    let file = file("[log]\nlevel = \"warn\"\nformat = \"json\"\n");
+    let environment = [("SECTILE_LOG__LEVEL".to_owned(), "debug".to_owned())];
+    let flags = [Flag {
+        key: "vault.root",
+        value: "notes".to_owned(),
+        name: "PATH",
+    }];
+    let loaded = load_with(Some(&file.path), &environment, &flags).unwrap();
+    assert_eq!(
+        (loaded.raw.log.level, loaded.raw.log.format),
+        (LogLevel::Debug, LogFormat::Json)
+    );
+    assert_eq!(loaded.origin("log.level").to_string(), "SECTILE_LOG__LEVEL");
+    assert_eq!(loaded.origin("log.format").to_string(), "sectile.toml");
+    assert_eq!(loaded.origin("vault.root").to_string(), "PATH");
+    assert_eq!(loaded.origin("vault.max_note_bytes"), Origin::Default);
+}
+
+#[test]
+fn a_root_in_a_file_counts_from_the_file() {
+    let settings = resolve("[vault]\nroot = \"notes\"\n", &[]).unwrap();
+    assert_eq!(settings.vault_root, Some(Path::new("base").join("notes")));
+    let settings = resolve("", &[("SECTILE_VAULT__ROOT", "notes")]).unwrap();
+    assert_eq!(settings.vault_root, Some(PathBuf::from("notes")));
+}
+
+#[test]
+fn unknown_keys_are_refused_with_the_nearest_known_one() {
+    check_error(
+        "[server.tools]\nallow_list = []\n",
+        "sectile.toml: unknown setting `server.tools.allow_list`. Did you mean `server.tools.allowlist`?",
+    );
+    check_error(
+        "[servr]\nx = 1\n",
+        "sectile.toml: unknown setting `servr`. Did you mean `server`?",
+    );
+    let error = resolve("", &[("SECTILE_LOG_LEVEL", "info")]).unwrap_err();
+    assert_eq!(
+        error,
+        "environment: unknown setting `SECTILE_LOG_LEVEL`. Did you mean `SECTILE_LOG__LEVEL`?"
+    );
+}
+
+#[test]
+fn unknown_names_in_policies_are_refused_with_a_suggestion() {
+    check_error(
+        "[server.tools]\ndenylist = [\"get_note_outlines\"]\n",
+        "sectile.toml: `server.tools.denylist` names `get_note_outlines`, which no world has. Did you mean \
+         `get_note_outline`?",
+    );
+    check_error(
+        "[server.auth]\nallowed_tools = [\"valt/get_note_outline\"]\n",
+        "sectile.toml: `server.auth.allowed_tools` names `valt/get_note_outline`, which no world has. Did you mean \
+         `vault/get_note_outline`?",
+    );
+    assert!(
+        resolve(
+            "[server.tools]\nallowlist = [\"vault/get_note_outline\"]\n",
+            &[]
+        )
+        .is_ok()
+    );
+}
+
+#[test]
+fn wrong_values_are_refused() {
+    check_error(
+        "[log]\nlevel = \"loud\"\n",
+        "sectile.toml: `log.level` must be one of off, error, warn, info, debug.",
+    );
+    check_error(
+        "[server.limits]\nmax_in_flight = 0\n",
+        "sectile.toml: `server.limits.max_in_flight` must be a whole number from 1 to 512.",
+    );
+    check_error(
+        "[server.tools]\nallowlist = [1]\n",
+        "sectile.toml: `server.tools.allowlist` must be a list of texts.",
+    );
+    check_error(
+        "[log\n",
+        "sectile.toml, line 1: not valid TOML: unclosed table, expected `]`.",
+    );
+    let error = resolve("[server.http]\nbind = \"0.0.0.0:80\"\n", &[]).unwrap_err();
+    assert!(
+        error.starts_with("sectile.toml: `server.http.bind` must be a loopback address"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_missing_file_is_named_without_its_folder() {
+    let error = load_with(Some(Path::new("/nowhere/at/all/sectile.toml")), &[], &[]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "sectile.toml: the settings file does not exist. Make one with `sectile config init`."
+    );
+}

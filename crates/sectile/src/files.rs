@@ -1,0 +1,71 @@
+//! Files that are not notes: settings, and the configuration of MCP clients. The one module of this crate that may touch
+//! the file system.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is the listed home of file access to settings"
+)]
+
+use std::{
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+/// The text of a file, or `None` when there is none.
+pub(crate) fn read_text(path: &Path) -> io::Result<Option<String>> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Puts `text` in place of a file, wholly or not at all, and makes its folder when needed. A link is followed, so that
+/// settings kept elsewhere stay there; permissions of an existing file are kept.
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let target = match path.canonicalize() {
+        Ok(target) => target,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_path_buf(),
+        Err(error) => return Err(error),
+    };
+    let folder = target
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let mut temporary = tempfile::Builder::new()
+        .prefix(".sectile-")
+        .tempfile_in(folder)?;
+    if let Ok(metadata) = std::fs::metadata(&target) {
+        temporary
+            .as_file()
+            .set_permissions(metadata.permissions())?;
+    }
+    temporary.write_all(text.as_bytes())?;
+    temporary.as_file().sync_all()?;
+    temporary.persist(&target).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Makes a file that must not exist yet.
+pub(crate) fn create_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// Writes a file and the folders above it; for samples in a temporary folder.
+pub(crate) fn write_sample(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(path, text)
+}
+
+/// `path` made absolute, with links resolved where it exists.
+pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize().or_else(|_| std::path::absolute(path))
+}

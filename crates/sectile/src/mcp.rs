@@ -1,0 +1,29 @@
+//! The MCP surface: tool tables, the call pipeline, policies, and the transports. The only module that knows rmcp.
+//!
+//! Read `pipeline.rs` first: it is the life of a call. A world hands in a [`WorldSpec`] (its table) and its state; what
+//! comes out is a [`Surface`], which the transports serve without knowing the world.
+
+mod error;
+#[cfg(debug_assertions)]
+pub mod fault;
+pub mod http;
+mod message;
+mod pipeline;
+pub mod policy;
+mod prompt;
+mod resource;
+mod schema;
+mod server;
+pub mod stdio;
+mod surface;
+mod tool;
+
+pub use self::{
+    error::{Envelope, Failure, FailureKind},
+    policy::Policy,
+    prompt::{Prompt, PromptArgument},
+    resource::{Resource, ResourceText, Resources},
+    schema::{JsonObject, schema_of},
+    surface::{Limits, Surface, ToolCard, WorldCard, WorldSpec},
+    tool::{Access, Answer, CallContext, Facts, Tool, run},
+};

@@ -1,0 +1,160 @@
+//! What can go wrong with a call, and how it is said.
+//!
+//! A [`Failure`] is an answer of the world: it goes through the world's [`Envelope`]. A [`Refusal`] comes from the frame
+//! before or around the handler and is the same protocol error in every world and on every transport.
+
+use std::borrow::Cow;
+
+use rmcp::model::{ErrorCode, ErrorData};
+use serde_json::{Value, json};
+
+/// A call that a tool could not meet. The message is for the caller: one sentence, no unsafe or absolute path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What went wrong.
+    pub kind: FailureKind,
+    /// What the caller reads.
+    pub message: Cow<'static, str>,
+}
+
+/// The class of a failure: what a world's envelope and the audit line branch on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The arguments do not fit the tool.
+    InvalidArguments,
+    /// The path is not one the world may resolve.
+    InvalidPath,
+    /// What was asked for is not there.
+    NotFound,
+    /// What was asked for is larger than allowed.
+    TooLarge,
+    /// It is there but the system refuses it.
+    Unreadable,
+    /// Nobody waits for the answer.
+    Cancelled,
+    /// A defect.
+    Internal,
+}
+
+impl Failure {
+    /// A failure with its message.
+    pub fn new(kind: FailureKind, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+        }
+    }
+}
+
+impl FailureKind {
+    /// Word for the audit line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InvalidArguments => "invalid_arguments",
+            Self::InvalidPath => "invalid_path",
+            Self::NotFound => "not_found",
+            Self::TooLarge => "too_large",
+            Self::Unreadable => "unreadable",
+            Self::Cancelled => "cancelled",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+/// How a world says that a call failed: the JSON of a tool result with `isError`.
+pub type Envelope = fn(&Failure) -> Value;
+
+/// A call that never reached a tool, or whose tool broke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The tool does not exist, or must look as if it did not.
+    UnknownTool(ErrorCode),
+    /// The prompt does not exist, or must look as if it did not.
+    UnknownPrompt,
+    /// The resource does not exist, or must look as if it did not.
+    UnknownResource,
+    /// It exists, but this caller may not use it.
+    Forbidden,
+    /// Too many calls are running.
+    Busy,
+    /// The call took longer than allowed.
+    TimedOut,
+    /// The caller gave up.
+    Cancelled,
+    /// The handler panicked.
+    Internal,
+}
+
+impl Refusal {
+    fn code(self) -> ErrorCode {
+        match self {
+            Self::UnknownTool(code) => code,
+            Self::UnknownPrompt => ErrorCode::INVALID_PARAMS,
+            Self::UnknownResource => ErrorCode::RESOURCE_NOT_FOUND,
+            Self::Forbidden => ErrorCode(-32003),
+            Self::Busy => ErrorCode(-32072),
+            Self::TimedOut => ErrorCode(-32074),
+            Self::Cancelled => ErrorCode(-32075),
+            Self::Internal => ErrorCode::INTERNAL_ERROR,
+        }
+    }
+
+    /// Word for the error's `data.kind` and the audit line.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::UnknownTool(_) => "unknown_tool",
+            Self::UnknownPrompt => "unknown_prompt",
+            Self::UnknownResource => "unknown_resource",
+            Self::Forbidden => "forbidden",
+            Self::Busy => "busy",
+            Self::TimedOut => "timed_out",
+            Self::Cancelled => "cancelled",
+            Self::Internal => "internal",
+        }
+    }
+
+    fn message(self) -> &'static str {
+        match self {
+            Self::UnknownTool(_) => "Unknown tool.",
+            Self::UnknownPrompt => "Unknown prompt.",
+            Self::UnknownResource => "Unknown resource.",
+            Self::Forbidden => "This caller may not use it.",
+            Self::Busy => "Too many calls are running.",
+            Self::TimedOut => "The call took too long.",
+            Self::Cancelled => "The call was cancelled.",
+            Self::Internal => "Internal error.",
+        }
+    }
+
+    fn recovery(self) -> &'static str {
+        match self {
+            Self::UnknownTool(_) => "Call tools/list to see what there is.",
+            Self::UnknownPrompt => "Call prompts/list to see what there is.",
+            Self::UnknownResource => "Call resources/list to see what there is.",
+            Self::Forbidden => "Ask the operator to allow it in [server.auth] allowed_tools.",
+            Self::Busy => "Wait a moment, then call again.",
+            Self::TimedOut => "Ask for less, or raise server.limits.call_timeout_ms.",
+            Self::Cancelled => "Call again if the answer is still wanted.",
+            Self::Internal => {
+                "Call again; if it happens again, report it with the server's log line."
+            }
+        }
+    }
+}
+
+impl From<Refusal> for ErrorData {
+    fn from(refusal: Refusal) -> Self {
+        let data = json!({ "kind": refusal.name(), "recovery": refusal.recovery() });
+        Self::new(refusal.code(), refusal.message(), Some(data))
+    }
+}
+
+/// A method whose capability this server does not declare.
+pub(super) fn method_not_found() -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "Method not found", None)
+}
+
+/// A known method whose parameters cannot be decoded.
+pub(super) fn invalid_params() -> ErrorData {
+    ErrorData::new(ErrorCode::INVALID_PARAMS, "Invalid params", None)
+}

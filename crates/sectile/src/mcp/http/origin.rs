@@ -1,0 +1,108 @@
+//! Which `Host` and `Origin` headers are let in. A browser page that reaches a local server by DNS rebinding fails here.
+
+use http::{HeaderMap, Uri, header, uri::Authority};
+
+/// Names a server goes by on its own machine.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// The hosts and origins that may talk to a server. Loopback names always may.
+#[derive(Clone, Debug, Default)]
+pub struct Origins {
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+impl Origins {
+    /// Lets in `hosts` (`example.com` or `example.com:8080`) and `origins` (`https://app.example.com`) besides loopback.
+    #[must_use]
+    pub fn new(hosts: Vec<String>, origins: Vec<String>) -> Self {
+        Self { hosts, origins }
+    }
+
+    /// Whether the headers of a request name a host that is served here, and, if it comes from a page, one that may ask.
+    pub(super) fn admit(&self, headers: &HeaderMap, uri: &Uri) -> bool {
+        let host = match headers.get(header::HOST) {
+            Some(value) => value
+                .to_str()
+                .ok()
+                .and_then(|host| host.parse::<Authority>().ok()),
+            None => uri.authority().cloned(),
+        };
+        let origin = headers
+            .get(header::ORIGIN)
+            .map(|value| value.to_str().unwrap_or("null"));
+        let single_host = headers.get_all(header::HOST).iter().count() <= 1;
+        single_host
+            && host.is_some_and(|host| self.admits_host(&host))
+            && origin.is_none_or(|origin| self.admits_origin(origin))
+    }
+
+    fn admits_host(&self, host: &Authority) -> bool {
+        let is = |name: &str| {
+            host.host().eq_ignore_ascii_case(name) || host.as_str().eq_ignore_ascii_case(name)
+        };
+        LOOPBACK.into_iter().any(is) || self.hosts.iter().any(|name| is(name))
+    }
+
+    fn admits_origin(&self, origin: &str) -> bool {
+        if self
+            .origins
+            .iter()
+            .any(|allowed| allowed.eq_ignore_ascii_case(origin))
+        {
+            return true;
+        }
+        let Ok(uri) = origin.parse::<Uri>() else {
+            return false;
+        };
+        uri.scheme_str() == Some("http")
+            && uri
+                .authority()
+                .is_some_and(|authority| LOOPBACK.contains(&authority.host()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admits(host: &str, origin: Option<&str>) -> bool {
+        let origins = Origins::new(
+            vec!["docs.example".to_owned()],
+            vec!["https://app.example".to_owned()],
+        );
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, host.parse().expect("a header value"));
+        if let Some(origin) = origin {
+            headers.insert(header::ORIGIN, origin.parse().expect("a header value"));
+        }
+        origins.admit(&headers, &Uri::from_static("/mcp"))
+    }
+
+    #[test]
+    fn loopback_and_listed_names_are_let_in() {
+        assert!(admits("127.0.0.1:8080", None));
+        assert!(admits("LOCALHOST", None));
+        assert!(admits("[::1]:1", None));
+        assert!(admits("docs.example:443", None));
+        assert!(admits("localhost:1", Some("http://localhost:3000")));
+        assert!(admits("localhost:1", Some("https://app.example")));
+    }
+
+    #[test]
+    fn everything_else_stays_out() {
+        assert!(!admits("evil.example", None));
+        assert!(!admits("localhost.evil.example", None));
+        assert!(!admits("", None));
+        assert!(!admits("localhost:1", Some("http://evil.example")));
+        assert!(!admits(
+            "localhost:1",
+            Some("https://app.example.evil.example")
+        ));
+        assert!(!admits("localhost:1", Some("null")));
+        assert!(!admits(
+            "localhost:1",
+            Some("http://localhost@evil.example")
+        ));
+    }
+}

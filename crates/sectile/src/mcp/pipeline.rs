@@ -1,0 +1,254 @@
+//! The life of a call, in order: visibility, authorisation, limits, arguments, handler, envelope, audit line.
+//!
+//! Decoding has happened before (`message.rs`), and so has authentication where a transport has one. A tool, a resource
+//! and a prompt all pass the same steps; only what runs at the end differs.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
+
+use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, ErrorData};
+use tokio::sync::SemaphorePermit;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Answer, CallContext, Facts, Failure, FailureKind, JsonObject, Surface,
+    error::{Refusal, invalid_params},
+    resource::ResourceText,
+    schema::check_arguments,
+};
+
+/// Why a call has no answer.
+enum Stop {
+    Refused(Refusal),
+    Failed(Failure),
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl Surface {
+    /// Calls the tool `name`.
+    pub(super) async fn call_tool(
+        self: Arc<Self>,
+        name: &str,
+        arguments: JsonObject,
+        cancelled: CancellationToken,
+    ) -> Result<CallToolResult, ErrorData> {
+        let started = Instant::now();
+        let result = self.tool_steps(name, arguments, cancelled).await;
+        let label = self.tool(name).map_or(UNKNOWN, |(_, tool)| &tool.card.name);
+        self.audit(label, &result, |answer| answer.facts, started);
+        match result {
+            Ok(answer) => Ok(success(answer)),
+            Err(Stop::Failed(failure)) => {
+                let envelope = (self.envelope)(&failure).to_string();
+                Ok(CallToolResult::error(vec![ContentBlock::text(envelope)]))
+            }
+            Err(Stop::Refused(refusal)) => Err(refusal.into()),
+        }
+    }
+
+    async fn tool_steps(
+        self: &Arc<Self>,
+        name: &str,
+        arguments: JsonObject,
+        cancelled: CancellationToken,
+    ) -> Result<Answer, Stop> {
+        let unknown = Refusal::UnknownTool(ErrorCode(self.unknown_tool_code));
+        let (index, tool) = self.tool(name).ok_or(unknown)?;
+        self.admit(&tool.card.name, unknown)?;
+        let surface = Arc::clone(self);
+        self.within_limits(cancelled, move |context| {
+            let tool = &surface.tools[index];
+            check_arguments(&tool.card.input, &arguments)?;
+            #[cfg(debug_assertions)]
+            super::fault::strike(&tool.card.name);
+            (tool.handler)(arguments, context)
+        })
+        .await
+    }
+
+    /// Reads the resource at `uri`.
+    pub(super) async fn read_resource(
+        self: Arc<Self>,
+        uri: String,
+        cancelled: CancellationToken,
+    ) -> Result<ResourceText, ErrorData> {
+        let started = Instant::now();
+        let result = self.resource_steps(uri, cancelled).await;
+        self.audit("resources/read", &result, |_| Facts::default(), started);
+        result.map_err(protocol_error)
+    }
+
+    async fn resource_steps(
+        self: &Arc<Self>,
+        uri: String,
+        cancelled: CancellationToken,
+    ) -> Result<ResourceText, Stop> {
+        self.admit(&uri, Refusal::UnknownResource)?;
+        let surface = Arc::clone(self);
+        let read = self.within_limits(cancelled, move |_| match &surface.resources {
+            Some(resources) => (resources.read)(&uri),
+            None => Ok(None),
+        });
+        read.await?.ok_or(Stop::Refused(Refusal::UnknownResource))
+    }
+
+    /// Fills the prompt `name`.
+    pub(super) async fn get_prompt(
+        self: Arc<Self>,
+        name: &str,
+        arguments: JsonObject,
+        cancelled: CancellationToken,
+    ) -> Result<String, ErrorData> {
+        let started = Instant::now();
+        let known = self.prompts.iter().position(|prompt| prompt.name == name);
+        let label = known.map_or(UNKNOWN, |index| self.prompts[index].name);
+        let result = self.prompt_steps(known, arguments, cancelled).await;
+        self.audit(label, &result, |_| Facts::default(), started);
+        result.map_err(protocol_error)
+    }
+
+    async fn prompt_steps(
+        self: &Arc<Self>,
+        index: Option<usize>,
+        arguments: JsonObject,
+        cancelled: CancellationToken,
+    ) -> Result<String, Stop> {
+        let index = index.ok_or(Refusal::UnknownPrompt)?;
+        self.admit(self.prompts[index].name, Refusal::UnknownPrompt)?;
+        let surface = Arc::clone(self);
+        self.within_limits(cancelled, move |_| {
+            (surface.prompts[index].render)(&arguments)
+        })
+        .await
+    }
+
+    /// Visibility first, so that a hidden thing answers like one that does not exist whoever asks; then authorisation.
+    fn admit(&self, name: &str, unknown: Refusal) -> Result<(), Refusal> {
+        if !self.policy.visibility.exists(self.world, name) {
+            return Err(unknown);
+        }
+        if !self.policy.authorisation.permits(self.world, name) {
+            return Err(Refusal::Forbidden);
+        }
+        Ok(())
+    }
+
+    /// Runs `work` on a thread that may block, when there is room, for as long as is allowed and somebody waits. A panic
+    /// in it becomes an internal error.
+    async fn within_limits<T: Send + 'static>(
+        &self,
+        cancelled: CancellationToken,
+        work: impl FnOnce(&CallContext) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Stop> {
+        // Cancelled when this call ends early for whatever reason, so that the handler can stop as well.
+        let _stop = cancelled.clone().drop_guard();
+        let context = CallContext {
+            cancelled: cancelled.clone(),
+        };
+        let steps = async {
+            let _slot = self.slot().await?;
+            match tokio::task::spawn_blocking(move || work(&context)).await {
+                Ok(result) => Ok(result?),
+                Err(_) => Err(Stop::Refused(Refusal::Internal)),
+            }
+        };
+        tokio::select! {
+            biased;
+            result = steps => result,
+            () = cancelled.cancelled() => Err(Refusal::Cancelled.into()),
+            () = tokio::time::sleep(self.limits.call_timeout) => Err(Refusal::TimedOut.into()),
+        }
+    }
+
+    async fn slot(&self) -> Result<SemaphorePermit<'_>, Refusal> {
+        if let Ok(permit) = self.slots.try_acquire() {
+            return Ok(permit);
+        }
+        let _place = Place::take(&self.waiting, self.limits.max_waiting).ok_or(Refusal::Busy)?;
+        self.slots.acquire().await.map_err(|_| Refusal::Busy)
+    }
+
+    /// One line per call, with nothing of the note, the arguments or an unknown name in it.
+    fn audit<T>(
+        &self,
+        label: &str,
+        result: &Result<T, Stop>,
+        facts: impl Fn(&T) -> Facts,
+        started: Instant,
+    ) {
+        let (outcome, facts) = match result {
+            Ok(value) => ("ok", facts(value)),
+            Err(Stop::Failed(failure)) => (failure.kind.name(), Facts::default()),
+            Err(Stop::Refused(Refusal::UnknownTool(_) | Refusal::UnknownPrompt))
+                if label != UNKNOWN =>
+            {
+                ("hidden", Facts::default())
+            }
+            Err(Stop::Refused(refusal)) => (refusal.name(), Facts::default()),
+        };
+        tracing::info!(
+            target: "sectile::call",
+            world = self.world,
+            tool = label,
+            outcome,
+            elapsed_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            sections = facts.sections,
+            truncated = facts.truncated,
+        );
+    }
+}
+
+const UNKNOWN: &str = "unknown";
+
+/// A place in the queue of waiting calls, given back when dropped.
+struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    fn take(waiting: &'a AtomicUsize, limit: usize) -> Option<Self> {
+        let place = Self(waiting);
+        (waiting.fetch_add(1, Ordering::Relaxed) < limit).then_some(place)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn success(answer: Answer) -> CallToolResult {
+    let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
+    result.structured_content = Some(answer.value);
+    result
+}
+
+/// Resources and prompts have no result that could carry a world's envelope, so a failure is a protocol error there.
+fn protocol_error(stop: Stop) -> ErrorData {
+    match stop {
+        Stop::Refused(refusal) => refusal.into(),
+        Stop::Failed(failure) => match failure.kind {
+            FailureKind::InvalidArguments => ErrorData {
+                message: failure.message,
+                ..invalid_params()
+            },
+            FailureKind::Internal => Refusal::Internal.into(),
+            _ => ErrorData::new(ErrorCode(-32000), failure.message, None),
+        },
+    }
+}

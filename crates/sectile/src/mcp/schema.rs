@@ -1,0 +1,106 @@
+//! JSON schemas of tools: made from types, cleaned for picky clients, and used to check arguments before a handler runs.
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde_json::{Map, Value, json};
+
+use super::{Failure, FailureKind};
+
+/// A JSON object with its keys in order.
+pub type JsonObject = Map<String, Value>;
+
+/// The schema of `T`, cleaned.
+pub fn schema_of<T: JsonSchema>() -> JsonObject {
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    let mut schema = generator.root_schema_for::<T>().to_value();
+    clean(&mut schema);
+    match schema {
+        Value::Object(mut object) => {
+            object.remove("$schema");
+            object.remove("title");
+            object.remove("description");
+            object
+        }
+        _ => JsonObject::new(),
+    }
+}
+
+/// Takes out what makes validators warn: number formats that JSON Schema does not know, and lists of types.
+fn clean(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            let is_number_format = |format: &Value| {
+                format
+                    .as_str()
+                    .is_some_and(|name| name.starts_with("uint") || name.starts_with("int"))
+            };
+            if object.get("format").is_some_and(is_number_format) {
+                object.remove("format");
+            }
+            if let Some(Value::Array(types)) = object.get("type") {
+                let any_of: Vec<Value> = types.iter().map(|name| json!({ "type": name })).collect();
+                object.remove("type");
+                object.insert("anyOf".to_owned(), Value::Array(any_of));
+            }
+            object.values_mut().for_each(clean);
+        }
+        Value::Array(items) => items.iter_mut().for_each(clean),
+        _ => {}
+    }
+}
+
+/// Checks `arguments` against an input schema made by [`schema_of`]: nothing unknown, nothing missing, the right JSON
+/// types. What the caller sent is never repeated in the message.
+pub(super) fn check_arguments(schema: &JsonObject, arguments: &JsonObject) -> Result<(), Failure> {
+    let empty = JsonObject::new();
+    let properties = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .unwrap_or(&empty);
+    if arguments.keys().any(|key| !properties.contains_key(key)) {
+        let known: Vec<&str> = properties.keys().map(String::as_str).collect();
+        return Err(invalid(format!(
+            "this tool takes only: {}.",
+            known.join(", ")
+        )));
+    }
+    let required = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    for key in required.filter_map(Value::as_str) {
+        if !arguments.contains_key(key) {
+            return Err(invalid(format!("{key} is required.")));
+        }
+    }
+    for (key, value) in arguments {
+        if let Some(expected) = properties
+            .get(key)
+            .and_then(|property| property.get("type"))
+            .and_then(Value::as_str)
+            && !has_type(value, expected)
+        {
+            return Err(invalid(format!("{key} must be a JSON {expected}.")));
+        }
+    }
+    Ok(())
+}
+
+fn invalid(what: String) -> Failure {
+    Failure::new(
+        FailureKind::InvalidArguments,
+        format!("Invalid arguments: {what}"),
+    )
+}
+
+fn has_type(value: &Value, expected: &str) -> bool {
+    match expected {
+        "string" => value.is_string(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => true,
+    }
+}

@@ -1,0 +1,271 @@
+//! A surface as an rmcp server: every method is a few lines over the pipeline or the tables.
+
+use std::{
+    borrow::Cow,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use rmcp::{
+    RoleServer, ServerHandler,
+    model::{
+        CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+        CustomRequest, CustomResult, DiscoverResult, ErrorData, GetPromptRequestParams,
+        GetPromptResponse, GetPromptResult, Implementation, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+        Prompt, PromptArgument, PromptMessage, ProtocolVersion, ReadResourceRequestParams,
+        ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, Role,
+        ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    },
+    service::RequestContext,
+};
+
+use super::{
+    Access, Surface, ToolCard,
+    error::{Refusal, invalid_params, method_not_found},
+};
+
+/// How long a client may keep a listing. Tables do not change while the server runs; this bounds how long a client can
+/// miss a restart with another configuration.
+const LISTING_TTL_MS: u64 = 300_000;
+
+/// The revisions that are served: two with a handshake, and the stateless one.
+const VERSIONS: [ProtocolVersion; 3] = [
+    ProtocolVersion::V_2025_06_18,
+    ProtocolVersion::V_2025_11_25,
+    ProtocolVersion::V_2026_07_28,
+];
+
+/// An rmcp handler over a surface. Cheap to make: session-less HTTP makes one per request.
+#[derive(Clone)]
+pub(super) struct Server(pub(super) Arc<Surface>);
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let mut capabilities = ServerCapabilities::builder().enable_tools().build();
+        capabilities.resources = self
+            .0
+            .resources
+            .as_ref()
+            .map(|_| rmcp::model::ResourcesCapability::default());
+        capabilities.prompts =
+            (!self.0.prompts.is_empty()).then(rmcp::model::PromptsCapability::default);
+        let mut implementation = Implementation::new("sectile", env!("CARGO_PKG_VERSION"));
+        implementation.title = Some(format!("Sectile {}", self.0.title));
+        let mut config = ServerConfig::new(capabilities);
+        config.protocol_version = ProtocolVersion::V_2025_11_25;
+        config.server_info = implementation;
+        config.instructions = Some(self.0.instructions.to_owned());
+        config
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(&VERSIONS)
+    }
+
+    async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        guarded(|| {
+            let mut result = DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info());
+            result.ttl_ms = LISTING_TTL_MS;
+            result.cache_scope = CacheScope::Public;
+            Ok(result)
+        })
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        guarded(|| {
+            first_page(request.as_ref())?;
+            let mut result =
+                ListToolsResult::with_all_items(self.0.listed_tools().map(wire_tool).collect());
+            result.ttl_ms = Some(LISTING_TTL_MS);
+            result.cache_scope = Some(CacheScope::Public);
+            Ok(result)
+        })
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        let result = Arc::clone(&self.0)
+            .call_tool(&request.name, arguments, context.ct)
+            .await?;
+        Ok(CallToolResponse::from(result))
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        guarded(|| {
+            let resources = self.0.resources.as_ref().ok_or_else(method_not_found)?;
+            first_page(request.as_ref())?;
+            let visibility = &self.0.policy.visibility;
+            let listed = (resources.list)()
+                .into_iter()
+                .filter(|resource| visibility.lists(self.0.world, &resource.uri))
+                .map(wire_resource)
+                .collect();
+            let mut result = ListResourcesResult::with_all_items(listed);
+            result.ttl_ms = Some(LISTING_TTL_MS);
+            result.cache_scope = Some(CacheScope::Public);
+            Ok(result)
+        })
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        self.0.resources.as_ref().ok_or_else(method_not_found)?;
+        first_page(request.as_ref())?;
+        Ok(ListResourceTemplatesResult::default())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.0.resources.as_ref().ok_or_else(method_not_found)?;
+        let content = Arc::clone(&self.0)
+            .read_resource(request.uri.clone(), context.ct)
+            .await?;
+        let text =
+            ResourceContents::text(content.text, request.uri).with_mime_type(content.mime_type);
+        Ok(ReadResourceResponse::from(ReadResourceResult::new(vec![
+            text,
+        ])))
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        guarded(|| {
+            if self.0.prompts.is_empty() {
+                return Err(method_not_found());
+            }
+            first_page(request.as_ref())?;
+            let visibility = &self.0.policy.visibility;
+            let listed = self
+                .0
+                .prompts
+                .iter()
+                .filter(|prompt| visibility.lists(self.0.world, prompt.name));
+            let mut result = ListPromptsResult::with_all_items(listed.map(wire_prompt).collect());
+            result.ttl_ms = Some(LISTING_TTL_MS);
+            result.cache_scope = Some(CacheScope::Public);
+            Ok(result)
+        })
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        if self.0.prompts.is_empty() {
+            return Err(method_not_found());
+        }
+        let arguments = request.arguments.unwrap_or_default();
+        let text = Arc::clone(&self.0)
+            .get_prompt(&request.name, arguments, context.ct)
+            .await?;
+        let message = PromptMessage::new_text(Role::User, text);
+        Ok(GetPromptResponse::from(GetPromptResult::new(vec![message])))
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(method_not_found())
+    }
+
+    /// rmcp hands over what it cannot decode: unknown methods, and known ones with broken parameters.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let known = match request.method.as_str() {
+            "tools/list" | "tools/call" => true,
+            "resources/list" | "resources/read" | "resources/templates/list" => {
+                self.0.resources.is_some()
+            }
+            "prompts/list" | "prompts/get" => !self.0.prompts.is_empty(),
+            _ => false,
+        };
+        Err(if known {
+            invalid_params()
+        } else {
+            method_not_found()
+        })
+    }
+}
+
+/// Runs what is too short for the pipeline, with the same promise: a panic is an answer.
+fn guarded<T>(work: impl FnOnce() -> Result<T, ErrorData>) -> Result<T, ErrorData> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Refusal::Internal.into()))
+}
+
+/// Listings fit one page, so no cursor was ever handed out.
+fn first_page(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match request.and_then(|request| request.cursor.as_ref()) {
+        Some(_) => Err(invalid_params()),
+        None => Ok(()),
+    }
+}
+
+fn wire_tool(card: &ToolCard) -> Tool {
+    let mut tool = Tool::new(
+        card.name.clone(),
+        card.description,
+        Arc::new(card.input.clone()),
+    );
+    tool.title = Some(card.title.to_owned());
+    tool.output_schema = Some(Arc::new(card.output.clone()));
+    tool.annotations = Some(ToolAnnotations::from_raw(
+        Some(card.title.to_owned()),
+        Some(card.access == Access::Read),
+        Some(card.access == Access::Destructive),
+        Some(card.idempotent),
+        Some(card.open_world),
+    ));
+    tool
+}
+
+fn wire_resource(resource: super::Resource) -> Resource {
+    let mut wire = Resource::new(resource.uri, resource.name);
+    wire.title = Some(resource.title);
+    wire.description = Some(resource.description);
+    wire.mime_type = Some(resource.mime_type.to_owned());
+    wire.size = Some(resource.size);
+    wire
+}
+
+fn wire_prompt(prompt: &super::surface::BoundPrompt) -> Prompt {
+    let arguments = prompt
+        .arguments
+        .iter()
+        .map(|argument| {
+            PromptArgument::new(argument.name)
+                .with_description(argument.description)
+                .with_required(argument.required)
+        })
+        .collect();
+    let mut wire = Prompt::new(prompt.name, Some(prompt.description), Some(arguments));
+    wire.title = Some(prompt.title.to_owned());
+    wire
+}

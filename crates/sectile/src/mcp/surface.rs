@@ -1,0 +1,242 @@
+//! A world made ready to serve: its table bound to its state, under a policy and limits.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, atomic::AtomicUsize},
+    time::Duration,
+};
+
+use tokio::sync::Semaphore;
+
+use super::{
+    Access, Answer, CallContext, Envelope, Failure, JsonObject, Policy, Prompt, Resource,
+    Resources, Tool, resource::ResourceText, tool,
+};
+
+/// A world as a value: what it offers, whatever its state.
+pub struct WorldSpec<S: 'static> {
+    /// Name in configuration, URLs and policies.
+    pub name: &'static str,
+    /// Name for people.
+    pub title: &'static str,
+    /// What clients are told about using it; under 2 KB.
+    pub instructions: &'static str,
+    /// Its tools, in listing order.
+    pub tools: Vec<Tool<S>>,
+    /// Its resources; without any, the resource methods do not exist.
+    pub resources: Option<Resources<S>>,
+    /// Its prompts; without any, the prompt methods do not exist.
+    pub prompts: Vec<Prompt<S>>,
+    /// JSON-RPC code for a tool that does not exist.
+    pub unknown_tool_code: i32,
+    /// How its tools say that a call failed.
+    pub envelope: Envelope,
+}
+
+/// A world's contract as data, for listings and documentation.
+#[derive(Clone, Debug)]
+pub struct WorldCard {
+    /// Name in configuration, URLs and policies.
+    pub name: &'static str,
+    /// Name for people.
+    pub title: &'static str,
+    /// Its tools, in listing order.
+    pub tools: Vec<ToolCard>,
+    /// The names of its prompts.
+    pub prompts: Vec<&'static str>,
+}
+
+/// A tool's contract as data.
+#[derive(Clone, Debug)]
+pub struct ToolCard {
+    /// Name on the wire.
+    pub name: String,
+    /// Name for people.
+    pub title: &'static str,
+    /// What it does.
+    pub description: &'static str,
+    /// What it may change.
+    pub access: Access,
+    /// Whether a second equal call changes nothing more.
+    pub idempotent: bool,
+    /// Whether it reaches beyond the world's own state.
+    pub open_world: bool,
+    /// Schema of the arguments.
+    pub input: JsonObject,
+    /// Schema of the answer.
+    pub output: JsonObject,
+}
+
+/// Bounds on the work of one surface.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Handlers that run at the same time.
+    pub max_in_flight: usize,
+    /// Calls that may wait for a free place.
+    pub max_waiting: usize,
+    /// How long a call may take, waiting included.
+    pub call_timeout: Duration,
+}
+
+impl<S> Tool<S> {
+    fn card(&self) -> ToolCard {
+        ToolCard {
+            name: self.name.clone().into_owned(),
+            title: self.title,
+            description: self.description,
+            access: self.access,
+            idempotent: self.idempotent,
+            open_world: self.open_world,
+            input: (self.input)(),
+            output: (self.output)(),
+        }
+    }
+}
+
+impl<S> WorldSpec<S> {
+    /// The contract of this world as data.
+    #[must_use]
+    pub fn card(&self) -> WorldCard {
+        WorldCard {
+            name: self.name,
+            title: self.title,
+            tools: self.tools.iter().map(Tool::card).collect(),
+            prompts: self.prompts.iter().map(|prompt| prompt.name).collect(),
+        }
+    }
+}
+
+/// A world that can be served. It no longer shows the type of its state.
+pub struct Surface {
+    pub(super) world: &'static str,
+    pub(super) title: &'static str,
+    pub(super) instructions: &'static str,
+    pub(super) tools: Vec<BoundTool>,
+    tool_index: HashMap<String, usize>,
+    pub(super) resources: Option<BoundResources>,
+    pub(super) prompts: Vec<BoundPrompt>,
+    pub(super) unknown_tool_code: i32,
+    pub(super) envelope: Envelope,
+    pub(super) policy: Policy,
+    pub(super) limits: Limits,
+    /// Places for running handlers.
+    pub(super) slots: Semaphore,
+    /// Calls that wait for a place.
+    pub(super) waiting: AtomicUsize,
+}
+
+type Handler = Box<dyn Fn(JsonObject, &CallContext) -> Result<Answer, Failure> + Send + Sync>;
+type Lister = Box<dyn Fn() -> Vec<Resource> + Send + Sync>;
+type Reader = Box<dyn Fn(&str) -> Result<Option<ResourceText>, Failure> + Send + Sync>;
+type Renderer = Box<dyn Fn(&JsonObject) -> Result<String, Failure> + Send + Sync>;
+
+pub(super) struct BoundTool {
+    pub(super) card: ToolCard,
+    pub(super) handler: Handler,
+}
+
+pub(super) struct BoundResources {
+    pub(super) list: Lister,
+    pub(super) read: Reader,
+}
+
+pub(super) struct BoundPrompt {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) description: &'static str,
+    pub(super) arguments: &'static [super::PromptArgument],
+    pub(super) render: Renderer,
+}
+
+impl Surface {
+    /// Binds the table of `spec` to `state`.
+    #[must_use]
+    pub fn new<S: Send + Sync + 'static>(
+        spec: WorldSpec<S>,
+        state: S,
+        policy: Policy,
+        limits: Limits,
+    ) -> Self {
+        let state = Arc::new(state);
+        let tools: Vec<BoundTool> = spec
+            .tools
+            .into_iter()
+            .map(|tool| bind_tool(&tool, &state))
+            .collect();
+        let tool_index = tools
+            .iter()
+            .enumerate()
+            .map(|(index, tool)| (tool.card.name.clone(), index))
+            .collect();
+        Self {
+            world: spec.name,
+            title: spec.title,
+            instructions: spec.instructions,
+            tools,
+            tool_index,
+            resources: spec
+                .resources
+                .map(|resources| bind_resources(&resources, &state)),
+            prompts: spec
+                .prompts
+                .into_iter()
+                .map(|prompt| bind_prompt(&prompt, &state))
+                .collect(),
+            unknown_tool_code: spec.unknown_tool_code,
+            envelope: spec.envelope,
+            policy,
+            limits,
+            slots: Semaphore::new(limits.max_in_flight),
+            waiting: AtomicUsize::new(0),
+        }
+    }
+
+    /// Name of the world.
+    #[must_use]
+    pub fn world(&self) -> &'static str {
+        self.world
+    }
+
+    /// The tool called `name`, hidden or not, with its place in the table.
+    pub(super) fn tool(&self, name: &str) -> Option<(usize, &BoundTool)> {
+        let index = *self.tool_index.get(name)?;
+        Some((index, &self.tools[index]))
+    }
+
+    /// The tools that a listing shows, in table order.
+    pub(super) fn listed_tools(&self) -> impl Iterator<Item = &ToolCard> {
+        let lists = |card: &&ToolCard| self.policy.visibility.lists(self.world, &card.name);
+        self.tools.iter().map(|tool| &tool.card).filter(lists)
+    }
+}
+
+fn bind_tool<S: Send + Sync + 'static>(tool: &tool::Tool<S>, state: &Arc<S>) -> BoundTool {
+    let (state, handler) = (Arc::clone(state), tool.handler);
+    BoundTool {
+        card: tool.card(),
+        handler: Box::new(move |arguments, context| handler(&state, arguments, context)),
+    }
+}
+
+fn bind_resources<S: Send + Sync + 'static>(
+    resources: &Resources<S>,
+    state: &Arc<S>,
+) -> BoundResources {
+    let (list, read) = (resources.list, resources.read);
+    let (for_list, for_read) = (Arc::clone(state), Arc::clone(state));
+    BoundResources {
+        list: Box::new(move || list(&for_list)),
+        read: Box::new(move |uri| read(&for_read, uri)),
+    }
+}
+
+fn bind_prompt<S: Send + Sync + 'static>(prompt: &Prompt<S>, state: &Arc<S>) -> BoundPrompt {
+    let (state, render) = (Arc::clone(state), prompt.render);
+    BoundPrompt {
+        name: prompt.name,
+        title: prompt.title,
+        description: prompt.description,
+        arguments: prompt.arguments,
+        render: Box::new(move |arguments| render(&state, arguments)),
+    }
+}

@@ -1,0 +1,58 @@
+//! `note_outline/v1`: the flat list of headings.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Note, TooLong, title::title};
+
+/// The headings of one note, without any of its text.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct NoteOutline {
+    /// Name and version of this shape.
+    #[schemars(extend("const" = Self::SCHEMA))]
+    schema: &'static str,
+    /// Vault-relative path of the note.
+    path: String,
+    /// Title from the front matter, else made of the file name.
+    title: Option<String>,
+    /// Headings in document order, at most 500.
+    pub(crate) headings: Vec<HeadingEntry>,
+    /// Whether headings were left out or a text was cut.
+    pub(crate) truncated: bool,
+}
+
+/// One heading.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct HeadingEntry {
+    /// Heading level, 1 to 6.
+    #[schemars(range(min = 1, max = 6))]
+    pub(crate) level: u8,
+    /// Text of the heading.
+    pub(crate) text: String,
+    /// Id of the heading: level, slug and place in the note.
+    pub(crate) id: String,
+}
+
+impl NoteOutline {
+    const SCHEMA: &'static str = "knowtation.note_outline/v1";
+
+    pub(crate) fn of(note: &Note<'_>) -> Result<Self, TooLong> {
+        let headings = note.headings()?;
+        let (title, title_cut) = title(note);
+        Ok(Self {
+            schema: Self::SCHEMA,
+            path: note.path.to_owned(),
+            title,
+            headings: headings
+                .list
+                .into_iter()
+                .map(|heading| HeadingEntry {
+                    level: heading.level,
+                    text: heading.text,
+                    id: heading.id,
+                })
+                .collect(),
+            truncated: headings.truncated || title_cut,
+        })
+    }
+}

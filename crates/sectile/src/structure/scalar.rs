@@ -1,0 +1,24 @@
+//! Front matter values as text, the way the contract's original, an ECMAScript program, writes them.
+
+use sectile_markdown::Value;
+
+/// The text of a value. Dates stay as written; a mapping has no text of its own.
+pub(super) fn to_text(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(value) => ryu_js::Buffer::new().format(*value).to_owned(),
+        Value::Timestamp(value) => value.as_written().to_owned(),
+        Value::String(text) => text.clone(),
+        Value::List(items) => items.iter().map(list_item).collect::<Vec<_>>().join(","),
+        Value::Map(_) => "[object Object]".to_owned(),
+    }
+}
+
+fn list_item(value: &Value) -> String {
+    if *value == Value::Null {
+        String::new()
+    } else {
+        to_text(value)
+    }
+}

@@ -1,0 +1,42 @@
+//! The title of a note: its front matter's, else one made of its file name. Never its first heading.
+
+use sectile_markdown::{Value, trim};
+
+use super::{Cut, Note, cut_text, scalar};
+
+/// The title to show; `None` when nothing is left of the file name either.
+pub(super) fn title(note: &Note<'_>) -> (Option<String>, bool) {
+    match from_front_matter(note).or_else(|| from_file_name(note.path)) {
+        Some(title) => {
+            let Cut { text, truncated } = cut_text(&title);
+            (Some(text), truncated)
+        }
+        None => (None, false),
+    }
+}
+
+fn from_front_matter(note: &Note<'_>) -> Option<String> {
+    match note.front_matter.get("title")? {
+        Value::Null | Value::Map(_) => None,
+        value => Some(trim(&scalar::to_text(value)).to_owned()).filter(|title| !title.is_empty()),
+    }
+}
+
+fn from_file_name(path: &str) -> Option<String> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let lower = name.to_ascii_lowercase();
+    let stem = [".md", ".markdown"]
+        .iter()
+        .find_map(|suffix| lower.strip_suffix(suffix))
+        .map_or(name, |stem| &name[..stem.len()]);
+    let words: Vec<&str> = stem.split(['-', '_']).collect();
+    let mut title = String::with_capacity(stem.len());
+    for (index, word) in words.iter().enumerate() {
+        // A run of separators is one space.
+        if index > 0 && !title.ends_with(' ') {
+            title.push(' ');
+        }
+        title.push_str(word);
+    }
+    Some(trim(&title).to_owned()).filter(|title| !title.is_empty())
+}

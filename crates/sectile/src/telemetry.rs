@@ -1,0 +1,52 @@
+//! Logs: structured lines on standard error, and nothing of a note in them.
+
+use std::{io, panic};
+
+use tracing_subscriber::{
+    Layer as _, filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+};
+
+use crate::config::{LogFormat, LogLevel, LogSettings};
+
+/// Starts logging. Only our own events pass: rmcp's carry whole messages, with arguments.
+pub(crate) fn start(settings: LogSettings) {
+    let filter = Targets::new().with_target("sectile", level(settings.level));
+    let writer = io::stderr;
+    let layer = match settings.format {
+        LogFormat::Json => tracing_subscriber::fmt::layer()
+            .with_writer(writer)
+            .json()
+            .flatten_event(true)
+            .boxed(),
+        LogFormat::Text => tracing_subscriber::fmt::layer()
+            .with_writer(writer)
+            .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
+            .boxed(),
+    };
+    if tracing_subscriber::registry()
+        .with(layer.with_filter(filter))
+        .try_init()
+        .is_err()
+    {
+        tracing::debug!("logging was started before");
+    }
+    panic::set_hook(Box::new(|info| {
+        // The message of a panic may quote what was being worked on, so only its place is told.
+        let place = info
+            .location()
+            .map_or("unknown", |location| location.file());
+        let line = info.location().map_or(0, panic::Location::line);
+        tracing::error!(target: "sectile::panic", place, line, "a handler panicked");
+    }));
+}
+
+fn level(level: LogLevel) -> tracing::level_filters::LevelFilter {
+    use tracing::level_filters::LevelFilter;
+    match level {
+        LogLevel::Off => LevelFilter::OFF,
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+    }
+}

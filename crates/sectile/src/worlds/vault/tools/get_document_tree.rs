@@ -1,0 +1,36 @@
+//! `get_document_tree`: the headings of one note as a tree.
+
+use std::borrow::Cow;
+
+use super::super::{NoteParams, Vault, too_long};
+use crate::{
+    mcp::{Access, CallContext, Facts, Failure, Tool, run, schema_of},
+    structure::DocumentTree,
+};
+
+pub(super) const TOOL: Tool<Vault> = Tool {
+    name: Cow::Borrowed("get_document_tree"),
+    title: "Get document tree",
+    description: "Return a derived nested Markdown heading tree for one note without body text.",
+    access: Access::Read,
+    idempotent: true,
+    open_world: false,
+    input: schema_of::<NoteParams>,
+    output: schema_of::<DocumentTree>,
+    handler: |vault, arguments, context| run(vault, arguments, context, handle),
+};
+
+fn handle(
+    vault: &Vault,
+    params: NoteParams,
+    context: &CallContext,
+) -> Result<(DocumentTree, Facts), Failure> {
+    let tree = vault.view(&params, context, |note| {
+        DocumentTree::of(note).map_err(too_long)
+    })?;
+    let facts = Facts {
+        sections: Some(tree.heading_count()),
+        truncated: tree.truncated,
+    };
+    Ok((tree, facts))
+}

@@ -1,0 +1,34 @@
+//! `get_metadata_facets`: the few front matter keys of one note that may be known.
+
+use std::borrow::Cow;
+
+use super::super::{NoteParams, Vault};
+use crate::{
+    mcp::{Access, CallContext, Facts, Failure, Tool, run, schema_of},
+    structure::MetadataFacets,
+};
+
+pub(super) const TOOL: Tool<Vault> = Tool {
+    name: Cow::Borrowed("get_metadata_facets"),
+    title: "Get metadata facets",
+    description: "Return bounded body-free MetadataFacets v0 for one note.",
+    access: Access::Read,
+    idempotent: true,
+    open_world: false,
+    input: schema_of::<NoteParams>,
+    output: schema_of::<MetadataFacets>,
+    handler: |vault, arguments, context| run(vault, arguments, context, handle),
+};
+
+fn handle(
+    vault: &Vault,
+    params: NoteParams,
+    context: &CallContext,
+) -> Result<(MetadataFacets, Facts), Failure> {
+    let facets = vault.view(&params, context, |note| Ok(MetadataFacets::of(note)))?;
+    let facts = Facts {
+        sections: None,
+        truncated: facets.truncated,
+    };
+    Ok((facets, facts))
+}

@@ -1,0 +1,198 @@
+//! Opening notes. The one module of this crate that may touch the file system.
+//!
+//! Every open goes through `cap-std`, which resolves a path relative to the open root folder and follows links only
+//! while they stay inside. There is no check before the open that a swapped link could outrun.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is the listed home of file access to notes"
+)]
+
+use std::{
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+};
+
+use cap_fs_ext::OpenOptionsSyncExt as _;
+use cap_std::{
+    ambient_authority,
+    fs::{Dir, File, OpenOptions},
+};
+
+use crate::NotePath;
+
+/// Sectile's own folder inside a root. No tool reaches it.
+const PRIVATE_FOLDER: &str = ".sectile";
+
+/// A folder of notes.
+#[derive(Clone, Debug)]
+pub struct Root {
+    location: PathBuf,
+}
+
+/// Why a folder cannot serve as a root. The texts name no path: the caller knows which one it gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RootError {
+    /// Nothing is there.
+    #[error("the folder does not exist")]
+    NotFound,
+    /// Something else is there.
+    #[error("it is not a folder")]
+    NotAFolder,
+    /// The system refuses.
+    #[error("the folder cannot be opened ({0})")]
+    Unreadable(io::ErrorKind),
+}
+
+/// Why a note cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// No such regular file. Folders, pipes, devices and dangling links are no notes.
+    #[error("the note does not exist")]
+    NotFound,
+    /// A link on the way leads out of the root, whether or not its target exists.
+    #[error("the path leads out of the root")]
+    OutsideRoot,
+    /// The file is larger than the caller allows.
+    #[error("the note is larger than {limit} bytes")]
+    TooLarge {
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// The system refuses.
+    #[error("the note cannot be read ({0})")]
+    Unreadable(io::ErrorKind),
+}
+
+impl Root {
+    /// A root at `location`, which must be a folder now.
+    ///
+    /// # Errors
+    /// [`RootError`] when it is not, or cannot be opened.
+    pub fn open(location: &Path) -> Result<Self, RootError> {
+        let location = location
+            .canonicalize()
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => RootError::NotFound,
+                kind => RootError::Unreadable(kind),
+            })?;
+        if !location.is_dir() {
+            return Err(RootError::NotAFolder);
+        }
+        let root = Self { location };
+        match root.dir() {
+            Ok(_) => Ok(root),
+            Err(error) => Err(RootError::Unreadable(error.kind())),
+        }
+    }
+
+    /// The bytes of `note` as they are now, if there are at most `limit`.
+    ///
+    /// # Errors
+    /// [`ReadError`] says why not.
+    pub fn read(&self, note: &NotePath, limit: u64) -> Result<Vec<u8>, ReadError> {
+        if note
+            .segments()
+            .any(|segment| segment.eq_ignore_ascii_case(PRIVATE_FOLDER))
+        {
+            return Err(ReadError::NotFound);
+        }
+        let file = self.open_note(note)?;
+        let metadata = file.metadata().map_err(|error| read_error(&error))?;
+        if !metadata.is_file() {
+            return Err(ReadError::NotFound);
+        }
+        if metadata.len() > limit {
+            return Err(ReadError::TooLarge { limit });
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
+        // The file may grow between the check and the read.
+        file.take(limit + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| read_error(&error))?;
+        if bytes.len() as u64 > limit {
+            Err(ReadError::TooLarge { limit })
+        } else {
+            Ok(bytes)
+        }
+    }
+
+    /// Opened anew for each read, so that a folder that was replaced is seen as it is now.
+    fn dir(&self) -> io::Result<Dir> {
+        Dir::open_ambient_dir(&self.location, ambient_authority())
+    }
+
+    fn open_note(&self, note: &NotePath) -> Result<File, ReadError> {
+        let dir = self.dir().map_err(|error| read_error(&error))?;
+        match open_confined(&dir, Path::new(note.as_str())) {
+            Err(ReadError::OutsideRoot) => {
+                let target = self
+                    .absolute_link_target(note)
+                    .ok_or(ReadError::OutsideRoot)?;
+                open_confined(&dir, &target)
+            }
+            result => result,
+        }
+    }
+
+    /// Where `note` leads if only absolute links made it look like an escape. The answer is opened under the same
+    /// confinement, so that it is a hint and no permission.
+    fn absolute_link_target(&self, note: &NotePath) -> Option<PathBuf> {
+        let target = self.location.join(note.as_str()).canonicalize().ok()?;
+        target
+            .strip_prefix(&self.location)
+            .ok()
+            .map(Path::to_path_buf)
+    }
+}
+
+/// Opens for reading without waiting: a pipe without a writer must not block the call.
+fn open_confined(dir: &Dir, path: &Path) -> Result<File, ReadError> {
+    let mut options = OpenOptions::new();
+    options.read(true).nonblock(true);
+    dir.open_with(path, &options)
+        .map_err(|error| read_error(&error))
+}
+
+fn read_error(error: &io::Error) -> ReadError {
+    match error.kind() {
+        io::ErrorKind::NotFound
+        | io::ErrorKind::NotADirectory
+        | io::ErrorKind::IsADirectory
+        | io::ErrorKind::InvalidFilename
+        | io::ErrorKind::InvalidInput => ReadError::NotFound,
+        // cap-std makes this error itself; one from the system has a number.
+        io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => ReadError::OutsideRoot,
+        _ if is_link_loop(error) || is_unconnected(error) => ReadError::NotFound,
+        kind => ReadError::Unreadable(kind),
+    }
+}
+
+/// `ErrorKind::FilesystemLoop` is not stable, so the loop is known by its number.
+#[cfg(unix)]
+fn is_link_loop(error: &io::Error) -> bool {
+    const ELOOP: i32 = if cfg!(target_os = "linux") { 40 } else { 62 };
+    error.raw_os_error() == Some(ELOOP)
+}
+
+/// A socket, or a device without a driver.
+#[cfg(unix)]
+fn is_unconnected(error: &io::Error) -> bool {
+    const ENXIO: i32 = 6;
+    error.raw_os_error() == Some(ENXIO)
+}
+
+#[cfg(not(unix))]
+fn is_link_loop(_: &io::Error) -> bool {
+    false
+}
+
+#[cfg(not(unix))]
+fn is_unconnected(_: &io::Error) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! Paths of notes. The two parsers here are the only way to make one, so a value of this type is safe to resolve.
+
+use std::fmt;
+
+/// The path of a note below a root: `/` between segments, not absolute, never leading out.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NotePath(String);
+
+/// The path is empty, absolute, or leads out of its root. It carries no text, so that an unsafe path is never echoed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the path is not a relative path below the root")]
+pub struct PathError;
+
+impl NotePath {
+    /// Parses by the rules of a local vault: inner `..` is resolved, nothing is trimmed, and a path that still starts
+    /// with two dots, be it only a name, is refused.
+    ///
+    /// # Errors
+    /// [`PathError`] for anything that does not name something below the root.
+    pub fn parse_vault(input: &str) -> Result<Self, PathError> {
+        let path = relative_with_slashes(input)?;
+        let mut segments: Vec<&str> = Vec::new();
+        for segment in path.split('/') {
+            match segment {
+                "" | "." => {}
+                ".." => {
+                    segments.pop().ok_or(PathError)?;
+                }
+                name => segments.push(name),
+            }
+        }
+        match segments.first() {
+            Some(first) if !first.starts_with("..") => Ok(Self(segments.join("/"))),
+            _ => Err(PathError),
+        }
+    }
+
+    /// Parses by the rules of a hosted store: white space around is trimmed, any `..` segment is refused, and `.`
+    /// segments stay, as long as there is a name beside them.
+    ///
+    /// # Errors
+    /// [`PathError`] for anything that does not name something in the store.
+    pub fn parse_hosted(input: &str) -> Result<Self, PathError> {
+        let path = relative_with_slashes(sectile_markdown::trim(input))?;
+        let segments: Vec<&str> = path
+            .split('/')
+            .filter(|segment| !segment.is_empty())
+            .collect();
+        let names_a_note = segments.iter().any(|segment| *segment != ".");
+        if segments.contains(&"..") || !names_a_note {
+            return Err(PathError);
+        }
+        Ok(Self(segments.join("/")))
+    }
+
+    /// The path with `/` between segments.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The segments, outermost first.
+    pub fn segments(&self) -> impl Iterator<Item = &str> {
+        self.0.split('/')
+    }
+
+    /// The folder the note is in, or `None` at the root.
+    #[must_use]
+    pub fn folder(&self) -> Option<&str> {
+        self.0.rsplit_once('/').map(|(folder, _)| folder)
+    }
+
+    /// The last segment.
+    #[must_use]
+    pub fn file_name(&self) -> &str {
+        self.0.rsplit_once('/').map_or(&self.0, |(_, name)| name)
+    }
+}
+
+impl fmt::Display for NotePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What both rules share: no NUL, no root (which covers UNC), no drive; backslashes count as slashes.
+fn relative_with_slashes(input: &str) -> Result<String, PathError> {
+    let path = input.replace('\\', "/");
+    let has_drive =
+        matches!(path.as_bytes(), [letter, b':', b'/', ..] if letter.is_ascii_alphabetic());
+    if path.contains('\0') || path.starts_with('/') || has_drive {
+        Err(PathError)
+    } else {
+        Ok(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn vault(input: &str) -> Option<String> {
+        NotePath::parse_vault(input)
+            .ok()
+            .map(|path| path.to_string())
+    }
+
+    #[test]
+    fn vault_rules() {
+        for (input, expected) in [
+            ("inbox/one.md", "inbox/one.md"),
+            ("./inbox//one.md/", "inbox/one.md"),
+            ("inbox\\one.md", "inbox/one.md"),
+            ("a/../b.md", "b.md"),
+            ("a/..x.md", "a/..x.md"),
+            (" a.md ", " a.md "),
+            ("C:x.md", "C:x.md"),
+            ("~/a.md", "~/a.md"),
+            ("%2e%2e/a.md", "%2e%2e/a.md"),
+        ] {
+            assert_eq!(vault(input).as_deref(), Some(expected), "{input:?}");
+        }
+        for input in [
+            "",
+            ".",
+            "./",
+            "a/..",
+            "..",
+            "../a.md",
+            "a/../../b.md",
+            "a\\..\\..\\b.md",
+            "..x.md",
+            "...",
+            "a/../..x.md",
+            "/etc/passwd",
+            "//server/share",
+            "\\\\server\\share",
+            "\\a.md",
+            "C:/a.md",
+            "c:\\a.md",
+            "a\0.md",
+        ] {
+            assert_eq!(vault(input), None, "{input:?}");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_path() {
+        let path = NotePath::parse_vault("a/b/c.md").unwrap();
+        assert_eq!((path.folder(), path.file_name()), (Some("a/b"), "c.md"));
+        let path = NotePath::parse_vault("c.md").unwrap();
+        assert_eq!((path.folder(), path.file_name()), (None, "c.md"));
+    }
+
+    proptest! {
+        #[test]
+        fn an_accepted_path_stays_below_its_root(input in r"[a./\\:C\x00 ]{0,16}") {
+            for parsed in [NotePath::parse_vault(&input), NotePath::parse_hosted(&input)].into_iter().flatten() {
+                prop_assert!(!parsed.as_str().contains(['\\', '\0']) && !parsed.as_str().starts_with('/'));
+                prop_assert!(parsed.segments().all(|segment| !segment.is_empty() && segment != ".."));
+            }
+        }
+
+        #[test]
+        fn parsing_again_changes_nothing(input in r"[a./\\ ]{0,16}") {
+            if let Ok(path) = NotePath::parse_vault(&input) {
+                prop_assert_eq!(NotePath::parse_vault(path.as_str()), Ok(path));
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Repository chores, run as `cargo xtask <command>`.
+//!
+//! `ci` is the gate: what it refuses does not land. Each of its steps can be run alone.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a chore reads the repository, starts tools and tells a person what happened"
+)]
+
+mod ci;
+mod licences;
+mod outside;
+mod process;
+mod tidy;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use process::Repo;
+
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask", about = "Repository chores")]
+struct Args {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Run every step of the gate.
+    Ci(ci::Args),
+    /// Check the rules of the house that no other tool knows.
+    Tidy,
+    /// Check licences, banned crates and sources of all dependencies.
+    Licences,
+    /// Run tools that we did not write against the built server.
+    Outside(outside::Args),
+}
+
+fn main() -> ExitCode {
+    let repo = Repo::find();
+    match run(&repo, Args::parse().chore) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(repo: &Repo, chore: Chore) -> Result<()> {
+    match chore {
+        Chore::Ci(args) => ci::run(repo, &args),
+        Chore::Tidy => tidy::run(repo),
+        Chore::Licences => licences::run(repo),
+        Chore::Outside(args) => outside::run(repo, &args).map(drop),
+    }
+}

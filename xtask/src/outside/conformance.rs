@@ -1,0 +1,292 @@
+//! The official conformance suite, in both protocol versions.
+//!
+//! Most of its scenarios call tools, prompts and resources that a server under test is asked to carry. We carry none of
+//! them: what runs here is what can be asked of a real server. The table names every scenario, so that a new version of
+//! the suite cannot bring one that nobody looked at.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::{Bench, Row};
+use crate::process::bounded;
+
+/// Expected failures, each with its reason.
+const EXPECTED: &str = include_str!("../../outside/expected-failures.yml");
+const LIMIT: Duration = Duration::from_secs(60);
+const VERSIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Use {
+    /// Run in each of our versions that the scenario knows.
+    Run,
+    /// Calls a tool, prompt or resource made for the suite.
+    Fixture,
+    /// About an extension that we do not declare.
+    Extension,
+}
+
+use Use::{Extension, Fixture, Run};
+
+const SCENARIOS: &[(&str, Use)] = &[
+    ("server-initialize", Run),
+    ("server-session-lifecycle", Run),
+    ("server-stateless", Run),
+    ("logging-set-level", Run),
+    ("ping", Run),
+    ("completion-complete", Run),
+    ("tools-list", Run),
+    ("tools-call-simple-text", Fixture),
+    ("tools-call-image", Fixture),
+    ("tools-call-audio", Fixture),
+    ("tools-call-embedded-resource", Fixture),
+    ("tools-call-mixed-content", Fixture),
+    ("tools-call-with-logging", Fixture),
+    ("tools-call-error", Fixture),
+    ("tools-call-with-progress", Fixture),
+    ("tools-call-sampling", Fixture),
+    ("tools-call-elicitation", Fixture),
+    ("json-schema-2020-12", Fixture),
+    ("elicitation-sep1034-defaults", Fixture),
+    ("server-sse-polling", Fixture),
+    ("server-sse-multiple-streams", Run),
+    ("elicitation-sep1330-enums", Fixture),
+    ("resources-list", Run),
+    ("resources-read-text", Fixture),
+    ("resources-read-binary", Fixture),
+    ("resources-templates-read", Fixture),
+    ("resources-subscribe", Fixture),
+    ("resources-unsubscribe", Fixture),
+    ("sep-2164-resource-not-found", Run),
+    ("sep-2640-skills-directory", Extension),
+    ("sep-2640-skills-enumeration", Extension),
+    ("sep-2640-skills-manifest", Extension),
+    ("prompts-list", Run),
+    ("prompts-get-simple", Fixture),
+    ("prompts-get-with-args", Fixture),
+    ("prompts-get-embedded-resource", Fixture),
+    ("prompts-get-with-image", Fixture),
+    ("dns-rebinding-protection", Run),
+    ("caching", Run),
+    ("http-header-validation", Run),
+    ("http-custom-header-server-validation", Fixture),
+    ("tasks-lifecycle", Extension),
+    ("tasks-capability-negotiation", Extension),
+    ("tasks-wire-fields", Extension),
+    ("tasks-request-state-removal", Extension),
+    ("tasks-mrtr-input", Extension),
+    ("tasks-request-headers", Extension),
+    ("tasks-dispatch-and-envelope", Extension),
+    ("tasks-status-notifications", Extension),
+    ("tasks-required-task-error", Extension),
+    ("tasks-mrtr-composition", Extension),
+    ("input-required-result-basic-elicitation", Fixture),
+    ("input-required-result-basic-sampling", Fixture),
+    ("input-required-result-basic-list-roots", Fixture),
+    ("input-required-result-request-state", Fixture),
+    ("input-required-result-multiple-input-requests", Fixture),
+    ("input-required-result-multi-round", Fixture),
+    ("input-required-result-missing-input-response", Fixture),
+    ("input-required-result-non-tool-request", Fixture),
+    ("input-required-result-result-type", Fixture),
+    ("input-required-result-unsupported-methods", Run),
+    ("input-required-result-tampered-state", Fixture),
+    ("input-required-result-capability-check", Fixture),
+    ("input-required-result-ignore-extra-params", Fixture),
+    ("input-required-result-validate-input", Fixture),
+];
+
+pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
+    let expected = bench.folder.join("expected-failures.yml");
+    fs::write(&expected, EXPECTED)?;
+    let results = bench.folder.join("conformance");
+    if results.is_dir() {
+        fs::remove_dir_all(&results)?;
+    }
+    let listed = listed(bench)?;
+    let mut table = Row::new("conformance, table of scenarios");
+    table.record(check_table(&listed));
+    let mut rows = vec![table];
+    for version in VERSIONS {
+        let mut row = Row::new(format!("conformance, {version}"));
+        for (scenario, versions) in &listed {
+            let is_wanted = SCENARIOS.contains(&(scenario.as_str(), Run))
+                && versions.iter().any(|known| known == version);
+            if is_wanted {
+                let folder = results.join(version).join(scenario);
+                if let Err(error) =
+                    run_scenario(bench, scenario, version, &expected, &folder, &mut row)
+                {
+                    row.record(Err(error.context(scenario.clone())));
+                }
+            }
+        }
+        println!("  {}", row.show());
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// Scenarios that the suite knows, with their versions.
+fn listed(bench: &Bench) -> Result<Vec<(String, Vec<String>)>> {
+    let mut command = bench.node("@modelcontextprotocol/conformance", "dist/index.js");
+    let finished = bounded(
+        command.args(["list", "--server"]),
+        &bench.log("conformance-list"),
+        LIMIT,
+    )?;
+    let scenarios = parse_list(&finished.stdout);
+    if !finished.status.success() || scenarios.is_empty() {
+        bail!("the suite lists no scenarios: {}", finished.tail());
+    }
+    Ok(scenarios)
+}
+
+fn parse_list(text: &str) -> Vec<(String, Vec<String>)> {
+    let scenario = |line: &str| {
+        let (name, versions) = line.trim().strip_prefix("- ")?.split_once(" [")?;
+        let versions = versions
+            .trim_end_matches(']')
+            .split(',')
+            .map(str::to_owned)
+            .collect();
+        Some((name.to_owned(), versions))
+    };
+    text.lines().filter_map(scenario).collect()
+}
+
+fn check_table(listed: &[(String, Vec<String>)]) -> Result<()> {
+    let ours = SCENARIOS.iter().map(|(name, _)| *name);
+    let gone: Vec<&str> = ours
+        .filter(|name| !listed.iter().any(|(known, _)| known == name))
+        .collect();
+    let is_new = |name: &&str| !SCENARIOS.iter().any(|(known, _)| known == name);
+    let new: Vec<&str> = listed
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .filter(is_new)
+        .collect();
+    let unused: Vec<&str> = expected_scenarios()
+        .filter(|name| !SCENARIOS.contains(&(name, Run)))
+        .collect();
+    if gone.is_empty() && new.is_empty() && unused.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "scenarios that are gone: {gone:?}, new: {new:?}, expected to fail but never run: {unused:?}"
+    )
+}
+
+/// Names in the file of expected failures.
+fn expected_scenarios() -> impl Iterator<Item = &'static str> {
+    let entries = EXPECTED
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- "));
+    entries.map(|entry| {
+        entry
+            .split_once(':')
+            .map_or(entry, |(scenario, _)| scenario)
+    })
+}
+
+fn run_scenario(
+    bench: &Bench,
+    scenario: &str,
+    version: &str,
+    expected: &Path,
+    results: &Path,
+    row: &mut Row,
+) -> Result<()> {
+    let mut command = bench.node("@modelcontextprotocol/conformance", "dist/index.js");
+    command.args([
+        "server",
+        "--url",
+        &bench.url,
+        "--scenario",
+        scenario,
+        "--spec-version",
+        version,
+    ]);
+    command
+        .arg("--expected-failures")
+        .arg(expected)
+        .arg("--output-dir")
+        .arg(results);
+    let log = bench.log(&format!("conformance-{version}-{scenario}"));
+    let finished = bounded(&mut command, &log, LIMIT)?;
+    let statuses = statuses(results)?;
+    let count = |wanted: &[&str]| {
+        statuses
+            .iter()
+            .filter(|status| wanted.contains(&status.as_str()))
+            .count()
+    };
+    row.passed += count(&["SUCCESS"]);
+    if !finished.status.success() {
+        bail!("{}", finished.tail());
+    }
+    // The suite itself says whether every failure is one that we expect, and whether one of those is gone.
+    row.expected += count(&["FAILURE", "WARNING"]);
+    Ok(())
+}
+
+/// The status of each check that a run wrote down.
+fn statuses(results: &Path) -> Result<Vec<String>> {
+    let mut statuses = Vec::new();
+    for run in fs::read_dir(results).context("the suite wrote no results")? {
+        let checks: Value = serde_json::from_slice(&fs::read(run?.path().join("checks.json"))?)?;
+        let checks = checks.as_array().context("the results are no list")?;
+        statuses.extend(
+            checks
+                .iter()
+                .filter_map(|check| check["status"].as_str())
+                .map(str::to_owned),
+        );
+    }
+    if statuses.is_empty() {
+        bail!("the scenario checked nothing");
+    }
+    Ok(statuses)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_scenarios_is_read() {
+        let text = "Server scenarios (test against a server):\n  - ping [2025-06-18,2025-11-25]\n  - x [extension]\n";
+        let found = parse_list(text);
+        assert_eq!(
+            found[0],
+            (
+                "ping".to_owned(),
+                vec!["2025-06-18".to_owned(), "2025-11-25".to_owned()]
+            )
+        );
+        assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn only_scenarios_that_run_are_expected_to_fail() {
+        assert!(expected_scenarios().count() > 0);
+        for scenario in expected_scenarios() {
+            assert!(SCENARIOS.contains(&(scenario, Run)), "{scenario}");
+        }
+    }
+
+    #[test]
+    fn scenarios_are_named_once() {
+        for (index, (name, _)) in SCENARIOS.iter().enumerate() {
+            assert!(
+                SCENARIOS[index + 1..]
+                    .iter()
+                    .all(|(other, _)| other != name),
+                "{name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The repository's folders, and child processes that always end.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, thread};
+
+use anyhow::{Context, Result, bail};
+
+const POLL: Duration = Duration::from_millis(20);
+
+/// Where things are.
+#[derive(Debug)]
+pub(crate) struct Repo {
+    pub(crate) root: PathBuf,
+    pub(crate) target: PathBuf,
+}
+
+impl Repo {
+    pub(crate) fn find() -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let root = root.parent().unwrap_or(root).to_owned();
+        let target = root.join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()));
+        Self { root, target }
+    }
+
+    /// The cargo that runs us, in the repository root.
+    pub(crate) fn cargo<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.args(args).current_dir(&self.root);
+        command
+    }
+}
+
+/// Whether a run that could not check something must fail.
+pub(crate) fn strict_environment() -> bool {
+    env::var_os("CI").is_some_and(|value| value == "true")
+}
+
+/// The command line as a person would type it, without quoting.
+pub(crate) fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program());
+    let name = program.file_name().unwrap_or(program.as_os_str());
+    let words = std::iter::once(name).chain(command.get_args());
+    words
+        .map(OsStr::to_string_lossy)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Runs `command` with our own output, and fails when it does.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let shown = shown(command);
+    println!("$ {shown}");
+    let status = command
+        .status()
+        .with_context(|| format!("cannot start `{shown}`"))?;
+    if !status.success() {
+        bail!("`{shown}` failed: {status}");
+    }
+    Ok(())
+}
+
+/// What `command` prints, or an error that carries what it complained about.
+pub(crate) fn stdout_of(command: &mut Command) -> Result<String> {
+    let shown = shown(command);
+    let output = command
+        .output()
+        .with_context(|| format!("cannot start `{shown}`"))?;
+    if !output.status.success() {
+        bail!(
+            "`{shown}` failed: {}\n{}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    String::from_utf8(output.stdout)
+        .with_context(|| format!("`{shown}` printed something else than text"))
+}
+
+/// Whether `program` can be started at all.
+pub(crate) fn is_present(program: &str, args: &[&str]) -> bool {
+    let quiet = Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .output();
+    quiet.is_ok_and(|output| output.status.success())
+}
+
+/// A child that is killed when it goes out of scope.
+pub(crate) struct Running {
+    child: Child,
+    shown: String,
+}
+
+impl Running {
+    /// Starts `command` with its output in `log`.out and `log`.err.
+    ///
+    /// Files rather than pipes: nobody has to drain them, and they are still there when a person asks why.
+    pub(crate) fn start(command: &mut Command, log: &Path) -> Result<Self> {
+        let shown = shown(command);
+        if let Some(folder) = log.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(File::create(log.with_extension("out"))?)
+            .stderr(File::create(log.with_extension("err"))?)
+            .spawn()
+            .with_context(|| format!("cannot start `{shown}`"))?;
+        Ok(Self { child, shown })
+    }
+
+    /// The exit status, if there is one yet.
+    pub(crate) fn try_wait(&mut self) -> Result<Option<ExitStatus>> {
+        self.child
+            .try_wait()
+            .with_context(|| format!("cannot wait for `{}`", self.shown))
+    }
+
+    /// Waits until `ready` gives a value, the child ends, or `limit` has passed.
+    pub(crate) fn wait_until<T>(
+        &mut self,
+        limit: Duration,
+        mut ready: impl FnMut() -> Result<Option<T>>,
+    ) -> Result<T> {
+        let start = Instant::now();
+        loop {
+            if let Some(value) = ready()? {
+                return Ok(value);
+            }
+            if let Some(status) = self.try_wait()? {
+                bail!("`{}` ended early: {status}", self.shown);
+            }
+            if start.elapsed() > limit {
+                bail!("`{}` was not ready after {} s", self.shown, limit.as_secs());
+            }
+            thread::sleep(POLL);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail only when the child has ended already, which is what is wanted.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// What a bounded process left behind.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Finished {
+    /// The end of both outputs, for an error message.
+    pub(crate) fn tail(&self) -> String {
+        let lines = |text: &str| {
+            let all: Vec<&str> = text.lines().collect();
+            all[all.len().saturating_sub(40)..].join("\n")
+        };
+        format!(
+            "{}\n{}\n{}",
+            self.status,
+            lines(&self.stdout),
+            lines(&self.stderr)
+        )
+        .trim_end()
+        .to_owned()
+    }
+}
+
+/// Runs `command` to its end, or kills it after `limit`.
+pub(crate) fn bounded(command: &mut Command, log: &Path, limit: Duration) -> Result<Finished> {
+    let mut running = Running::start(command, log)?;
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = running.try_wait()? {
+            break status;
+        }
+        if start.elapsed() > limit {
+            bail!("`{}` was killed after {} s", running.shown, limit.as_secs());
+        }
+        thread::sleep(POLL);
+    };
+    let text = |extension: &str| -> Result<String> {
+        Ok(String::from_utf8_lossy(&fs::read(log.with_extension(extension))?).into_owned())
+    };
+    Ok(Finished {
+        status,
+        stdout: text("out")?,
+        stderr: text("err")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_shown_without_its_folder() {
+        let mut command = Command::new("some/where/tool");
+        command.args(["--flag", "value"]);
+        assert_eq!(shown(&command), "tool --flag value");
+    }
+
+    #[test]
+    fn a_process_that_hangs_is_killed() {
+        let log = env::temp_dir().join(format!("xtask-hang-{}", std::process::id()));
+        let start = Instant::now();
+        let result = bounded(
+            Command::new("sleep").arg("60"),
+            &log,
+            Duration::from_millis(100),
+        );
+        assert!(result.unwrap_err().to_string().contains("was killed"));
+        assert!(start.elapsed() < Duration::from_secs(30));
+        fs::remove_file(log.with_extension("out")).unwrap();
+        fs::remove_file(log.with_extension("err")).unwrap();
+    }
+}

@@ -1,0 +1,204 @@
+//! Rules of the house that no other tool checks.
+//!
+//! A check is a function from the repository's files to findings, so that its tests need no disk. Exemptions are named
+//! in a table beside the check, never in the file that wants one.
+
+mod layers;
+mod source;
+mod text;
+
+use std::fmt;
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::process::{self, Repo};
+
+const CHECKS: &[fn(&Tree) -> Vec<Finding>] = &[
+    text::head_comments,
+    text::file_sizes,
+    text::leftovers,
+    text::silent_discards,
+    text::readme_size,
+    text::one_test_binary,
+    text::home_paths,
+    layers::crate_edges,
+    layers::pure_markdown,
+    layers::protocol_stays_home,
+    layers::module_edges,
+];
+
+pub(crate) fn run(repo: &Repo) -> Result<()> {
+    let tree = Tree::read(repo)?;
+    let mut findings: Vec<Finding> = CHECKS.iter().flat_map(|check| check(&tree)).collect();
+    findings.sort();
+    findings.dedup();
+    for finding in &findings {
+        println!("{finding}");
+    }
+    println!(
+        "{} files, {} checks, {} findings",
+        tree.files.len(),
+        CHECKS.len(),
+        findings.len()
+    );
+    if findings.is_empty() {
+        Ok(())
+    } else {
+        bail!("{} findings", findings.len())
+    }
+}
+
+/// Something that should not be, and where.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Finding {
+    path: String,
+    line: usize,
+    message: String,
+}
+
+impl Finding {
+    fn new(file: &TextFile, line: usize, message: impl Into<String>) -> Self {
+        Self {
+            path: file.path.clone(),
+            line,
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.message)
+    }
+}
+
+/// A text file of the repository; the path is relative, with forward slashes.
+#[derive(Debug)]
+struct TextFile {
+    path: String,
+    text: String,
+}
+
+impl TextFile {
+    fn is_rust(&self) -> bool {
+        self.path.ends_with(".rs")
+    }
+
+    /// Whether the whole file is test code.
+    fn is_test(&self) -> bool {
+        self.path.ends_with("/tests.rs")
+            || self
+                .path
+                .split('/')
+                .any(|part| part == "tests" || part == "benches")
+    }
+
+    /// The path inside `crates/<name>/`, with that name.
+    fn in_crate(&self) -> Option<(&str, &str)> {
+        self.path.strip_prefix("crates/")?.split_once('/')
+    }
+
+    fn numbered_lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        (1..).zip(self.text.lines())
+    }
+}
+
+/// Everything that is or would be committed.
+#[derive(Debug, Default)]
+struct Tree {
+    files: Vec<TextFile>,
+}
+
+impl Tree {
+    fn read(repo: &Repo) -> Result<Self> {
+        let mut git = Command::new("git");
+        git.args([
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ])
+        .current_dir(&repo.root);
+        let mut files = Vec::new();
+        for path in process::stdout_of(&mut git)?.split_terminator('\0') {
+            // Deleted but not yet committed, a submodule, or not text: nothing to read.
+            let Ok(bytes) = fs::read(repo.root.join(path)) else {
+                continue;
+            };
+            if let Ok(text) = String::from_utf8(bytes) {
+                files.push(TextFile {
+                    path: path.to_owned(),
+                    text,
+                });
+            }
+        }
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        files.dedup_by(|a, b| a.path == b.path);
+        Ok(Self { files })
+    }
+
+    /// Rust files that are ours.
+    fn rust_files(&self) -> impl Iterator<Item = &TextFile> {
+        let ours = |file: &&TextFile| {
+            ["crates/", "xtask/", "fuzz/"]
+                .iter()
+                .any(|top| file.path.starts_with(top))
+        };
+        self.files.iter().filter(|file| file.is_rust()).filter(ours)
+    }
+
+    /// Rust files under `crates/<any>/src/` that are not test code as a whole.
+    fn product_files(&self) -> impl Iterator<Item = &TextFile> {
+        let product = |file: &&TextFile| {
+            file.in_crate()
+                .is_some_and(|(_, inner)| inner.starts_with("src/"))
+                && !file.is_test()
+        };
+        self.rust_files().filter(product)
+    }
+}
+
+/// Runs one check over files given as pairs of path and text, and shows what it found.
+#[cfg(test)]
+fn found(check: fn(&Tree) -> Vec<Finding>, files: &[(&str, &str)]) -> Vec<String> {
+    let file = |(path, text): &(&str, &str)| TextFile {
+        path: (*path).to_owned(),
+        text: (*text).to_owned(),
+    };
+    let tree = Tree {
+        files: files.iter().map(file).collect(),
+    };
+    check(&tree).iter().map(ToString::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_can_be_clicked() {
+        let finding = Finding {
+            path: "a/b.rs".to_owned(),
+            line: 3,
+            message: "no".to_owned(),
+        };
+        assert_eq!(finding.to_string(), "a/b.rs:3: no");
+    }
+
+    #[test]
+    fn test_files_are_known_by_their_place() {
+        let is_test = |path: &str| {
+            TextFile {
+                path: path.to_owned(),
+                text: String::new(),
+            }
+            .is_test()
+        };
+        assert!(is_test("crates/a/src/b/tests.rs"));
+        assert!(is_test("crates/a/tests/it/main.rs"));
+        assert!(!is_test("crates/a/src/tests_of_time.rs"));
+    }
+}
