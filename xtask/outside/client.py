@@ -9,6 +9,7 @@ import sys
 
 import anyio
 from mcp import Client, MCPError, StdioServerParameters
+from mcp_types import PromptReference
 
 TOOLS = ["get_document_tree", "get_metadata_facets", "get_note_outline", "get_section_source"]
 VERSIONS = {"modern": "2026-07-28", "legacy": "2025-11-25"}
@@ -101,9 +102,19 @@ async def check_refusals(client, note):
 
     code, message = await refused(client.call_tool("no_such_tool", {"path": note}))
     expect("an unknown tool is refused", code == INVALID_PARAMS, (code, message))
-    for name, request in [("resources/list", client.list_resources()), ("prompts/list", client.list_prompts())]:
-        code, message = await refused(request)
-        expect(f"{name} is not found", code == METHOD_NOT_FOUND, (code, message))
+    undeclared = {
+        "resources/list": client.list_resources,
+        "resources/templates/list": client.list_resource_templates,
+        "resources/read": lambda: client.read_resource("file:///inbox/example.md"),
+        "prompts/list": client.list_prompts,
+        "prompts/get": lambda: client.get_prompt("any"),
+        "completion/complete": lambda: client.complete(PromptReference(name="any"), {"name": "a", "value": "b"}),
+    }
+    if client.protocol_version == VERSIONS["legacy"]:
+        undeclared["logging/setLevel"] = lambda: client.set_logging_level("debug")
+    for method, request in undeclared.items():
+        code, message = await refused(request())
+        expect(f"{method} is not found", code == METHOD_NOT_FOUND, (code, message))
 
 
 async def check_parallel(client, note):

@@ -215,7 +215,9 @@ fn fuzz(repo: &Repo) -> Result<Option<String>> {
         repo.cargo(args)
             .env("CARGO_TARGET_DIR", repo.target.join("fuzz")),
     )
-    .context("when its lock file is behind: cargo update --workspace --manifest-path fuzz/Cargo.toml")?;
+    .context(
+        "when its lock file is behind: cargo update --workspace --manifest-path fuzz/Cargo.toml",
+    )?;
     Ok(None)
 }
 

@@ -12,7 +12,7 @@ mod server;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
 
 use crate::process::{Repo, strict_environment};
@@ -154,7 +154,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<Option<String>> {
         vault,
         url: String::new(),
     };
-    let server = HttpServer::start(&bench)?;
+    let mut server = HttpServer::start(&bench)?;
     bench.url.clone_from(&server.url);
 
     let mut rows = Vec::new();
@@ -181,18 +181,19 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<Option<String>> {
             Tool::Conformance => conformance::run(&bench)?,
         });
     }
-    rows.push(check_log(&server)?);
+    rows.push(check_server(&mut server)?);
     drop(server);
     conclude(&rows)
 }
 
-/// What a server logs while it serves must not carry a note's text either.
-fn check_log(server: &HttpServer) -> Result<Row> {
-    let mut row = Row::new("server log");
+/// The server must have lived through it all, and what it logs must not carry a note's text either.
+fn check_server(server: &mut HttpServer) -> Result<Row> {
+    let mut row = Row::new("http server");
+    row.record(server.check_alive());
     let log = server.log()?;
     row.record(
         match SENTINELS.iter().find(|sentinel| log.contains(**sentinel)) {
-            Some(sentinel) => Err(anyhow::anyhow!("the log holds `{sentinel}`")),
+            Some(sentinel) => Err(anyhow!("the log holds `{sentinel}`")),
             None => Ok(()),
         },
     );

@@ -30,7 +30,7 @@ pub enum Value {
     /// Text.
     String(String),
     /// A sequence.
-    List(Vec<Value>),
+    List(Vec<Self>),
     /// A mapping.
     Map(Mapping),
 }

@@ -23,7 +23,7 @@ pub use self::{
     policy::Policy,
     prompt::{Prompt, PromptArgument},
     resource::{Resource, ResourceText, Resources},
-    schema::{JsonObject, schema_of},
+    schema::{JsonObject, input_schema, output_schema},
     surface::{Limits, Surface, ToolCard, WorldCard, WorldSpec},
     tool::{Access, Answer, CallContext, Facts, Tool, run},
 };

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::Bench;
 use crate::process::Running;
@@ -51,7 +51,7 @@ pub(super) fn write_vault(folder: &Path) -> Result<PathBuf> {
 
 /// A server on a free loopback port, killed when it goes out of scope.
 pub(super) struct HttpServer {
-    _running: Running,
+    running: Running,
     pub(super) url: String,
     log: PathBuf,
 }
@@ -72,10 +72,18 @@ impl HttpServer {
                 format!("the HTTP server did not say where it listens; it said: {said}")
             })?;
         Ok(Self {
-            _running: running,
+            running,
             url: format!("{address}/mcp"),
             log,
         })
+    }
+
+    /// A client that connects again would not notice that the server was gone in between.
+    pub(super) fn check_alive(&mut self) -> Result<()> {
+        match self.running.try_wait()? {
+            None => Ok(()),
+            Some(status) => bail!("the HTTP server ended by itself: {status}"),
+        }
     }
 
     pub(super) fn log(&self) -> Result<String> {

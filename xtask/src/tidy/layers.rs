@@ -33,7 +33,10 @@ const BINARY_SOURCE: &str = "crates/sectile/src/";
 /// Modules of the binary that each of its modules may import, uppermost first: an edge leads to a row further down. The
 /// crate root joins them all and has no row.
 const MODULE_EDGES: &[(&str, &[&str])] = &[
-    ("cli", &["telemetry", "config", "files", "worlds", "mcp", "structure"]),
+    (
+        "cli",
+        &["telemetry", "config", "files", "worlds", "mcp", "structure"],
+    ),
     ("telemetry", &["config"]),
     ("config", &["files", "mcp"]),
     ("files", &[]),
@@ -311,8 +314,12 @@ mod tests {
     #[test]
     fn edges_lead_down() {
         for (at, (module, allowed)) in MODULE_EDGES.iter().enumerate() {
-            let below = |name: &&str| MODULE_EDGES[at + 1..].iter().any(|(lower, _)| lower == name);
-            assert!(allowed.iter().all(|name| below(&name)), "{module}");
+            let below = |name: &str| {
+                MODULE_EDGES[at + 1..]
+                    .iter()
+                    .any(|(lower, _)| *lower == name)
+            };
+            assert!(allowed.iter().all(|name| below(name)), "{module}");
         }
     }
 

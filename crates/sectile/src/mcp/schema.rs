@@ -8,19 +8,54 @@ use super::{Failure, FailureKind};
 /// A JSON object with its keys in order.
 pub type JsonObject = Map<String, Value>;
 
-/// The schema of `T`, cleaned.
-pub fn schema_of<T: JsonSchema>() -> JsonObject {
-    let mut generator = SchemaSettings::draft2020_12().into_generator();
-    let mut schema = generator.root_schema_for::<T>().to_value();
+/// The schema of arguments of type `T`.
+#[must_use]
+pub fn input_schema<T: JsonSchema>() -> JsonObject {
+    root_schema::<T>(SchemaSettings::draft2020_12())
+}
+
+/// The schema of an answer of type `T`: every field is always there, and there are no others.
+#[must_use]
+pub fn output_schema<T: JsonSchema>() -> JsonObject {
+    let mut schema = Value::Object(root_schema::<T>(
+        SchemaSettings::draft2020_12().for_serialize(),
+    ));
+    close(&mut schema);
+    into_object(schema)
+}
+
+fn root_schema<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {
+    let mut schema = settings
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value();
     clean(&mut schema);
+    let mut object = into_object(schema);
+    // The dialect is the protocol's default, and the tool itself has a title and a description.
+    for key in ["$schema", "title", "description"] {
+        object.shift_remove(key);
+    }
+    object
+}
+
+fn into_object(schema: Value) -> JsonObject {
     match schema {
-        Value::Object(mut object) => {
-            object.remove("$schema");
-            object.remove("title");
-            object.remove("description");
-            object
-        }
+        Value::Object(object) => object,
         _ => JsonObject::new(),
+    }
+}
+
+/// Says of every object that it has no other fields.
+fn close(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            if object.contains_key("properties") {
+                object.insert("additionalProperties".to_owned(), Value::Bool(false));
+            }
+            object.values_mut().for_each(close);
+        }
+        Value::Array(items) => items.iter_mut().for_each(close),
+        _ => {}
     }
 }
 
@@ -34,11 +69,11 @@ fn clean(schema: &mut Value) {
                     .is_some_and(|name| name.starts_with("uint") || name.starts_with("int"))
             };
             if object.get("format").is_some_and(is_number_format) {
-                object.remove("format");
+                object.shift_remove("format");
             }
             if let Some(Value::Array(types)) = object.get("type") {
                 let any_of: Vec<Value> = types.iter().map(|name| json!({ "type": name })).collect();
-                object.remove("type");
+                object.shift_remove("type");
                 object.insert("anyOf".to_owned(), Value::Array(any_of));
             }
             object.values_mut().for_each(clean);
@@ -48,7 +83,7 @@ fn clean(schema: &mut Value) {
     }
 }
 
-/// Checks `arguments` against an input schema made by [`schema_of`]: nothing unknown, nothing missing, the right JSON
+/// Checks `arguments` against an input schema made by [`input_schema`]: nothing unknown, nothing missing, the right JSON
 /// types. What the caller sent is never repeated in the message.
 pub(super) fn check_arguments(schema: &JsonObject, arguments: &JsonObject) -> Result<(), Failure> {
     let empty = JsonObject::new();

@@ -39,7 +39,7 @@ pub(crate) struct TreeNode {
     /// Text of the heading.
     text: String,
     /// Headings directly below, in order.
-    children: Vec<TreeNode>,
+    children: Vec<Self>,
 }
 
 impl DocumentTree {

@@ -124,7 +124,8 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Box<Response>> {
     let accepts_any = accept
         .split(',')
         .any(|part| part.split(';').next().unwrap_or("").trim() == "*/*");
-    if !accepts_any && !(accept.contains(JSON) && accept.contains(EVENT_STREAM)) {
+    let accepts_both = accept.contains(JSON) && accept.contains(EVENT_STREAM);
+    if !accepts_any && !accepts_both {
         return Err(refuse(
             StatusCode::NOT_ACCEPTABLE,
             "Invalid request: Accept must name application/json and text/event-stream.",

@@ -1,0 +1,1 @@
+//! What clients can rely on: listings and schemas, pinned in files.

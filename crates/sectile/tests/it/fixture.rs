@@ -1,0 +1,161 @@
+//! A temporary vault with planted secrets, and the real binary serving it on stdio or HTTP.
+
+mod http;
+mod stdio;
+mod vault;
+
+pub(crate) use self::{
+    http::{Http, HttpAnswer},
+    stdio::Stdio,
+    vault::{SECRET, TestVault},
+};
+
+use std::{
+    io::Read,
+    process::{Child, Command},
+    sync::{Arc, Mutex},
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+/// How long a test waits for something that should come at once.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The protocol eras that are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// With `initialize`.
+    Handshake,
+    /// Every request carries its own metadata.
+    Stateless,
+}
+
+impl Era {
+    pub(crate) const BOTH: [Self; 2] = [Self::Handshake, Self::Stateless];
+
+    pub(crate) fn version(self) -> &'static str {
+        match self {
+            Self::Handshake => "2025-11-25",
+            Self::Stateless => "2026-07-28",
+        }
+    }
+
+    /// A request of this era, with the metadata it needs.
+    pub(crate) fn request(self, id: u64, method: &str, params: Value) -> Value {
+        let mut params = params;
+        if self == Self::Stateless {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": self.version(),
+                "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+        }
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+    }
+
+    /// A `tools/call` of this era.
+    pub(crate) fn call(self, id: u64, tool: &str, arguments: Value) -> Value {
+        self.request(
+            id,
+            "tools/call",
+            json!({ "name": tool, "arguments": arguments }),
+        )
+    }
+}
+
+pub(crate) fn initialize(id: u64) -> Value {
+    json!({
+        "jsonrpc": "2.0",
+        "id": id,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": Era::Handshake.version(),
+            "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" },
+        },
+    })
+}
+
+/// The binary, with an environment of its own.
+pub(crate) fn sectile() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sectile"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("SECTILE_")) {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// The JSON text of a tool result.
+pub(crate) fn tool_text(answer: &Value) -> &str {
+    answer["result"]["content"][0]["text"]
+        .as_str()
+        .unwrap_or_else(|| panic!("no tool result in {answer}"))
+}
+
+/// The error object of a failed tool call, decoded.
+pub(crate) fn tool_error(answer: &Value) -> Value {
+    assert_eq!(
+        answer["result"]["isError"], true,
+        "no error result in {answer}"
+    );
+    serde_json::from_str(tool_text(answer)).unwrap()
+}
+
+/// Everything a process has written to one stream so far.
+#[derive(Clone, Default)]
+pub(crate) struct Recording(Arc<Mutex<Vec<u8>>>);
+
+impl Recording {
+    fn of(mut stream: impl Read + Send + 'static) -> (Self, JoinHandle<()>) {
+        let recording = Self::default();
+        let target = recording.clone();
+        let reader = std::thread::spawn(move || {
+            let mut buffer = [0; 8192];
+            while let Ok(length @ 1..) = stream.read(&mut buffer) {
+                target.add(&buffer[..length]);
+            }
+        });
+        (recording, reader)
+    }
+
+    fn add(&self, bytes: &[u8]) {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+    }
+}
+
+/// Waits until `check` gives something.
+pub(crate) fn wait_for<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(found) = check() {
+            return found;
+        }
+        assert!(started.elapsed() < PATIENCE, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Waits for a process to end by itself.
+pub(crate) fn wait_for_exit(child: &mut Child) -> std::process::ExitStatus {
+    wait_for("the process to end", || child.try_wait().unwrap())
+}
+
+/// Fails when `output` of a server holds a planted secret or the vault's absolute path.
+fn assert_nothing_leaks(output: &str, vault: &TestVault, what: &str) {
+    assert!(
+        !output.contains(SECRET),
+        "a secret leaks on {what}: {output}"
+    );
+    for path in vault.absolute_paths() {
+        assert!(
+            !output.contains(&path),
+            "an absolute path leaks on {what}: {output}"
+        );
+    }
+}

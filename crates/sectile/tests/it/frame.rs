@@ -1,0 +1,1 @@
+//! Resources and prompts through the frame, with a world made for the test.

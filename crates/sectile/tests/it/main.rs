@@ -1,0 +1,41 @@
+//! The real binary, driven from outside. Each module says what it shows; the seven tiers of the vault world's contract
+//! are under `vault/`, by name.
+//!
+//! Every server that a test starts is a `fixture::Stdio` or `fixture::Http`: whatever the server writes, to the client or
+//! to its log, is scanned for planted secrets and absolute paths when the test is done.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests start processes, make files, and fail by panicking"
+)]
+
+/// A temporary vault, and the server processes that tests talk to.
+mod fixture;
+
+/// The seven tiers of the vault world's contract.
+mod vault {
+    mod data_integrity;
+    mod end_to_end;
+    mod integration;
+    mod performance;
+    mod security;
+    mod stress;
+    mod unit;
+}
+
+/// Every kind of bad input gets a typed answer, and the server goes on.
+mod bad_input;
+/// The contract's vectors, through the real server.
+mod vectors;
+
+/// What the command line prints and how it ends.
+mod cli;
+/// What clients can rely on: listings and schemas, pinned in files.
+mod contract;
+/// Resources and prompts through the frame, with a world made for the test.
+mod frame;
+/// The MCP protocol itself: eras, malformed messages, limits, shutdown.
+mod protocol;
+/// What is hidden cannot be told from what does not exist.
+mod visibility;

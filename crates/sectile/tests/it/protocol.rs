@@ -1,0 +1,1 @@
+//! The MCP protocol itself: eras, malformed messages, limits, shutdown.

@@ -1,0 +1,1 @@
+//! Data integrity tier: nothing is written, nothing is cached.

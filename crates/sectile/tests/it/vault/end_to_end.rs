@@ -1,0 +1,1 @@
+//! End-to-end tier: a real MCP client against the real binary.

@@ -1,0 +1,1 @@
+//! Integration tier: settings, path rules and note reading work together.

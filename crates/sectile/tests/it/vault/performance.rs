@@ -1,0 +1,1 @@
+//! Performance tier: one note read per call, counted, not timed.

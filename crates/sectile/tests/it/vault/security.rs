@@ -1,0 +1,1 @@
+//! Security tier: no text, no secrets, no paths, no way out.

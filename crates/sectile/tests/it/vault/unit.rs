@@ -1,0 +1,1 @@
+//! Unit tier: name, arguments and allowlisted fields of each tool.

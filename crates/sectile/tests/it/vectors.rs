@@ -1,0 +1,1 @@
+//! The contract's vectors, through the real server.

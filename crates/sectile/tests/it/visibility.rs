@@ -1,0 +1,1 @@
+//! What is hidden cannot be told from what does not exist.
