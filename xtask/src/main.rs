@@ -9,6 +9,7 @@
     reason = "a chore reads the repository, starts tools and tells a person what happened"
 )]
 
+mod bench;
 mod ci;
 mod licences;
 mod outside;
@@ -39,6 +40,8 @@ enum Chore {
     Licences,
     /// Run tools that we did not write against the built server.
     Outside(outside::Args),
+    /// Measure speed, as ratios against something run at the same time. Wants a quiet machine.
+    Bench(bench::Args),
 }
 
 fn main() -> ExitCode {
@@ -58,5 +61,6 @@ fn run(repo: &Repo, chore: Chore) -> Result<()> {
         Chore::Tidy => tidy::run(repo),
         Chore::Licences => licences::run(repo),
         Chore::Outside(args) => outside::run(repo, &args).map(drop),
+        Chore::Bench(args) => bench::run(repo, &args),
     }
 }

@@ -9,6 +9,7 @@ mod install;
 mod python;
 mod server;
 
+use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -77,6 +78,11 @@ impl Bench {
     fn isolated(&self, program: PathBuf) -> Command {
         let home = self.folder.join("home");
         let mut command = Command::new(program);
+        for (name, _) in
+            env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SECTILE_"))
+        {
+            command.env_remove(name);
+        }
         command
             .env("HOME", &home)
             .env("XDG_CONFIG_HOME", home.join(".config"))
@@ -142,7 +148,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<Option<String>> {
     let binary = repo
         .target
         .join("debug")
-        .join(format!("sectile{}", std::env::consts::EXE_SUFFIX));
+        .join(format!("sectile{}", env::consts::EXE_SUFFIX));
     if !binary.is_file() {
         bail!("there is no binary to check; run `cargo build -p sectile` first");
     }

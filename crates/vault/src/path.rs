@@ -29,8 +29,10 @@ impl NotePath {
                 name => segments.push(name),
             }
         }
-        match segments.first() {
-            Some(first) if !first.starts_with("..") => Ok(Self(segments.join("/"))),
+        match segments.as_slice() {
+            [first, rest @ ..] if !first.starts_with("..") && !is_drive(first, rest) => {
+                Ok(Self(segments.join("/")))
+            }
             _ => Err(PathError),
         }
     }
@@ -46,11 +48,13 @@ impl NotePath {
             .split('/')
             .filter(|segment| !segment.is_empty())
             .collect();
-        let names_a_note = segments.iter().any(|segment| *segment != ".");
-        if segments.contains(&"..") || !names_a_note {
-            return Err(PathError);
+        let first_name = segments.iter().position(|segment| *segment != ".");
+        match first_name.map(|at| segments.split_at(at).1) {
+            Some([first, rest @ ..]) if !is_drive(first, rest) && !segments.contains(&"..") => {
+                Ok(Self(segments.join("/")))
+            }
+            _ => Err(PathError),
         }
-        Ok(Self(segments.join("/")))
     }
 
     /// The path with `/` between segments.
@@ -86,13 +90,19 @@ impl fmt::Display for NotePath {
 /// What both rules share: no NUL, no root (which covers UNC), no drive; backslashes count as slashes.
 fn relative_with_slashes(input: &str) -> Result<String, PathError> {
     let path = input.replace('\\', "/");
-    let has_drive =
-        matches!(path.as_bytes(), [letter, b':', b'/', ..] if letter.is_ascii_alphabetic());
+    let has_drive = path
+        .split_once('/')
+        .is_some_and(|(first, rest)| is_drive(first, &[rest]));
     if path.contains('\0') || path.starts_with('/') || has_drive {
         Err(PathError)
     } else {
         Ok(path)
     }
+}
+
+/// Whether a path of these segments starts with a drive. A lone `C:`, or `C:x.md`, is only an odd name.
+fn is_drive(first: &str, rest: &[&str]) -> bool {
+    !rest.is_empty() && matches!(first.as_bytes(), [letter, b':'] if letter.is_ascii_alphabetic())
 }
 
 #[cfg(test)]
@@ -140,9 +150,49 @@ mod tests {
             "\\a.md",
             "C:/a.md",
             "c:\\a.md",
+            "./c:/x.md",
+            "a/../c:/x.md",
+            "c:/",
             "a\0.md",
         ] {
             assert_eq!(vault(input), None, "{input:?}");
+        }
+    }
+
+    /// The table of the contract's vectors, and what the design adds to it.
+    #[test]
+    fn hosted_rules() {
+        let hosted = |input: &str| {
+            NotePath::parse_hosted(input)
+                .ok()
+                .map(|path| path.to_string())
+        };
+        for (input, expected) in [
+            ("inbox/one.md", "inbox/one.md"),
+            ("inbox//one.md", "inbox/one.md"),
+            ("inbox/./one.md", "inbox/./one.md"),
+            ("a/", "a"),
+            ("C:x.md", "C:x.md"),
+            (" hello world.md\n", "hello world.md"),
+            ("a?b#c%d.md", "a?b#c%d.md"),
+            ("..x.md", "..x.md"),
+        ] {
+            assert_eq!(hosted(input).as_deref(), Some(expected), "{input:?}");
+        }
+        for input in [
+            "",
+            "   ",
+            ".",
+            "./.",
+            "..",
+            "a/../b.md",
+            "/srv/o/s.md",
+            "C:\\o\\s.md",
+            "./c:/x.md",
+            "\\\\server\\share",
+            "a\0b",
+        ] {
+            assert_eq!(hosted(input), None, "{input:?}");
         }
     }
 

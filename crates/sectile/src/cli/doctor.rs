@@ -72,7 +72,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
 
 fn read_settings(file: Option<&Path>) -> Result<Settings, config::ConfigError> {
     let loaded = config::load(file, &[])?;
-    Settings::resolve(&loaded, &folder_of(file), &worlds::cards())
+    Settings::resolve(&loaded, &folder_of(file), worlds::cards)
 }
 
 fn good(text: &str) -> Result<(), CliError> {

@@ -58,7 +58,7 @@ fn settings(args: &ServeArgs) -> Result<Settings, CliError> {
     Ok(Settings::resolve(
         &loaded,
         &folder_of(file.as_deref()),
-        &worlds::cards(),
+        worlds::cards,
     )?)
 }
 

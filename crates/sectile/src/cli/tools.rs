@@ -59,7 +59,7 @@ fn tool_json(tool: &ToolCard) -> Value {
         "access": tool.access.name(),
         "idempotent": tool.idempotent,
         "open_world": tool.open_world,
-        "input_schema": tool.input,
-        "output_schema": tool.output,
+        "input_schema": *tool.input,
+        "output_schema": *tool.output,
     })
 }

@@ -31,6 +31,8 @@ pub(super) struct CliError {
     message: String,
     next: Option<String>,
     exit: u8,
+    /// The message is a JSON object for a script, and stands alone.
+    is_json: bool,
 }
 
 impl CliError {
@@ -40,6 +42,7 @@ impl CliError {
             message: message.to_string(),
             next: None,
             exit: 1,
+            is_json: false,
         }
     }
 
@@ -49,6 +52,15 @@ impl CliError {
             message: message.to_string(),
             next: None,
             exit: 2,
+            is_json: false,
+        }
+    }
+
+    /// The request cannot be met, said as a JSON object.
+    pub(super) fn failed_json(object: &serde_json::Value) -> Self {
+        Self {
+            is_json: true,
+            ..Self::failed(object)
         }
     }
 
@@ -60,7 +72,10 @@ impl CliError {
 
     pub(super) fn report(self) -> ExitCode {
         let mut stderr = anstream::stderr();
-        let mut lines = format!("{} {}\n", Styled(BAD, "error:"), self.message);
+        let mut lines = match self.is_json {
+            true => format!("{}\n", self.message),
+            false => format!("{} {}\n", Styled(BAD, "error:"), self.message),
+        };
         if let Some(next) = self.next {
             lines += &format!("{} {next}\n", Styled(HEADING, "hint:"));
         }

@@ -1,6 +1,6 @@
 //! Defaults, file, environment and flags on top of each other, with the origin of every value.
 
-use std::{collections::BTreeMap, fmt, path::Path};
+use std::{cell::LazyCell, collections::BTreeMap, fmt, path::Path};
 
 use toml::{Table, Value};
 
@@ -35,7 +35,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A value given on the command line.
+/// A text given on the command line, for a setting that takes text.
 pub(crate) struct Flag {
     pub(crate) key: &'static str,
     pub(crate) value: String,
@@ -76,8 +76,9 @@ pub(super) fn load_with(
     environment: &[(String, String)],
     flags: &[Flag],
 ) -> Result<Loaded, ConfigError> {
-    let keys = keys();
     let mut values = BTreeMap::new();
+    // The table of keys takes longer to make than the rest of a start without a file.
+    let keys = LazyCell::new(keys);
     if let Some(path) = file {
         read_file(path, &keys, &mut values)?;
     }
@@ -96,9 +97,8 @@ pub(super) fn load_with(
         put_text(key, text, &Origin::Environment(name.clone()), &mut values)?;
     }
     for flag in flags {
-        if let Some(key) = keys.iter().find(|key| key.path == flag.key) {
-            put_text(key, &flag.value, &Origin::Flag(flag.name), &mut values)?;
-        }
+        let value = Value::String(flag.value.clone());
+        values.insert(flag.key.to_owned(), (value, Origin::Flag(flag.name)));
     }
     Ok(Loaded {
         raw: to_raw(&values),

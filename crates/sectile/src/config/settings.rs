@@ -37,7 +37,7 @@ impl Settings {
     pub(crate) fn resolve(
         loaded: &Loaded,
         base: &Path,
-        worlds: &[WorldCard],
+        worlds: fn() -> Vec<WorldCard>,
     ) -> Result<Self, ConfigError> {
         let raw = &loaded.raw;
         let names = |key: &str, list: &[String]| known_names(key, list, loaded.origin(key), worlds);
@@ -102,8 +102,12 @@ fn known_names(
     key: &str,
     list: &[String],
     origin: Origin,
-    worlds: &[WorldCard],
+    worlds: fn() -> Vec<WorldCard>,
 ) -> Result<Names, ConfigError> {
+    if list.is_empty() {
+        return Ok(Names::default());
+    }
+    let worlds = worlds();
     let known: Vec<String> = worlds
         .iter()
         .flat_map(|world| {

@@ -185,6 +185,15 @@ impl ServerHandler for Server {
         Ok(GetPromptResponse::from(GetPromptResult::new(vec![message])))
     }
 
+    #[expect(deprecated, reason = "the method must not look as if it existed")]
+    async fn set_level(
+        &self,
+        _: rmcp::model::SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Err(method_not_found())
+    }
+
     async fn complete(
         &self,
         _: CompleteRequestParams,

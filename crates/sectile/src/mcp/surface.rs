@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, atomic::AtomicUsize},
+    sync::{Arc, LazyLock, atomic::AtomicUsize},
     time::Duration,
 };
 
@@ -34,7 +34,7 @@ pub struct WorldSpec<S: 'static> {
 }
 
 /// A world's contract as data, for listings and documentation.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct WorldCard {
     /// Name in configuration, URLs and policies.
     pub name: &'static str,
@@ -46,8 +46,8 @@ pub struct WorldCard {
     pub prompts: Vec<&'static str>,
 }
 
-/// A tool's contract as data.
-#[derive(Clone, Debug)]
+/// A tool's contract as data. Schemas are made when first asked for, so that starting does not wait for them.
+#[derive(Debug)]
 pub struct ToolCard {
     /// Name on the wire.
     pub name: String,
@@ -62,9 +62,9 @@ pub struct ToolCard {
     /// Whether it reaches beyond the world's own state.
     pub open_world: bool,
     /// Schema of the arguments.
-    pub input: JsonObject,
+    pub input: LazyLock<JsonObject>,
     /// Schema of the answer.
-    pub output: JsonObject,
+    pub output: LazyLock<JsonObject>,
 }
 
 /// Bounds on the work of one surface.
@@ -87,8 +87,8 @@ impl<S> Tool<S> {
             access: self.access,
             idempotent: self.idempotent,
             open_world: self.open_world,
-            input: (self.input)(),
-            output: (self.output)(),
+            input: LazyLock::new(self.input),
+            output: LazyLock::new(self.output),
         }
     }
 }

@@ -107,7 +107,7 @@ impl Answer {
             )
         };
         let value = serde_json::to_value(output).map_err(internal)?;
-        let text = value.to_string();
+        let text = serde_json::to_string(output).map_err(internal)?;
         Ok(Self { value, text, facts })
     }
 }

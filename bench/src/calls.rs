@@ -1,0 +1,164 @@
+//! Round trips and start-up of the real server on stdio against a bare rmcp server.
+
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    path::Path,
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::{
+    corpus,
+    measure::{Report, median, middle},
+    parse,
+};
+
+/// A server process and the pipes to it.
+struct Server {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    line: String,
+}
+
+impl Server {
+    fn start(command: &mut Command) -> Result<Self> {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let input = child.stdin.take().context("no input")?;
+        let output = BufReader::new(child.stdout.take().context("no output")?);
+        Ok(Self {
+            child,
+            input,
+            output,
+            line: String::new(),
+        })
+    }
+
+    fn exchange(&mut self, message: &str) -> Result<Duration> {
+        let started = Instant::now();
+        self.input.write_all(message.as_bytes())?;
+        self.line.clear();
+        self.output.read_line(&mut self.line)?;
+        let elapsed = started.elapsed();
+        ensure!(
+            self.line.contains("\"result\""),
+            "the server answered {}",
+            self.line
+        );
+        Ok(elapsed)
+    }
+
+    fn initialize(&mut self) -> Result<Duration> {
+        let client = json!({ "name": "bench", "version": "1" });
+        let params =
+            json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+        let elapsed = self.exchange(&message(0, "initialize", &params))?;
+        self.input
+            .write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n")?;
+        Ok(elapsed)
+    }
+
+    fn stop(self) -> Result<()> {
+        let Self {
+            mut child,
+            input,
+            output,
+            ..
+        } = self;
+        drop((input, output));
+        child.wait()?;
+        Ok(())
+    }
+}
+
+fn message(id: usize, method: &str, params: &Value) -> String {
+    format!(
+        "{}\n",
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+    )
+}
+
+fn commands(binaries: &Path, vault: &Path) -> (Command, Command) {
+    let mut ours = Command::new(binaries.join("sectile"));
+    ours.args(["serve", "vault"]).arg(vault);
+    (ours, Command::new(binaries.join("bare_server")))
+}
+
+/// Measures `get_section_source` on a 10 kB note, and the time from start to the first answer.
+pub(crate) fn run(report: &mut Report, binaries: &Path, rounds: usize) -> Result<()> {
+    let vault = tempfile::tempdir()?;
+    let note = corpus::ordinary_notes(1, 10_000).remove(0);
+    let file = vault.path().join("note.md");
+    std::fs::write(&file, &note)?;
+    round_trip(report, binaries, vault.path(), &file, &note, rounds)?;
+    start_up(report, binaries, vault.path(), rounds.min(60))
+}
+
+fn round_trip(
+    report: &mut Report,
+    binaries: &Path,
+    vault: &Path,
+    file: &Path,
+    note: &str,
+    rounds: usize,
+) -> Result<()> {
+    let (mut ours, mut bare) = commands(binaries, vault);
+    let (mut ours, mut bare) = (Server::start(&mut ours)?, Server::start(&mut bare)?);
+    ours.initialize()?;
+    bare.initialize()?;
+    let (mut our_times, mut bare_times) = (Vec::new(), Vec::new());
+    for id in 1..=rounds + 100 {
+        let call = json!({ "name": "get_section_source", "arguments": { "path": "note.md" } });
+        let our_time = ours.exchange(&message(id, "tools/call", &call))?;
+        let nothing = json!({ "name": "nothing", "arguments": {} });
+        let bare_time = bare.exchange(&message(id, "tools/call", &nothing))?;
+        // The first calls warm both up.
+        if id > 100 {
+            our_times.push(our_time);
+            bare_times.push(bare_time);
+        }
+    }
+    ours.stop()?;
+    bare.stop()?;
+    let reading = median(rounds, || drop(std::hint::black_box(std::fs::read(file))));
+    let parsing = parse::parser_time(note, rounds);
+    let yardstick = middle(bare_times) + reading + parsing;
+    report.ratio(
+        "get_section_source, 10 kB note, stdio / (bare call + read + parse)",
+        middle(our_times),
+        yardstick,
+        1.5,
+    );
+    Ok(())
+}
+
+fn start_up(report: &mut Report, binaries: &Path, vault: &Path, rounds: usize) -> Result<()> {
+    let first_answer = |command: &mut Command| -> Result<Duration> {
+        let started = Instant::now();
+        let mut server = Server::start(command)?;
+        server.initialize()?;
+        let elapsed = started.elapsed();
+        server.stop()?;
+        Ok(elapsed)
+    };
+    let (mut ours, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let (mut our_command, mut bare_command) = commands(binaries, vault);
+        ours.push(first_answer(&mut our_command)?);
+        bare.push(first_answer(&mut bare_command)?);
+    }
+    report.ratio(
+        "start to first answer / bare server",
+        middle(ours),
+        middle(bare),
+        1.5,
+    );
+    Ok(())
+}

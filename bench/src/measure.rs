@@ -1,0 +1,74 @@
+//! Times as medians, pairs measured in turns, and a report that remembers whether every target was met.
+
+use std::{
+    alloc::System,
+    time::{Duration, Instant},
+};
+
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Bytes that are allocated now.
+pub(crate) fn allocated() -> usize {
+    let stats = ALLOCATOR.stats();
+    stats
+        .bytes_allocated
+        .saturating_sub(stats.bytes_deallocated)
+}
+
+pub(crate) fn time(work: impl FnOnce()) -> Duration {
+    let started = Instant::now();
+    work();
+    started.elapsed()
+}
+
+pub(crate) fn median(rounds: usize, mut work: impl FnMut()) -> Duration {
+    middle((0..rounds).map(|_| time(&mut work)).collect())
+}
+
+pub(crate) fn middle(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// Medians of two works measured in turns, so that a busy moment of the machine hits both.
+pub(crate) fn interleaved(
+    rounds: usize,
+    mut a: impl FnMut(),
+    mut b: impl FnMut(),
+) -> (Duration, Duration) {
+    let pairs: Vec<(Duration, Duration)> =
+        (0..rounds).map(|_| (time(&mut a), time(&mut b))).collect();
+    let (first, second) = pairs.into_iter().unzip();
+    (middle(first), middle(second))
+}
+
+/// What was measured, printed as it comes.
+#[derive(Default)]
+pub(crate) struct Report {
+    missed: usize,
+}
+
+impl Report {
+    /// A time as a multiple of another, with its target.
+    pub(crate) fn ratio(&mut self, what: &str, time: Duration, yardstick: Duration, target: f64) {
+        let ratio = time.as_secs_f64() / yardstick.as_secs_f64();
+        let figures = format!("{ratio:.2} (target {target:.1}; {time:.1?} / {yardstick:.1?})");
+        self.line(what, &figures, ratio <= target);
+    }
+
+    /// A figure that is not a ratio of two times.
+    pub(crate) fn line(&mut self, what: &str, figures: &str, met: bool) {
+        self.missed += usize::from(!met);
+        println!(
+            "{} {what}: {figures}",
+            if met { "met   " } else { "MISSED" }
+        );
+    }
+
+    pub(crate) fn all_met(&self) -> bool {
+        self.missed == 0
+    }
+}
