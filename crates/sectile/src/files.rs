@@ -65,7 +65,36 @@ pub(crate) fn write_sample(path: &Path, text: &str) -> io::Result<()> {
     std::fs::write(path, text)
 }
 
-/// `path` made absolute, with links resolved where it exists.
-pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
-    path.canonicalize().or_else(|_| std::path::absolute(path))
+/// Standard error for writing without waiting, when it is a pipe: one that nobody empties would otherwise stop the
+/// server once it is full. `None` where that cannot be had or is not needed.
+pub(crate) fn stderr_without_waiting() -> Option<std::fs::File> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+        const O_NONBLOCK: i32 = 0o4000;
+        // Opened anew, so that the flag stays private to this process.
+        let stderr = std::fs::OpenOptions::new()
+            .write(true)
+            .custom_flags(O_NONBLOCK)
+            .open("/proc/self/fd/2")
+            .ok()?;
+        stderr
+            .metadata()
+            .ok()?
+            .file_type()
+            .is_fifo()
+            .then_some(stderr)
+    }
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
+/// `folder` made absolute, or an error when there is no such folder.
+pub(crate) fn absolute_folder(folder: &Path) -> io::Result<PathBuf> {
+    let folder = folder.canonicalize()?;
+    if folder.is_dir() {
+        Ok(folder)
+    } else {
+        Err(io::ErrorKind::NotADirectory.into())
+    }
 }

@@ -1,17 +1,26 @@
 //! Logs: structured lines on standard error, and nothing of a note in them.
 
-use std::{io, panic};
-
-use tracing_subscriber::{
-    Layer as _, filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+use std::{
+    fs::File,
+    io::{self, Write},
+    panic,
+    sync::Arc,
 };
 
-use crate::config::{LogFormat, LogLevel, LogSettings};
+use tracing_subscriber::{
+    Layer as _, filter::Targets, fmt::MakeWriter, layer::SubscriberExt as _,
+    util::SubscriberInitExt as _,
+};
+
+use crate::{
+    config::{LogFormat, LogLevel, LogSettings},
+    files,
+};
 
 /// Starts logging. Only our own events pass: rmcp's carry whole messages, with arguments.
 pub(crate) fn start(settings: LogSettings) {
     let filter = Targets::new().with_target("sectile", level(settings.level));
-    let writer = io::stderr;
+    let writer = Stderr(files::stderr_without_waiting().map(Arc::new));
     let layer = match settings.format {
         LogFormat::Json => tracing_subscriber::fmt::layer()
             .with_writer(writer)
@@ -38,6 +47,34 @@ pub(crate) fn start(settings: LogSettings) {
         let line = info.location().map_or(0, panic::Location::line);
         tracing::error!(target: "sectile::panic", place, line, "a handler panicked");
     }));
+}
+
+/// Standard error. A line that a full pipe cannot take is dropped: the log is worth less than the answer.
+#[derive(Clone)]
+struct Stderr(Option<Arc<File>>);
+
+impl<'a> MakeWriter<'a> for Stderr {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+impl Write for Stderr {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.as_deref() {
+            Some(mut pipe) => match pipe.write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(bytes.len()),
+                result => result,
+            },
+            None => io::stderr().write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn level(level: LogLevel) -> tracing::level_filters::LevelFilter {

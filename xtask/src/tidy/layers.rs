@@ -37,7 +37,7 @@ const MODULE_EDGES: &[(&str, &[&str])] = &[
         "cli",
         &["telemetry", "config", "files", "worlds", "mcp", "structure"],
     ),
-    ("telemetry", &["config"]),
+    ("telemetry", &["config", "files"]),
     ("config", &["files", "mcp"]),
     ("files", &[]),
     ("worlds", &["mcp", "structure"]),

@@ -23,15 +23,19 @@ use crate::{
 };
 
 pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
-    let settings = settings(args)?;
+    let mut settings = settings(args)?;
     telemetry::start(settings.log);
     #[cfg(debug_assertions)]
     if let Some(fault) = config::fault() {
         crate::mcp::fault::arm(&fault);
     }
+    let on_stdio = args.http.is_none() && args.world.is_some();
+    if on_stdio {
+        settings.limits.on_workers = 1;
+    }
     let surfaces = surfaces(args, &settings)?;
-    match (&args.http, args.world, surfaces.as_slice()) {
-        (None, Some(_), [surface]) => serve_stdio(Arc::clone(surface), &settings),
+    match surfaces.as_slice() {
+        [surface] if on_stdio => serve_stdio(Arc::clone(surface), &settings),
         _ => serve_http(surfaces, &settings),
     }
 }
@@ -102,9 +106,11 @@ fn surface<S: Send + Sync + 'static>(
     ))
 }
 
-/// One client on a pair of pipes: one thread moves messages, handlers have their own.
+/// One client on a pair of pipes. A client that waits for each answer has its calls run on the worker that read them;
+/// two more workers keep the pipes and the clock going meanwhile.
 fn serve_stdio(surface: Arc<Surface>, settings: &Settings) -> Result<(), CliError> {
-    let runtime = runtime::Builder::new_current_thread()
+    let runtime = runtime::Builder::new_multi_thread()
+        .worker_threads(settings.limits.on_workers + 2)
         .enable_all()
         .build()?;
     let result = runtime.block_on(async {

@@ -66,7 +66,7 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
 fn head(value: &Value) -> String {
     let title = value["title"]
         .as_str()
-        .map(|title| format!("  {title}"))
+        .map(|title| format!("  {}", visible(title)))
         .unwrap_or_default();
     let cut = if value["truncated"] == true {
         "  (something was left out or cut)"
@@ -75,21 +75,23 @@ fn head(value: &Value) -> String {
     };
     format!(
         "{}{title}{}\n",
-        Styled(HEADING, text(value, "path")),
+        Styled(HEADING, visible(text(value, "path"))),
         Styled(DIM, cut)
     )
 }
 
-/// A heading text for a terminal: control characters could move its cursor.
-fn shown(text: &str) -> String {
-    let visible: String = text
-        .chars()
+/// Text from a note for a terminal: control characters could move its cursor.
+fn visible(text: &str) -> String {
+    text.chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect();
-    if visible.is_empty() {
+        .collect()
+}
+
+fn heading(text: &str) -> String {
+    if text.is_empty() {
         "(empty heading)".to_owned()
     } else {
-        visible
+        visible(text)
     }
 }
 
@@ -99,7 +101,7 @@ fn line(depth: usize, level: &Value, text: &str, note: &str) -> String {
     format!(
         "{indent}{} {}{}\n",
         Styled(DIM, marks),
-        shown(text),
+        heading(text),
         Styled(DIM, note)
     )
 }
@@ -151,7 +153,7 @@ fn facets(value: &Value) -> String {
             .filter_map(Value::as_str)
             .collect::<Vec<_>>()
             .join(", "),
-        value => shown(value.as_str().unwrap_or_default()),
+        value => visible(value.as_str().unwrap_or_default()),
     };
     let rows: Vec<(String, String)> = ["facets", "inferred"]
         .iter()

@@ -158,6 +158,13 @@ fn flatten(
             .any(|key| key.path.starts_with(&format!("{path}.")));
         match value {
             Value::Table(inner) if is_section => flatten(&path, inner, keys, origin, values)?,
+            _ if is_section => {
+                return Err(ConfigError::WrongValue {
+                    origin: origin.clone(),
+                    expected: format!("a section, written as [{path}]"),
+                    key: path,
+                });
+            }
             _ => {
                 return Err(ConfigError::UnknownKey {
                     origin: origin.clone(),

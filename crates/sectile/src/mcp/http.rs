@@ -55,7 +55,7 @@ pub async fn serve(
     settings: HttpSettings,
     shutdown: CancellationToken,
 ) -> io::Result<()> {
-    let app = router(&surfaces, &settings, &shutdown);
+    let app = router(&surfaces, &settings);
     // Answers are small and written in pieces; waiting to fill a packet would cost 40 ms a call.
     let listener = listener.tap_io(|stream| {
         if let Err(error) = stream.set_nodelay(true) {
@@ -71,21 +71,14 @@ pub async fn serve(
     }
 }
 
-fn router(
-    surfaces: &[Arc<Surface>],
-    settings: &HttpSettings,
-    shutdown: &CancellationToken,
-) -> Router {
+fn router(surfaces: &[Arc<Surface>], settings: &HttpSettings) -> Router {
     let mut router = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         // Tables and state are bound before the listener opens, so a server that answers is ready.
         .route("/readyz", get(|| async { "ready\n" }))
         .fallback(async || gate::not_found().into_response());
     for surface in surfaces {
-        let gate = Arc::new(Gate::new(
-            service(Arc::clone(surface), shutdown),
-            settings.clone(),
-        ));
+        let gate = Arc::new(Gate::new(service(Arc::clone(surface)), settings.clone()));
         let handle = move |request: Request| {
             let gate = Arc::clone(&gate);
             async move { gate.handle(request).await }
@@ -98,15 +91,12 @@ fn router(
     router
 }
 
-/// rmcp's service, configured the way its defaults are not: no sessions, JSON answers.
-fn service(
-    surface: Arc<Surface>,
-    shutdown: &CancellationToken,
-) -> StreamableHttpService<Server, NeverSessionManager> {
+/// rmcp's service, configured the way its defaults are not: no sessions, JSON answers. It keeps a stop signal of its own,
+/// so that a call under way when the process is asked to stop still gets its answer.
+fn service(surface: Arc<Surface>) -> StreamableHttpService<Server, NeverSessionManager> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_cancellation_token(shutdown.child_token())
         // The gate has checked host, origin and size by then.
         .disable_allowed_hosts()
         .disable_allowed_origins()

@@ -2,7 +2,10 @@
 //!
 //! Both transports use this before rmcp sees anything: left to itself, rmcp drops what it cannot decode.
 
-use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, JsonRpcError, RequestId};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcError, JsonRpcMessage,
+    PaginatedRequestParams, RequestId,
+};
 use serde_json::Value;
 
 /// Why a message goes no further.
@@ -14,10 +17,48 @@ pub(super) enum Rejected {
     Silence,
 }
 
+/// A message that rmcp may see.
+#[derive(Debug)]
+pub(super) struct Decoded {
+    pub(super) message: ClientJsonRpcMessage,
+    /// Whether the message says something that the bytes do not.
+    pub(super) mended: bool,
+}
+
 /// Decodes one message.
-pub(super) fn decode(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Rejected> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    serde_json::from_slice(bytes).map_err(|_| explain(bytes))
+pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, Rejected> {
+    let bytes = without_byte_order_mark(bytes);
+    let mut message = serde_json::from_slice(bytes).map_err(|_| explain(bytes))?;
+    let mended = mend_cursor(&mut message, bytes);
+    Ok(Decoded { message, mended })
+}
+
+pub(super) fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
+/// rmcp drops the parameters of a listing when its cursor is not text, and would answer with the first page. An empty
+/// cursor in its place gets what every cursor gets here.
+fn mend_cursor(message: &mut ClientJsonRpcMessage, bytes: &[u8]) -> bool {
+    let JsonRpcMessage::Request(request) = message else {
+        return false;
+    };
+    let params = match &mut request.request {
+        ClientRequest::ListToolsRequest(list) => &mut list.params,
+        ClientRequest::ListResourcesRequest(list) => &mut list.params,
+        ClientRequest::ListResourceTemplatesRequest(list) => &mut list.params,
+        ClientRequest::ListPromptsRequest(list) => &mut list.params,
+        _ => return false,
+    };
+    let has_cursor = || {
+        let raw: Value = serde_json::from_slice(bytes).unwrap_or_default();
+        !raw["params"]["cursor"].is_null()
+    };
+    let broken = params.as_ref().is_none_or(|params| params.cursor.is_none()) && has_cursor();
+    if broken {
+        *params = Some(PaginatedRequestParams::default().with_cursor(Some(String::new())));
+    }
+    broken
 }
 
 /// The error object for a request that is no valid JSON-RPC message.

@@ -12,7 +12,7 @@ use std::{
 };
 
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, ErrorData};
-use tokio::sync::SemaphorePermit;
+use tokio::{sync::SemaphorePermit, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -25,6 +25,8 @@ use super::{
 /// Why a call has no answer.
 enum Stop {
     Refused(Refusal),
+    /// Refused as if it did not exist. Only the audit line knows better.
+    Hidden(Refusal),
     Failed(Failure),
 }
 
@@ -58,7 +60,7 @@ impl Surface {
                 let envelope = (self.envelope)(&failure).to_string();
                 Ok(CallToolResult::error(vec![ContentBlock::text(envelope)]))
             }
-            Err(Stop::Refused(refusal)) => Err(refusal.into()),
+            Err(Stop::Refused(refusal) | Stop::Hidden(refusal)) => Err(refusal.into()),
         }
     }
 
@@ -70,7 +72,8 @@ impl Surface {
     ) -> Result<Answer, Stop> {
         let unknown = Refusal::UnknownTool(ErrorCode(self.unknown_tool_code));
         let (index, tool) = self.tool(name).ok_or(unknown)?;
-        self.admit(&tool.card.name, unknown)?;
+        self.exists(&tool.card.name, unknown)?;
+        self.authorise(&tool.card.name)?;
         let surface = Arc::clone(self);
         self.within_limits(cancelled, move |context| {
             let tool = &surface.tools[index];
@@ -99,13 +102,17 @@ impl Surface {
         uri: String,
         cancelled: CancellationToken,
     ) -> Result<ResourceText, Stop> {
-        self.admit(&uri, Refusal::UnknownResource)?;
+        self.exists(&uri, Refusal::UnknownResource)?;
         let surface = Arc::clone(self);
+        let name = uri.clone();
         let read = self.within_limits(cancelled, move |_| match &surface.resources {
             Some(resources) => (resources.read)(&uri),
             None => Ok(None),
         });
-        read.await?.ok_or(Stop::Refused(Refusal::UnknownResource))
+        // Only a read tells whether there is such a resource, and that must come before who may have it.
+        let text = read.await?.ok_or(Refusal::UnknownResource)?;
+        self.authorise(&name)?;
+        Ok(text)
     }
 
     /// Fills the prompt `name`.
@@ -130,7 +137,9 @@ impl Surface {
         cancelled: CancellationToken,
     ) -> Result<String, Stop> {
         let index = index.ok_or(Refusal::UnknownPrompt)?;
-        self.admit(self.prompts[index].name, Refusal::UnknownPrompt)?;
+        self.exists(self.prompts[index].name, Refusal::UnknownPrompt)?;
+        self.authorise(self.prompts[index].name)?;
+        self.prompts[index].check_arguments(&arguments)?;
         let surface = Arc::clone(self);
         self.within_limits(cancelled, move |_| {
             (surface.prompts[index].render)(&arguments)
@@ -138,18 +147,24 @@ impl Surface {
         .await
     }
 
-    /// Visibility first, so that a hidden thing answers like one that does not exist whoever asks; then authorisation.
-    fn admit(&self, name: &str, unknown: Refusal) -> Result<(), Refusal> {
-        if !self.policy.visibility.exists(self.world, name) {
-            return Err(unknown);
+    /// Visibility, before anything else is looked at: a hidden thing answers like one that does not exist, whoever asks.
+    fn exists(&self, name: &str, unknown: Refusal) -> Result<(), Stop> {
+        if self.policy.visibility.exists(self.world, name) {
+            Ok(())
+        } else {
+            Err(Stop::Hidden(unknown))
         }
-        if !self.policy.authorisation.permits(self.world, name) {
-            return Err(Refusal::Forbidden);
-        }
-        Ok(())
     }
 
-    /// Runs `work` on a thread that may block, when there is room, for as long as is allowed and somebody waits. A panic
+    fn authorise(&self, name: &str) -> Result<(), Refusal> {
+        if self.policy.authorisation.permits(self.world, name) {
+            Ok(())
+        } else {
+            Err(Refusal::Forbidden)
+        }
+    }
+
+    /// Runs `work`, which may block, when there is room, for as long as is allowed and somebody waits. A panic
     /// in it becomes an internal error.
     async fn within_limits<T: Send + 'static>(
         &self,
@@ -163,7 +178,7 @@ impl Surface {
         };
         let steps = async {
             let _slot = self.slot().await?;
-            match tokio::task::spawn_blocking(move || work(&context)).await {
+            match self.start(move || work(&context)).await {
                 Ok(result) => Ok(result?),
                 Err(_) => Err(Stop::Refused(Refusal::Internal)),
             }
@@ -173,6 +188,23 @@ impl Surface {
             result = steps => result,
             () = cancelled.cancelled() => Err(Refusal::Cancelled.into()),
             () = tokio::time::sleep(self.limits.call_timeout) => Err(Refusal::TimedOut.into()),
+        }
+    }
+
+    /// Starts `work` on a worker of the runtime while there is a place for it, else on a thread of its own.
+    fn start<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        match Arc::clone(&self.worker_slots).try_acquire_owned() {
+            Ok(place) => {
+                // The worker that runs the handler was the one that watched the transport. An empty task wakes
+                // another to take over; the handler, spawned last, stays on this one.
+                drop(tokio::spawn(async {}));
+                tokio::spawn(async move {
+                    let result = work();
+                    drop(place);
+                    result
+                })
+            }
+            Err(_) => tokio::task::spawn_blocking(work),
         }
     }
 
@@ -195,11 +227,7 @@ impl Surface {
         let (outcome, facts) = match result {
             Ok(value) => ("ok", facts(value)),
             Err(Stop::Failed(failure)) => (failure.kind.name(), Facts::default()),
-            Err(Stop::Refused(Refusal::UnknownTool(_) | Refusal::UnknownPrompt))
-                if label != UNKNOWN =>
-            {
-                ("hidden", Facts::default())
-            }
+            Err(Stop::Hidden(_)) => ("hidden", Facts::default()),
             Err(Stop::Refused(refusal)) => (refusal.name(), Facts::default()),
         };
         tracing::info!(
@@ -241,7 +269,7 @@ fn success(answer: Answer) -> CallToolResult {
 /// Resources and prompts have no result that could carry a world's envelope, so a failure is a protocol error there.
 fn protocol_error(stop: Stop) -> ErrorData {
     match stop {
-        Stop::Refused(refusal) => refusal.into(),
+        Stop::Refused(refusal) | Stop::Hidden(refusal) => refusal.into(),
         Stop::Failed(failure) => match failure.kind {
             FailureKind::InvalidArguments => ErrorData {
                 message: failure.message,

@@ -30,7 +30,7 @@ use super::{
 const LISTING_TTL_MS: u64 = 300_000;
 
 /// The revisions that are served: two with a handshake, and the stateless one.
-const VERSIONS: [ProtocolVersion; 3] = [
+pub(super) const VERSIONS: [ProtocolVersion; 3] = [
     ProtocolVersion::V_2025_06_18,
     ProtocolVersion::V_2025_11_25,
     ProtocolVersion::V_2026_07_28,
@@ -183,6 +183,22 @@ impl ServerHandler for Server {
             .await?;
         let message = PromptMessage::new_text(Role::User, text);
         Ok(GetPromptResponse::from(GetPromptResult::new(vec![message])))
+    }
+
+    async fn subscribe(
+        &self,
+        _: rmcp::model::SubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Err(method_not_found())
+    }
+
+    async fn unsubscribe(
+        &self,
+        _: rmcp::model::UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Err(method_not_found())
     }
 
     #[expect(deprecated, reason = "the method must not look as if it existed")]

@@ -3,38 +3,39 @@
 //! The transport is ours. It answers what rmcp would drop (malformed lines, batches, oversize, ids already in use), and
 //! at the end of input it lets running calls answer before it closes.
 
-use std::{
-    collections::HashSet,
-    io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+mod in_flight;
+mod lines;
+
+use std::{io, sync::Arc, time::Duration};
 
 use rmcp::{
     RoleServer, ServiceExt as _,
     model::{
-        ClientJsonRpcMessage, ClientNotification, JsonRpcError, JsonRpcMessage, RequestId,
-        ServerJsonRpcMessage,
+        ClientJsonRpcMessage, ClientNotification, ClientRequest, GetMeta as _, JsonRpcError,
+        JsonRpcMessage, JsonRpcRequest, RequestId, ServerJsonRpcMessage,
     },
     transport::{Transport, stdio_pipes},
 };
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
-    sync::{Notify, mpsc},
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
+    sync::Mutex,
     task::JoinHandle,
 };
 use tokio_util::sync::CancellationToken;
 
+use self::{
+    in_flight::InFlight,
+    lines::{Line, LineReader},
+};
 use super::{
     Surface,
+    error::method_not_found,
     message::{self, Rejected},
     server::Server,
 };
 
 /// How long running calls may still answer after the input has ended.
 const DRAIN: Duration = Duration::from_secs(10);
-/// Answers that may wait for a slow reader before more input is taken.
-const OUTGOING: usize = 64;
 
 /// Serves `surface` until the input ends or `shutdown` fires.
 ///
@@ -73,241 +74,202 @@ pub async fn serve_streams(
         .map_err(io::Error::other)
 }
 
-struct LineTransport<R> {
-    reader: R,
-    buffer: Vec<u8>,
-    /// Bytes of `buffer` that are known to hold no line end.
-    scanned: usize,
-    max_line_bytes: usize,
-    /// Inside a line that is too long: what is left of it is thrown away.
-    skipping: bool,
-    seen_request: bool,
-    outgoing: Option<mpsc::Sender<Vec<u8>>>,
-    writer: Option<JoinHandle<io::Result<()>>>,
+struct LineTransport<R, W> {
+    lines: LineReader<R>,
+    output: Arc<Output<W>>,
     in_flight: Arc<InFlight>,
+    seen_request: bool,
+    /// The answer to a line that was turned down here. No more input is taken until it is written, so that a client
+    /// that sends rubbish and never reads cannot fill the memory.
+    rejection: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// Requests without an answer yet.
-#[derive(Default)]
-struct InFlight {
-    ids: Mutex<HashSet<RequestId>>,
-    emptied: Notify,
+struct Output<W> {
+    writer: Mutex<W>,
+    /// Fires when nobody reads any more.
+    broken: CancellationToken,
 }
 
-impl InFlight {
-    fn ids(&self) -> MutexGuard<'_, HashSet<RequestId>> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn insert(&self, id: &RequestId) -> bool {
-        self.ids().insert(id.clone())
-    }
-
-    fn remove(&self, id: &RequestId) {
-        let mut ids = self.ids();
-        ids.remove(id);
-        if ids.is_empty() {
-            self.emptied.notify_waiters();
-        }
-    }
-
-    async fn drained(&self) {
-        loop {
-            let emptied = self.emptied.notified();
-            if self.ids().is_empty() {
-                return;
-            }
-            emptied.await;
-        }
-    }
+/// What becomes of a line.
+enum Step {
+    /// It goes to rmcp.
+    Pass(ClientJsonRpcMessage),
+    /// It is answered here.
+    Answer(JsonRpcError),
+    /// It says nothing.
+    Ignore,
 }
 
-impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
-    fn new(
-        reader: R,
-        writer: impl AsyncWrite + Send + Unpin + 'static,
-        max_line_bytes: usize,
-    ) -> Self {
-        let (outgoing, lines) = mpsc::channel(OUTGOING);
+impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTransport<R, W> {
+    fn new(reader: R, writer: W, max_line_bytes: usize) -> Self {
         Self {
-            reader,
-            buffer: Vec::new(),
-            scanned: 0,
-            max_line_bytes,
-            skipping: false,
-            seen_request: false,
-            outgoing: Some(outgoing),
-            writer: Some(tokio::spawn(write_lines(writer, lines))),
+            lines: LineReader::new(reader, max_line_bytes),
+            output: Arc::new(Output {
+                writer: Mutex::new(writer),
+                broken: CancellationToken::new(),
+            }),
             in_flight: Arc::default(),
+            seen_request: false,
+            rejection: None,
         }
     }
 
-    /// The next complete line, without its end, or `None` at the end of input. Safe to drop at any await.
-    async fn next_line(&mut self) -> Option<Line> {
+    /// The next message for rmcp, or `None` at the end. May be dropped at any await and called again.
+    async fn next_message(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            if let Some(end) = self.buffer[self.scanned..]
-                .iter()
-                .position(|byte| *byte == b'\n')
-            {
-                let line: Vec<u8> = self.buffer.drain(..=self.scanned + end).collect();
-                self.scanned = 0;
-                if std::mem::take(&mut self.skipping) {
-                    continue;
-                }
-                return Some(Line::Complete(line));
+            if let Some(rejection) = &mut self.rejection {
+                let written = rejection.await;
+                self.rejection = None;
+                written.ok()?.ok()?;
             }
-            self.scanned = self.buffer.len();
-            if self.skipping {
-                self.buffer.clear();
-                self.scanned = 0;
-            } else if self.buffer.len() > self.max_line_bytes {
-                self.skipping = true;
-                return Some(Line::TooLong);
-            }
-            match self.reader.read_buf(&mut self.buffer).await {
-                Ok(0) | Err(_) if self.buffer.is_empty() || self.skipping => return None,
-                Ok(0) | Err(_) => {
-                    self.scanned = 0;
-                    return Some(Line::Complete(std::mem::take(&mut self.buffer)));
-                }
-                Ok(_) => {}
+            let Some(line) = self.lines.next().await else {
+                self.drain().await;
+                return None;
+            };
+            match self.line(line) {
+                Step::Pass(message) => return Some(message),
+                Step::Answer(error) => self.answer(error),
+                Step::Ignore => {}
             }
         }
     }
 
-    /// What a line means for rmcp: a message, or nothing because it has been answered here.
-    fn accept(&mut self, line: &Line) -> Result<ClientJsonRpcMessage, Option<Box<JsonRpcError>>> {
+    fn line(&mut self, line: Line) -> Step {
         let bytes = match line {
+            Line::Complete(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {
+                return Step::Ignore;
+            }
             Line::Complete(bytes) => bytes,
             Line::TooLong => {
-                let error =
-                    message::invalid_request("Invalid request: the message is too large.", None);
-                return Err(Some(Box::new(error)));
+                let message = "Invalid request: the message is too large.";
+                return Step::Answer(message::invalid_request(message, None));
             }
         };
-        if bytes.len() > self.max_line_bytes {
-            return self.accept(&Line::TooLong);
-        }
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            return Err(None);
-        }
-        let decoded = message::decode(bytes).map_err(|rejected| match rejected {
-            Rejected::Answer(error) => Some(error),
-            Rejected::Silence => None,
-        })?;
-        match &decoded {
-            JsonRpcMessage::Request(request) => {
-                if !self.in_flight.insert(&request.id) {
-                    let message = "Invalid request: a request with this id is still running.";
-                    return Err(Some(Box::new(message::invalid_request(
-                        message,
-                        Some(request.id.clone()),
-                    ))));
-                }
-                self.seen_request = true;
-            }
-            JsonRpcMessage::Notification(notification) => {
+        match message::decode(&bytes).map(|decoded| decoded.message) {
+            Ok(JsonRpcMessage::Request(request)) => self.request(request),
+            Ok(JsonRpcMessage::Notification(mut notification)) => {
                 if let ClientNotification::CancelledNotification(cancelled) =
-                    &notification.notification
-                    && let Some(id) = &cancelled.params.request_id
+                    &mut notification.notification
+                    && let Some(id) = &mut cancelled.params.request_id
+                    && let Some(known_by) = self.in_flight.cancel(id)
                 {
-                    // A cancelled request gets no answer, so nothing else would take it off the list.
-                    self.in_flight.remove(id);
+                    *id = known_by;
                 }
+                self.pass(JsonRpcMessage::Notification(notification))
             }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+            Ok(message) => self.pass(message),
+            Err(Rejected::Answer(error)) => Step::Answer(*error),
+            Err(Rejected::Silence) => Step::Ignore,
         }
-        // rmcp ends the connection when something other than a request comes first.
+    }
+
+    fn request(&mut self, mut request: JsonRpcRequest<ClientRequest>) -> Step {
+        // rmcp answers any ping that comes first, but the stateless era has none.
+        let is_ping = matches!(request.request, ClientRequest::PingRequest(_));
+        if is_ping && request.request.get_meta().protocol_version().is_some() {
+            return Step::Answer(JsonRpcError::new(Some(request.id), method_not_found()));
+        }
+        let Some(known_by) = self.in_flight.start(&request.id) else {
+            let message = "Invalid request: a request with this id is still running.";
+            return Step::Answer(message::invalid_request(message, Some(request.id)));
+        };
+        request.id = known_by;
+        self.seen_request = true;
+        self.pass(JsonRpcMessage::Request(request))
+    }
+
+    /// rmcp ends the connection when something other than a request comes first.
+    fn pass(&self, message: ClientJsonRpcMessage) -> Step {
         if self.seen_request {
-            Ok(decoded)
+            Step::Pass(message)
         } else {
-            Err(None)
+            Step::Ignore
+        }
+    }
+
+    /// Written by a task of its own: a caller of [`Self::next_message`] may drop it, and half a line must not be.
+    fn answer(&mut self, error: JsonRpcError) {
+        tracing::info!(target: "sectile::call", outcome = "rejected", code = error.error.code.0);
+        let output = Arc::clone(&self.output);
+        self.rejection = Some(tokio::spawn(async move {
+            let mut writer = output.writer.lock().await;
+            output
+                .write(&mut writer, &ServerJsonRpcMessage::Error(error))
+                .await
+        }));
+    }
+
+    async fn drain(&mut self) {
+        if tokio::time::timeout(DRAIN, self.in_flight.drained())
+            .await
+            .is_err()
+        {
+            tracing::warn!("calls were still running when the input had ended");
         }
     }
 }
 
-enum Line {
-    Complete(Vec<u8>),
-    TooLong,
-}
-
-impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for LineTransport<R> {
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     type Error = io::Error;
 
     fn send(
         &mut self,
-        item: ServerJsonRpcMessage,
+        mut item: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let outgoing = self.outgoing.clone();
+        let output = Arc::clone(&self.output);
         let in_flight = Arc::clone(&self.in_flight);
         async move {
-            let line = encode(&item)?;
-            let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
-            outgoing
-                .ok_or_else(broken)?
-                .send(line)
-                .await
-                .map_err(|_| broken())?;
-            match &item {
-                JsonRpcMessage::Response(response) => in_flight.remove(&response.id),
-                JsonRpcMessage::Error(JsonRpcError { id: Some(id), .. }) => in_flight.remove(id),
-                _ => {}
+            let mut writer = output.writer.lock().await;
+            // The id is free before the client can read the answer, and may be used again at once.
+            if let Some(id) = answered(&mut item) {
+                match in_flight.finish(id) {
+                    Some(client_id) => *id = client_id,
+                    None => return Ok(()),
+                }
             }
-            Ok(())
+            output.write(&mut writer, &item).await
         }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        loop {
-            // A place for the answer is kept ready, so that no await stands between reading a line and answering it.
-            let place = self.outgoing.clone()?.reserve_owned().await.ok()?;
-            let Some(line) = self.next_line().await else {
-                drop(place);
-                // Late answers are not worth waiting for beyond this; the process is about to end.
-                if tokio::time::timeout(DRAIN, self.in_flight.drained())
-                    .await
-                    .is_err()
-                {
-                    tracing::warn!("calls were still running when the input had ended");
-                }
-                return None;
-            };
-            match self.accept(&line) {
-                Ok(message) => return Some(message),
-                Err(Some(error)) => {
-                    tracing::info!(target: "sectile::call", outcome = "rejected", code = error.error.code.0);
-                    let answer = ServerJsonRpcMessage::Error(*error);
-                    if let Ok(line) = encode(&answer) {
-                        place.send(line);
-                    }
-                }
-                Err(None) => {}
-            }
+        let output = Arc::clone(&self.output);
+        tokio::select! {
+            biased;
+            () = output.broken.cancelled() => None,
+            message = self.next_message() => message,
         }
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        self.outgoing = None;
-        match self.writer.take() {
-            Some(writer) => writer.await.map_err(io::Error::other)?,
-            None => Ok(()),
+        self.output.writer.lock().await.flush().await
+    }
+}
+
+impl<W: AsyncWrite + Unpin> Output<W> {
+    /// Writes a message as one line.
+    async fn write(&self, writer: &mut W, message: &ServerJsonRpcMessage) -> io::Result<()> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        let result = match writer.write_all(&line).await {
+            Ok(()) => writer.flush().await,
+            Err(error) => Err(error),
+        };
+        if result.is_err() {
+            self.broken.cancel();
         }
+        result
     }
 }
 
-fn encode(message: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(message)?;
-    line.push(b'\n');
-    Ok(line)
-}
-
-async fn write_lines(
-    mut writer: impl AsyncWrite + Unpin,
-    mut lines: mpsc::Receiver<Vec<u8>>,
-) -> io::Result<()> {
-    while let Some(line) = lines.recv().await {
-        writer.write_all(&line).await?;
-        writer.flush().await?;
+/// The id of the request that a message answers.
+fn answered(message: &mut ServerJsonRpcMessage) -> Option<&mut RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(&mut response.id),
+        JsonRpcMessage::Error(error) => error.id.as_mut(),
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
     }
-    Ok(())
 }

@@ -9,8 +9,8 @@ use std::{
 use tokio::sync::Semaphore;
 
 use super::{
-    Access, Answer, CallContext, Envelope, Failure, JsonObject, Policy, Prompt, Resource,
-    Resources, Tool, resource::ResourceText, tool,
+    Access, Answer, CallContext, Envelope, Failure, FailureKind, JsonObject, Policy, Prompt,
+    Resource, Resources, Tool, resource::ResourceText, tool,
 };
 
 /// A world as a value: what it offers, whatever its state.
@@ -76,6 +76,9 @@ pub struct Limits {
     pub max_waiting: usize,
     /// How long a call may take, waiting included.
     pub call_timeout: Duration,
+    /// Handlers that may run on the runtime's own workers instead of a thread of their own, which saves waking two
+    /// threads a call. The runtime needs at least two workers more than this, so that one always watches the transport.
+    pub on_workers: usize,
 }
 
 impl<S> Tool<S> {
@@ -121,6 +124,8 @@ pub struct Surface {
     pub(super) limits: Limits,
     /// Places for running handlers.
     pub(super) slots: Semaphore,
+    /// Places for handlers on the runtime's workers.
+    pub(super) worker_slots: Arc<Semaphore>,
     /// Calls that wait for a place.
     pub(super) waiting: AtomicUsize,
 }
@@ -146,6 +151,40 @@ pub(super) struct BoundPrompt {
     pub(super) description: &'static str,
     pub(super) arguments: &'static [super::PromptArgument],
     pub(super) render: Renderer,
+}
+
+impl BoundPrompt {
+    /// Refuses arguments that are missing, unknown or not text.
+    pub(super) fn check_arguments(&self, arguments: &JsonObject) -> Result<(), Failure> {
+        let invalid = |what: String| Err(Failure::new(FailureKind::InvalidArguments, what));
+        let known = |key: &String| self.arguments.iter().any(|argument| argument.name == key);
+        if !arguments.keys().all(known) {
+            let names: Vec<&str> = self
+                .arguments
+                .iter()
+                .map(|argument| argument.name)
+                .collect();
+            return invalid(format!(
+                "Invalid arguments: this prompt takes only: {}.",
+                names.join(", ")
+            ));
+        }
+        for argument in self.arguments {
+            match arguments.get(argument.name) {
+                None if argument.required => {
+                    return invalid(format!("Invalid arguments: {} is required.", argument.name));
+                }
+                Some(value) if !value.is_string() => {
+                    return invalid(format!(
+                        "Invalid arguments: {} must be a JSON string.",
+                        argument.name
+                    ));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Surface {
@@ -187,6 +226,7 @@ impl Surface {
             policy,
             limits,
             slots: Semaphore::new(limits.max_in_flight),
+            worker_slots: Arc::new(Semaphore::new(limits.on_workers)),
             waiting: AtomicUsize::new(0),
         }
     }

@@ -6,7 +6,7 @@ use axum::{body::Body, extract::Request, response::Response};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use rmcp::{
-    model::{JsonRpcError, ProtocolVersion},
+    model::{ErrorCode, ErrorData, JsonRpcError, ProtocolVersion},
     transport::{
         StreamableHttpService, streamable_http_server::session::never::NeverSessionManager,
     },
@@ -15,13 +15,15 @@ use rmcp::{
 use super::{GateResponse, HttpSettings};
 use crate::mcp::{
     message::{self, Rejected},
-    server::Server,
+    server::{Server, VERSIONS},
 };
 
 const JSON: &str = "application/json";
 const EVENT_STREAM: &str = "text/event-stream";
 const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 const SESSION_ID: &str = "mcp-session-id";
+/// Revisions that rmcp would serve and we do not.
+const UNSERVED: [&str; 2] = ["2024-11-05", "2025-03-26"];
 
 pub(super) struct Gate {
     service: StreamableHttpService<Server, NeverSessionManager>,
@@ -65,7 +67,10 @@ impl Gate {
             return Err(refusal);
         }
         check_headers(&parts.headers)?;
-        // The check above took wildcards as well; rmcp wants both types by name.
+        // The check above took wildcards and any case; rmcp wants these by name.
+        parts
+            .headers
+            .insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
         parts.headers.insert(
             header::ACCEPT,
             HeaderValue::from_static("application/json, text/event-stream"),
@@ -88,8 +93,11 @@ impl Gate {
                 ));
             }
         };
-        match message::decode(&bytes) {
-            Ok(_) => {}
+        let body = match message::decode(&bytes) {
+            Ok(decoded) if decoded.mended => serde_json::to_vec(&decoded.message)
+                .unwrap_or_default()
+                .into(),
+            Ok(_) => bytes.slice_ref(message::without_byte_order_mark(&bytes)),
             Err(Rejected::Answer(error)) => return Err(respond(StatusCode::BAD_REQUEST, &error)),
             Err(Rejected::Silence) => {
                 return Err(refuse(
@@ -97,11 +105,8 @@ impl Gate {
                     "Invalid request: the notification cannot be decoded.",
                 ));
             }
-        }
-        let text = bytes
-            .strip_prefix(b"\xef\xbb\xbf")
-            .map_or_else(|| bytes.clone(), |rest| bytes.slice_ref(rest));
-        Ok(Request::from_parts(parts, Body::from(text)))
+        };
+        Ok(Request::from_parts(parts, Body::from(body)))
     }
 }
 
@@ -129,6 +134,20 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Box<Response>> {
         return Err(refuse(
             StatusCode::NOT_ACCEPTABLE,
             "Invalid request: Accept must name application/json and text/event-stream.",
+        ));
+    }
+    let version = headers
+        .get(PROTOCOL_VERSION)
+        .and_then(|version| version.to_str().ok());
+    if let Some(version) = version.filter(|version| UNSERVED.contains(version)) {
+        let requested = ProtocolVersion::KNOWN_VERSIONS
+            .iter()
+            .find(|known| known.as_str() == version);
+        let requested = requested.cloned().unwrap_or_default();
+        let error = ErrorData::unsupported_protocol_version(requested, &VERSIONS);
+        return Err(respond(
+            StatusCode::BAD_REQUEST,
+            &JsonRpcError::new(None, error),
         ));
     }
     let stateless_era = headers.get(PROTOCOL_VERSION).is_some_and(|version| {
@@ -169,7 +188,10 @@ fn as_json_rpc(response: Response) -> GateResponse {
         .get(header::CONTENT_TYPE)
         .is_some_and(|value| value.as_bytes().starts_with(JSON.as_bytes()));
     match response.status() {
-        status if !is_json && status.is_server_error() => *refuse(status, "Internal error."),
+        status if !is_json && status.is_server_error() => {
+            let error = ErrorData::new(ErrorCode::INTERNAL_ERROR, "Internal error.", None);
+            *respond(status, &JsonRpcError::new(None, error))
+        }
         status if !is_json && status.is_client_error() => *refuse(
             status,
             "Invalid request: a protocol header is missing, wrong or not supported.",

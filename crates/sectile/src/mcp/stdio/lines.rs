@@ -1,0 +1,115 @@
+//! Lines from a stream, of bounded length.
+
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+/// Bytes that may end a line and do not count towards its length.
+const LINE_END: usize = 2;
+
+pub(super) struct LineReader<R> {
+    reader: R,
+    buffer: Vec<u8>,
+    /// Bytes of `buffer` that are known to hold no line end.
+    scanned: usize,
+    max_bytes: usize,
+    /// Inside a line that is too long: what is left of it is thrown away.
+    skipping: bool,
+}
+
+/// One line.
+pub(super) enum Line {
+    /// Without its end.
+    Complete(Vec<u8>),
+    TooLong,
+}
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    pub(super) fn new(reader: R, max_bytes: usize) -> Self {
+        Self {
+            reader,
+            buffer: Vec::new(),
+            scanned: 0,
+            max_bytes,
+            skipping: false,
+        }
+    }
+
+    /// The next line, or `None` at the end of input. May be dropped at any await and called again.
+    pub(super) async fn next(&mut self) -> Option<Line> {
+        loop {
+            let unseen = &self.buffer[self.scanned..];
+            if let Some(end) = unseen.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.buffer.drain(..=self.scanned + end).collect();
+                self.scanned = 0;
+                if std::mem::take(&mut self.skipping) {
+                    continue;
+                }
+                return Some(self.finish(line));
+            }
+            self.scanned = self.buffer.len();
+            if self.skipping {
+                self.buffer.clear();
+                self.scanned = 0;
+            } else if self.buffer.len() > self.max_bytes + LINE_END {
+                self.skipping = true;
+                return Some(Line::TooLong);
+            }
+            match self.reader.read_buf(&mut self.buffer).await {
+                Ok(1..) => {}
+                // A stream that breaks has ended.
+                Ok(0) | Err(_) if self.buffer.is_empty() || self.skipping => return None,
+                Ok(0) | Err(_) => {
+                    self.scanned = 0;
+                    let line = std::mem::take(&mut self.buffer);
+                    return Some(self.finish(line));
+                }
+            }
+        }
+    }
+
+    fn finish(&self, mut line: Vec<u8>) -> Line {
+        for end in [b'\n', b'\r'] {
+            line.pop_if(|last| *last == end);
+        }
+        if line.len() > self.max_bytes {
+            Line::TooLong
+        } else {
+            Line::Complete(line)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn lines(input: &[u8], max_bytes: usize) -> Vec<String> {
+        let mut reader = LineReader::new(input, max_bytes);
+        let mut lines = Vec::new();
+        while let Some(line) = reader.next().await {
+            lines.push(match line {
+                Line::Complete(bytes) => String::from_utf8(bytes).expect("test input is UTF-8"),
+                Line::TooLong => "TOO LONG".to_owned(),
+            });
+        }
+        lines
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_line_does_not_count_towards_its_length() {
+        assert_eq!(
+            lines(b"abc\nabc\r\nabcd\nabcd\r\nab", 3).await,
+            ["abc", "abc", "TOO LONG", "TOO LONG", "ab"]
+        );
+    }
+
+    #[tokio::test]
+    async fn a_long_line_is_reported_once_and_skipped() {
+        let input = [
+            b"x".repeat(100_000),
+            b"\nok\n".to_vec(),
+            b"y".repeat(100_000),
+        ]
+        .concat();
+        assert_eq!(lines(&input, 10).await, ["TOO LONG", "ok", "TOO LONG"]);
+    }
+}

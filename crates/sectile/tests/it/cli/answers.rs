@@ -1,0 +1,167 @@
+//! The body-free answers and the tool tables from a shell: the same bytes that a client gets.
+
+use std::process::Stdio as Pipe;
+
+use serde_json::{Value, json};
+
+use super::{Home, text};
+use crate::fixture::{Era, SECRET, Stdio, TestVault, tool_text};
+
+const COMMANDS: [(&str, &str); 4] = [
+    ("sections", "get_section_source"),
+    ("outline", "get_note_outline"),
+    ("tree", "get_document_tree"),
+    ("facets", "get_metadata_facets"),
+];
+
+#[test]
+fn a_pipe_gets_the_line_that_a_client_gets() {
+    let home = Home::new();
+    let vault = TestVault::sample();
+    vault.note("ünï/zwei.md", "# Über\r\n\r\n## \u{202e}x\r\n");
+    let root = vault.root();
+    let mut server = Stdio::ready(&vault, Era::Handshake);
+    for (command, tool) in COMMANDS {
+        for path in ["inbox/one.md", "ünï/zwei.md", "inbox/../inbox/one.md"] {
+            let answer = server.call(Era::Handshake, tool, json!({ "path": path }));
+            let expected = format!("{}\n", tool_text(&answer));
+            assert_eq!(expected.lines().count(), 1, "{command} {path}");
+            for json in [&[][..], &["--json"]] {
+                let mut arguments = vec![command, path, "--root", text(&root)];
+                arguments.extend(json);
+                let ran = home.run(&arguments);
+                assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
+                assert_eq!(ran.stdout, expected, "{arguments:?}");
+                assert_eq!(ran.stderr, "", "{arguments:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn without_a_root_the_current_folder_counts() {
+    let home = Home::new();
+    home.write("inbox/one.md", "# One\n");
+    let ran = home.run(&["outline", "inbox/one.md"]);
+    let outline: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(outline["headings"][0]["text"], "One");
+}
+
+#[test]
+fn errors_go_to_standard_error_and_repeat_no_unsafe_path() {
+    let home = Home::new();
+    let vault = TestVault::sample();
+    vault.note("large.md", "x".repeat(2000));
+    let root = vault.root();
+    let invalid = "Invalid path: path must be vault-relative and cannot escape vault";
+    let absolute = vault.outside().join("secret.md");
+    for (path, message) in [
+        ("missing.md", "Note not found: missing.md"),
+        ("inbox", "Note not found: inbox"),
+        (
+            "large.md",
+            "Note is larger than 1000 bytes; refusing to read unbounded Markdown.",
+        ),
+        ("../outside/secret.md", invalid),
+        (text(&absolute), invalid),
+        ("C:\\secret.md", invalid),
+        ("", invalid),
+    ] {
+        for (command, _) in COMMANDS {
+            let environment = [("SECTILE_VAULT__MAX_NOTE_BYTES", "1000")];
+            let arguments = [command, path, "--root", text(&root)];
+            let ran = home.run_with(&arguments, &environment);
+            assert_eq!(ran.code, Some(1), "{arguments:?}");
+            assert_eq!(ran.stdout, "", "{arguments:?}");
+            assert_eq!(ran.stderr, format!("error: {message}\n"), "{arguments:?}");
+            assert!(!ran.stderr.contains(SECRET), "{arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn with_json_the_error_is_the_object_that_a_client_gets() {
+    let home = Home::new();
+    let vault = TestVault::sample();
+    let root = vault.root();
+    let mut server = Stdio::ready(&vault, Era::Handshake);
+    for (command, tool) in COMMANDS {
+        for path in ["missing.md", "../outside/secret.md"] {
+            let answer = server.call(Era::Handshake, tool, json!({ "path": path }));
+            let ran = home.run(&[command, path, "--root", text(&root), "--json"]);
+            assert_eq!(ran.code, Some(1), "{command} {path}");
+            assert_eq!(ran.stdout, "", "{command} {path}");
+            let expected = format!("{}\n", tool_text(&answer));
+            assert_eq!(ran.stderr, expected, "{command} {path}");
+        }
+    }
+}
+
+#[test]
+fn a_missing_root_is_said_with_a_way_out() {
+    let home = Home::new();
+    for (command, _) in COMMANDS {
+        let ran = home.run(&[command, "a.md", "--root", text(&home.path("missing"))]);
+        assert_eq!(ran.code, Some(1), "{command}");
+        assert_eq!(
+            ran.stderr,
+            "error: the root cannot be read: the folder does not exist.\n\
+             hint: give the folder of your notes with --root DIR\n",
+            "{command}"
+        );
+        assert_eq!(ran.stdout, "", "{command}");
+    }
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let home = Home::new();
+    home.write("long.md", &"# A heading that is repeated\n".repeat(500));
+    let mut child = home
+        .command()
+        .args(["sections", "long.md"])
+        .stdout(Pipe::piped())
+        .stderr(Pipe::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn the_tool_tables_are_those_of_the_server() {
+    let home = Home::new();
+    let vault = TestVault::sample();
+    let mut server = Stdio::ready(&vault, Era::Handshake);
+    let listing = server.exchange(&Era::Handshake.request(1, "tools/list", json!({})));
+    let listed: Vec<Value> = listing["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| {
+            let hints = &tool["annotations"];
+            json!({
+                "name": tool["name"],
+                "title": tool["title"],
+                "description": tool["description"],
+                "access": if hints["readOnlyHint"] == true { "read" } else { "write" },
+                "idempotent": hints["idempotentHint"],
+                "open_world": hints["openWorldHint"],
+                "input_schema": tool["inputSchema"],
+                "output_schema": tool["outputSchema"],
+            })
+        })
+        .collect();
+    let expected = json!([{ "world": "vault", "tools": listed }]);
+    for arguments in [
+        &["tools"][..],
+        &["tools", "--json"],
+        &["tools", "vault"],
+        &["tools", "vault", "--json"],
+    ] {
+        let ran = home.run(arguments);
+        assert_eq!(ran.stdout, format!("{expected}\n"), "{arguments:?}");
+    }
+}

@@ -1,0 +1,55 @@
+//! `sectile demo`: it shows what it promises, and leaves nothing behind.
+
+use std::fs;
+
+use super::Home;
+
+/// Text of the sample that no answer may hold: bodies, and front matter that is not among the facets.
+const PRIVATE: [&str; 7] = [
+    "Three days in June",
+    "The details are still private",
+    "Boats at nine",
+    "Nobody outside the team",
+    "not-for-agents",
+    "A pattern language",
+    "Noch nichts für andere Augen",
+];
+
+const SAMPLE: [&str; 3] = [
+    include_str!("../../../src/cli/demo/plan.md"),
+    include_str!("../../../src/cli/demo/reading-list.md"),
+    include_str!("../../../src/cli/demo/ideen.md"),
+];
+
+#[test]
+fn the_demo_shows_structure_and_a_refusal_and_no_text() {
+    let home = Home::new();
+    let ran = home.run(&["demo"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.stderr, "");
+    let (introduction, calls) = ran.stdout.split_once("->").unwrap();
+    assert!(
+        introduction.contains("| # Harbour festival"),
+        "{introduction}"
+    );
+    assert_eq!(calls.matches("<-").count(), 4, "{calls}");
+    for shown in [
+        "h1-harbour-festival-0001",
+        "Später",
+        "\"project\":\"harbour\"",
+        "Invalid path: path must be vault-relative and cannot escape vault",
+    ] {
+        assert!(calls.contains(shown), "{shown} is not in {calls}");
+    }
+    for text in PRIVATE {
+        assert!(
+            SAMPLE.iter().any(|note| note.contains(text)),
+            "{text} is gone"
+        );
+        assert!(!calls.contains(text), "{text} leaks: {calls}");
+    }
+    let folder = home.path("");
+    assert!(!ran.stdout.contains(folder.to_str().unwrap()), "{ran:?}");
+    let left = fs::read_dir(home.path("tmp")).unwrap().count();
+    assert_eq!(left, 0, "the sample folder is removed");
+}
