@@ -24,10 +24,6 @@ pub(crate) fn time(work: impl FnOnce()) -> Duration {
     started.elapsed()
 }
 
-pub(crate) fn median(rounds: usize, mut work: impl FnMut()) -> Duration {
-    middle((0..rounds).map(|_| time(&mut work)).collect())
-}
-
 pub(crate) fn middle(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times.get(times.len() / 2).copied().unwrap_or_default()

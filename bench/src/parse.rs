@@ -1,6 +1,6 @@
 //! Speed and memory of the section model against the parser it stands on.
 
-use std::{hint::black_box, time::Duration};
+use std::hint::black_box;
 
 use anyhow::Result;
 use pulldown_cmark::{Options, Parser};
@@ -11,7 +11,8 @@ use crate::{
     measure::{self, Report},
 };
 
-fn parser_pass(text: &str) {
+/// One pass of the parser over `text`.
+pub(crate) fn parser_pass(text: &str) {
     for event in Parser::new_ext(text, Options::empty()).into_offset_iter() {
         black_box(event);
     }
@@ -19,11 +20,6 @@ fn parser_pass(text: &str) {
 
 fn section_model(text: &str) {
     black_box(Source::new(text.as_bytes()).parse());
-}
-
-/// One pass of the parser over `text`.
-pub(crate) fn parser_time(text: &str, rounds: usize) -> Duration {
-    measure::median(rounds, || parser_pass(text))
 }
 
 /// The section tree of a corpus of ordinary notes.

@@ -15,6 +15,7 @@ mod resource;
 mod schema;
 mod server;
 pub mod stdio;
+mod structured;
 mod surface;
 mod tool;
 
@@ -25,5 +26,5 @@ pub use self::{
     resource::{Resource, ResourceText, Resources},
     schema::{JsonObject, input_schema, output_schema},
     surface::{Limits, Surface, ToolCard, WorldCard, WorldSpec},
-    tool::{Access, Answer, CallContext, Facts, Tool, run},
+    tool::{Access, Answer, CallContext, Facts, Pace, Tool, run},
 };

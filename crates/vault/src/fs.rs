@@ -88,6 +88,13 @@ impl Root {
         }
     }
 
+    /// Whether the folder is known to be on a disk of this machine, where a read takes no longer than the disk. Anything
+    /// else (network, FUSE, a system that does not tell) may keep a read waiting without end.
+    #[must_use]
+    pub fn is_on_local_disk(&self) -> bool {
+        is_on_local_disk(&self.location)
+    }
+
     /// The bytes of `note` as they are now, if there are at most `limit`.
     ///
     /// # Errors
@@ -168,6 +175,28 @@ fn read_error(error: &io::Error) -> ReadError {
         _ if is_link_loop(error) || is_unconnected(error) => ReadError::NotFound,
         kind => ReadError::Unreadable(kind),
     }
+}
+
+#[cfg(target_os = "linux")]
+fn is_on_local_disk(path: &Path) -> bool {
+    /// ext2 to ext4, XFS, Btrfs, tmpfs, overlayfs, F2FS, ZFS, bcachefs, by the numbers of the kernel.
+    const LOCAL: [u32; 8] = [
+        0xef53,
+        0x5846_5342,
+        0x9123_683e,
+        0x0102_1994,
+        0x794c_7630,
+        0xf2f5_2010,
+        0x2fc1_2fc1,
+        0xca45_1a4e,
+    ];
+    // The kernel's numbers have 32 bits, whatever the width of the field on this machine.
+    rustix::fs::statfs(path).is_ok_and(|stat| LOCAL.contains(&(stat.f_type as u32)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_on_local_disk(_: &Path) -> bool {
+    false
 }
 
 /// `ErrorKind::FilesystemLoop` is not stable, so the loop is known by its number.

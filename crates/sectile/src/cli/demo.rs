@@ -91,7 +91,7 @@ impl Client {
             max_in_flight: 4,
             max_waiting: 4,
             call_timeout: Duration::from_secs(10),
-            on_workers: 0,
+            inline_when_alone: false,
         };
         let surface = Arc::new(Surface::new(
             vault::spec(),

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     config::{self, Flag, Settings},
-    mcp::{Access, Surface, WorldSpec, http, stdio},
+    mcp::{Access, Surface, http, stdio},
     telemetry,
     worlds::{
         self,
@@ -25,13 +25,14 @@ use crate::{
 pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
     let mut settings = settings(args)?;
     telemetry::start(settings.log);
+    keep_freed_memory();
+    let on_stdio = args.http.is_none() && args.world.is_some();
+    settings.limits.inline_when_alone = on_stdio;
     #[cfg(debug_assertions)]
     if let Some(fault) = config::fault() {
         crate::mcp::fault::arm(&fault);
-    }
-    let on_stdio = args.http.is_none() && args.world.is_some();
-    if on_stdio {
-        settings.limits.on_workers = 1;
+        // A fault may hang, which no quick tool does.
+        settings.limits.inline_when_alone = false;
     }
     let surfaces = surfaces(args, &settings)?;
     match surfaces.as_slice() {
@@ -80,7 +81,18 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Arc<Surface>>, 
             CliError::failed(format_args!("the vault cannot be served: {error}."))
                 .next("give the folder of your notes: sectile serve vault DIR")
         })?;
-        surfaces.push(surface(vault::spec(), state, args.read_only, settings));
+        let mut limits = settings.limits;
+        limits.inline_when_alone &= state.is_on_local_disk();
+        let mut spec = vault::spec();
+        if args.read_only {
+            spec.tools.retain(|tool| tool.access == Access::Read);
+        }
+        surfaces.push(Arc::new(Surface::new(
+            spec,
+            state,
+            settings.policy.clone(),
+            limits,
+        )));
     }
     if surfaces.is_empty() {
         return Err(CliError::usage("no folder is given.")
@@ -89,28 +101,9 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Arc<Surface>>, 
     Ok(surfaces)
 }
 
-fn surface<S: Send + Sync + 'static>(
-    mut spec: WorldSpec<S>,
-    state: S,
-    read_only: bool,
-    settings: &Settings,
-) -> Arc<Surface> {
-    if read_only {
-        spec.tools.retain(|tool| tool.access == Access::Read);
-    }
-    Arc::new(Surface::new(
-        spec,
-        state,
-        settings.policy.clone(),
-        settings.limits,
-    ))
-}
-
-/// One client on a pair of pipes. A client that waits for each answer has its calls run on the worker that read them;
-/// two more workers keep the pipes and the clock going meanwhile.
+/// One client on a pair of pipes: one thread moves messages, and runs what is quick; the rest has threads of its own.
 fn serve_stdio(surface: Arc<Surface>, settings: &Settings) -> Result<(), CliError> {
-    let runtime = runtime::Builder::new_multi_thread()
-        .worker_threads(settings.limits.on_workers + 2)
+    let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let result = runtime.block_on(async {
@@ -143,6 +136,14 @@ fn serve_http(surfaces: Vec<Arc<Surface>>, settings: &Settings) -> Result<(), Cl
     runtime.shutdown_background();
     tracing::info!("stopped");
     result
+}
+
+/// Makes glibc keep the memory that a call frees for the next one. By default it gives anything over 128 kB back to the
+/// kernel, and a parse frees more: faulting it in again costs half as much as the parse. Freeing a large block raises
+/// that limit to twice its size. The block is never touched, so it costs nothing; other allocators do not mind.
+fn keep_freed_memory() {
+    const BLOCK: usize = 16 << 20;
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(BLOCK)));
 }
 
 /// A token that fires when the process is asked to stop.

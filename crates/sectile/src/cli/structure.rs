@@ -21,11 +21,12 @@ pub(super) fn run(tool: &str, args: &NoteArgs) -> Result<(), CliError> {
     if wants_json(args.json) {
         return print(format_args!("{}\n", answer.text));
     }
+    let value: Value = serde_json::from_str(&answer.text).unwrap_or_default();
     print(match tool {
-        "get_metadata_facets" => facets(&answer.value),
-        "get_section_source" => sections(&answer.value),
-        "get_document_tree" => tree(&answer.value),
-        _ => outline(&answer.value),
+        "get_metadata_facets" => facets(&value),
+        "get_section_source" => sections(&value),
+        "get_document_tree" => tree(&value),
+        _ => outline(&value),
     })
 }
 

@@ -55,7 +55,7 @@ impl Settings {
                 max_in_flight: raw.server.limits.max_in_flight,
                 max_waiting: raw.server.limits.max_waiting,
                 call_timeout: Duration::from_millis(raw.server.limits.call_timeout_ms),
-                on_workers: 0,
+                inline_when_alone: false,
             },
             max_message_bytes: raw.server.limits.max_message_bytes,
             bind: loopback(&raw.server.http.bind, loaded.origin("server.http.bind"))?,

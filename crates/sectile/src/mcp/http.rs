@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::origin::Origins;
 
 use self::gate::Gate;
-use super::{Surface, server::Server};
+use super::{Surface, server::Server, structured::Structured};
 
 /// How long open requests may take to finish after a stop was asked for.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -102,7 +102,12 @@ fn service(surface: Arc<Surface>) -> StreamableHttpService<Server, NeverSessionM
         .disable_allowed_origins()
         .with_max_request_body_bytes(usize::MAX);
     StreamableHttpService::new(
-        move || Ok(Server(Arc::clone(&surface))),
+        move || {
+            Ok(Server {
+                surface: Arc::clone(&surface),
+                structured: Structured::Tree,
+            })
+        },
         Arc::new(NeverSessionManager::default()),
         config,
     )

@@ -4,6 +4,7 @@
 //! and a prompt all pass the same steps; only what runs at the end differs.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -12,14 +13,15 @@ use std::{
 };
 
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, ErrorData};
-use tokio::{sync::SemaphorePermit, task::JoinHandle};
+use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Answer, CallContext, Facts, Failure, FailureKind, JsonObject, Surface,
+    Answer, CallContext, Facts, Failure, FailureKind, JsonObject, Pace, Surface,
     error::{Refusal, invalid_params},
     resource::ResourceText,
     schema::check_arguments,
+    structured::Structured,
 };
 
 /// Why a call has no answer.
@@ -49,13 +51,19 @@ impl Surface {
         name: &str,
         arguments: JsonObject,
         cancelled: CancellationToken,
+        structured: Structured,
     ) -> Result<CallToolResult, ErrorData> {
         let started = Instant::now();
         let result = self.tool_steps(name, arguments, cancelled).await;
         let label = self.tool(name).map_or(UNKNOWN, |(_, tool)| &tool.card.name);
         self.audit(label, &result, |answer| answer.facts, started);
         match result {
-            Ok(answer) => Ok(success(answer)),
+            Ok(answer) => {
+                let structured_content = structured.content(&answer.text);
+                let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
+                result.structured_content = structured_content;
+                Ok(result)
+            }
             Err(Stop::Failed(failure)) => {
                 let envelope = (self.envelope)(&failure).to_string();
                 Ok(CallToolResult::error(vec![ContentBlock::text(envelope)]))
@@ -75,7 +83,7 @@ impl Surface {
         self.exists(&tool.card.name, unknown)?;
         self.authorise(&tool.card.name)?;
         let surface = Arc::clone(self);
-        self.within_limits(cancelled, move |context| {
+        self.within_limits(tool.pace, cancelled, move |context| {
             let tool = &surface.tools[index];
             check_arguments(&tool.card.input, &arguments)?;
             #[cfg(debug_assertions)]
@@ -105,7 +113,7 @@ impl Surface {
         self.exists(&uri, Refusal::UnknownResource)?;
         let surface = Arc::clone(self);
         let name = uri.clone();
-        let read = self.within_limits(cancelled, move |_| match &surface.resources {
+        let read = self.within_limits(Pace::Slow, cancelled, move |_| match &surface.resources {
             Some(resources) => (resources.read)(&uri),
             None => Ok(None),
         });
@@ -141,7 +149,7 @@ impl Surface {
         self.authorise(self.prompts[index].name)?;
         self.prompts[index].check_arguments(&arguments)?;
         let surface = Arc::clone(self);
-        self.within_limits(cancelled, move |_| {
+        self.within_limits(Pace::Slow, cancelled, move |_| {
             (surface.prompts[index].render)(&arguments)
         })
         .await
@@ -168,6 +176,7 @@ impl Surface {
     /// in it becomes an internal error.
     async fn within_limits<T: Send + 'static>(
         &self,
+        pace: Pace,
         cancelled: CancellationToken,
         work: impl FnOnce(&CallContext) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Stop> {
@@ -178,10 +187,16 @@ impl Surface {
         };
         let steps = async {
             let _slot = self.slot().await?;
-            match self.start(move || work(&context)).await {
-                Ok(result) => Ok(result?),
-                Err(_) => Err(Stop::Refused(Refusal::Internal)),
-            }
+            let result = if pace == Pace::Quick && self.limits.inline_when_alone && self.is_alone()
+            {
+                catch_unwind(AssertUnwindSafe(|| work(&context))).ok()
+            } else {
+                tokio::task::spawn_blocking(move || work(&context))
+                    .await
+                    .ok()
+            };
+            // Nothing comes back from a handler that panicked.
+            Ok(result.ok_or(Refusal::Internal)??)
         };
         tokio::select! {
             biased;
@@ -191,21 +206,9 @@ impl Surface {
         }
     }
 
-    /// Starts `work` on a worker of the runtime while there is a place for it, else on a thread of its own.
-    fn start<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-        match Arc::clone(&self.worker_slots).try_acquire_owned() {
-            Ok(place) => {
-                // The worker that runs the handler was the one that watched the transport. An empty task wakes
-                // another to take over; the handler, spawned last, stays on this one.
-                drop(tokio::spawn(async {}));
-                tokio::spawn(async move {
-                    let result = work();
-                    drop(place);
-                    result
-                })
-            }
-            Err(_) => tokio::task::spawn_blocking(work),
-        }
+    /// Whether the call that asks is the only one that runs.
+    fn is_alone(&self) -> bool {
+        self.slots.available_permits() + 1 == self.limits.max_in_flight
     }
 
     async fn slot(&self) -> Result<SemaphorePermit<'_>, Refusal> {
@@ -258,12 +261,6 @@ impl Drop for Place<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-fn success(answer: Answer) -> CallToolResult {
-    let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
-    result.structured_content = Some(answer.value);
-    result
 }
 
 /// Resources and prompts have no result that could carry a world's envelope, so a failure is a protocol error there.

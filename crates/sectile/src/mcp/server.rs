@@ -23,6 +23,7 @@ use rmcp::{
 use super::{
     Access, Surface, ToolCard,
     error::{Refusal, invalid_params, method_not_found},
+    structured::Structured,
 };
 
 /// How long a client may keep a listing. Tables do not change while the server runs; this bounds how long a client can
@@ -38,24 +39,27 @@ pub(super) const VERSIONS: [ProtocolVersion; 3] = [
 
 /// An rmcp handler over a surface. Cheap to make: session-less HTTP makes one per request.
 #[derive(Clone)]
-pub(super) struct Server(pub(super) Arc<Surface>);
+pub(super) struct Server {
+    pub(super) surface: Arc<Surface>,
+    pub(super) structured: Structured,
+}
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let mut capabilities = ServerCapabilities::builder().enable_tools().build();
         capabilities.resources = self
-            .0
+            .surface
             .resources
             .as_ref()
             .map(|_| rmcp::model::ResourcesCapability::default());
         capabilities.prompts =
-            (!self.0.prompts.is_empty()).then(rmcp::model::PromptsCapability::default);
+            (!self.surface.prompts.is_empty()).then(rmcp::model::PromptsCapability::default);
         let mut implementation = Implementation::new("sectile", env!("CARGO_PKG_VERSION"));
-        implementation.title = Some(format!("Sectile {}", self.0.title));
+        implementation.title = Some(format!("Sectile {}", self.surface.title));
         let mut config = ServerConfig::new(capabilities);
         config.protocol_version = ProtocolVersion::V_2025_11_25;
         config.server_info = implementation;
-        config.instructions = Some(self.0.instructions.to_owned());
+        config.instructions = Some(self.surface.instructions.to_owned());
         config
     }
 
@@ -79,8 +83,9 @@ impl ServerHandler for Server {
     ) -> Result<ListToolsResult, ErrorData> {
         guarded(|| {
             first_page(request.as_ref())?;
-            let mut result =
-                ListToolsResult::with_all_items(self.0.listed_tools().map(wire_tool).collect());
+            let mut result = ListToolsResult::with_all_items(
+                self.surface.listed_tools().map(wire_tool).collect(),
+            );
             result.ttl_ms = Some(LISTING_TTL_MS);
             result.cache_scope = Some(CacheScope::Public);
             Ok(result)
@@ -93,8 +98,8 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        let result = Arc::clone(&self.0)
-            .call_tool(&request.name, arguments, context.ct)
+        let result = Arc::clone(&self.surface)
+            .call_tool(&request.name, arguments, context.ct, self.structured)
             .await?;
         Ok(CallToolResponse::from(result))
     }
@@ -105,12 +110,16 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         guarded(|| {
-            let resources = self.0.resources.as_ref().ok_or_else(method_not_found)?;
+            let resources = self
+                .surface
+                .resources
+                .as_ref()
+                .ok_or_else(method_not_found)?;
             first_page(request.as_ref())?;
-            let visibility = &self.0.policy.visibility;
+            let visibility = &self.surface.policy.visibility;
             let listed = (resources.list)()
                 .into_iter()
-                .filter(|resource| visibility.lists(self.0.world, &resource.uri))
+                .filter(|resource| visibility.lists(self.surface.world, &resource.uri))
                 .map(wire_resource)
                 .collect();
             let mut result = ListResourcesResult::with_all_items(listed);
@@ -125,7 +134,10 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.0.resources.as_ref().ok_or_else(method_not_found)?;
+        self.surface
+            .resources
+            .as_ref()
+            .ok_or_else(method_not_found)?;
         first_page(request.as_ref())?;
         Ok(ListResourceTemplatesResult::default())
     }
@@ -135,8 +147,11 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.0.resources.as_ref().ok_or_else(method_not_found)?;
-        let content = Arc::clone(&self.0)
+        self.surface
+            .resources
+            .as_ref()
+            .ok_or_else(method_not_found)?;
+        let content = Arc::clone(&self.surface)
             .read_resource(request.uri.clone(), context.ct)
             .await?;
         let text =
@@ -152,16 +167,16 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         guarded(|| {
-            if self.0.prompts.is_empty() {
+            if self.surface.prompts.is_empty() {
                 return Err(method_not_found());
             }
             first_page(request.as_ref())?;
-            let visibility = &self.0.policy.visibility;
+            let visibility = &self.surface.policy.visibility;
             let listed = self
-                .0
+                .surface
                 .prompts
                 .iter()
-                .filter(|prompt| visibility.lists(self.0.world, prompt.name));
+                .filter(|prompt| visibility.lists(self.surface.world, prompt.name));
             let mut result = ListPromptsResult::with_all_items(listed.map(wire_prompt).collect());
             result.ttl_ms = Some(LISTING_TTL_MS);
             result.cache_scope = Some(CacheScope::Public);
@@ -174,11 +189,11 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        if self.0.prompts.is_empty() {
+        if self.surface.prompts.is_empty() {
             return Err(method_not_found());
         }
         let arguments = request.arguments.unwrap_or_default();
-        let text = Arc::clone(&self.0)
+        let text = Arc::clone(&self.surface)
             .get_prompt(&request.name, arguments, context.ct)
             .await?;
         let message = PromptMessage::new_text(Role::User, text);
@@ -227,9 +242,9 @@ impl ServerHandler for Server {
         let known = match request.method.as_str() {
             "tools/list" | "tools/call" => true,
             "resources/list" | "resources/read" | "resources/templates/list" => {
-                self.0.resources.is_some()
+                self.surface.resources.is_some()
             }
-            "prompts/list" | "prompts/get" => !self.0.prompts.is_empty(),
+            "prompts/list" | "prompts/get" => !self.surface.prompts.is_empty(),
             _ => false,
         };
         Err(if known {

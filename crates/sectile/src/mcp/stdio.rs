@@ -32,6 +32,7 @@ use super::{
     error::method_not_found,
     message::{self, Rejected},
     server::Server,
+    structured::{Structured, put_text_in_place},
 };
 
 /// How long running calls may still answer after the input has ended.
@@ -61,8 +62,12 @@ pub async fn serve_streams(
     max_line_bytes: usize,
     shutdown: CancellationToken,
 ) -> io::Result<()> {
+    let server = Server {
+        surface,
+        structured: Structured::Text,
+    };
     let transport = LineTransport::new(reader, writer, max_line_bytes);
-    let running = match Server(surface).serve_with_ct(transport, shutdown).await {
+    let running = match server.serve_with_ct(transport, shutdown).await {
         Ok(running) => running,
         // The client left, or the process was told to stop, before the first request.
         Err(_) => return Ok(()),
@@ -253,6 +258,7 @@ impl<W: AsyncWrite + Unpin> Output<W> {
     /// Writes a message as one line.
     async fn write(&self, writer: &mut W, message: &ServerJsonRpcMessage) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
+        put_text_in_place(&mut line, message);
         line.push(b'\n');
         let result = match writer.write_all(&line).await {
             Ok(()) => writer.flush().await,

@@ -9,7 +9,7 @@ use std::{
 use tokio::sync::Semaphore;
 
 use super::{
-    Access, Answer, CallContext, Envelope, Failure, FailureKind, JsonObject, Policy, Prompt,
+    Access, Answer, CallContext, Envelope, Failure, FailureKind, JsonObject, Pace, Policy, Prompt,
     Resource, Resources, Tool, resource::ResourceText, tool,
 };
 
@@ -76,9 +76,9 @@ pub struct Limits {
     pub max_waiting: usize,
     /// How long a call may take, waiting included.
     pub call_timeout: Duration,
-    /// Handlers that may run on the runtime's own workers instead of a thread of their own, which saves waking two
-    /// threads a call. The runtime needs at least two workers more than this, so that one always watches the transport.
-    pub on_workers: usize,
+    /// Whether a quick call that is alone may run on the thread that moves messages. Handing it to another and back
+    /// costs more than the call; but whatever it waits for, the transport waits for too.
+    pub inline_when_alone: bool,
 }
 
 impl<S> Tool<S> {
@@ -124,8 +124,6 @@ pub struct Surface {
     pub(super) limits: Limits,
     /// Places for running handlers.
     pub(super) slots: Semaphore,
-    /// Places for handlers on the runtime's workers.
-    pub(super) worker_slots: Arc<Semaphore>,
     /// Calls that wait for a place.
     pub(super) waiting: AtomicUsize,
 }
@@ -137,6 +135,7 @@ type Renderer = Box<dyn Fn(&JsonObject) -> Result<String, Failure> + Send + Sync
 
 pub(super) struct BoundTool {
     pub(super) card: ToolCard,
+    pub(super) pace: Pace,
     pub(super) handler: Handler,
 }
 
@@ -226,7 +225,6 @@ impl Surface {
             policy,
             limits,
             slots: Semaphore::new(limits.max_in_flight),
-            worker_slots: Arc::new(Semaphore::new(limits.on_workers)),
             waiting: AtomicUsize::new(0),
         }
     }
@@ -254,6 +252,7 @@ fn bind_tool<S: Send + Sync + 'static>(tool: &tool::Tool<S>, state: &Arc<S>) -> 
     let (state, handler) = (Arc::clone(state), tool.handler);
     BoundTool {
         card: tool.card(),
+        pace: tool.pace,
         handler: Box::new(move |arguments, context| handler(&state, arguments, context)),
     }
 }

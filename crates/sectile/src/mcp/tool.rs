@@ -22,12 +22,23 @@ pub struct Tool<S: 'static> {
     pub idempotent: bool,
     /// Whether it reaches beyond the world's own state.
     pub open_world: bool,
+    /// How long it works.
+    pub pace: Pace,
     /// Schema of the arguments, from their type.
     pub input: fn() -> JsonObject,
     /// Schema of the answer, from its type.
     pub output: fn() -> JsonObject,
     /// Does the work, on a thread that may block.
     pub handler: fn(&S, JsonObject, &CallContext) -> Result<Answer, Failure>,
+}
+
+/// How long a tool works on one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// A few milliseconds at most, whatever the arguments.
+    Quick,
+    /// Perhaps longer.
+    Slow,
 }
 
 /// What a tool may do to the world's state.
@@ -75,11 +86,9 @@ impl CallContext {
     }
 }
 
-/// What a tool answers: the value, and what the audit line may say of it.
+/// What a tool answers: JSON, and what the audit line may say of it.
 pub struct Answer {
-    /// The structured content.
-    pub value: Value,
-    /// The value as text, with the fields in the order of the type.
+    /// The JSON text, with the fields in the order of the type.
     pub text: String,
     /// For the audit line.
     pub facts: Facts,
@@ -100,15 +109,13 @@ impl Answer {
     /// # Errors
     /// [`FailureKind::Internal`] when it cannot be written as JSON.
     pub fn new(output: &impl Serialize, facts: Facts) -> Result<Self, Failure> {
-        let internal = |_| {
+        let text = serde_json::to_string(output).map_err(|_| {
             Failure::new(
                 FailureKind::Internal,
                 "The answer could not be written as JSON.",
             )
-        };
-        let value = serde_json::to_value(output).map_err(internal)?;
-        let text = serde_json::to_string(output).map_err(internal)?;
-        Ok(Self { value, text, facts })
+        })?;
+        Ok(Self { text, facts })
     }
 }
 

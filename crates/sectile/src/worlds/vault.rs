@@ -57,6 +57,11 @@ impl Vault {
         })
     }
 
+    /// Whether reading a note cannot take longer than the disk.
+    pub(crate) fn is_on_local_disk(&self) -> bool {
+        self.root.is_on_local_disk()
+    }
+
     /// Reads the one note a call is about and makes a view of it.
     fn view<T>(
         &self,

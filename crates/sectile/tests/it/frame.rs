@@ -12,9 +12,9 @@ use std::{
 
 use schemars::JsonSchema;
 use sectile::mcp::{
-    Access, Answer, CallContext, Facts, Failure, FailureKind, JsonObject, Limits, Policy, Prompt,
-    PromptArgument, Resource, ResourceText, Resources, Surface, Tool, WorldSpec, input_schema,
-    output_schema, run, stdio::serve_streams,
+    Access, Answer, CallContext, Facts, Failure, FailureKind, JsonObject, Limits, Pace, Policy,
+    Prompt, PromptArgument, Resource, ResourceText, Resources, Surface, Tool, WorldSpec,
+    input_schema, output_schema, run, stdio::serve_streams,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -67,6 +67,7 @@ fn tool(name: &'static str, access: Access, handler: Handler) -> Tool<Shelf> {
         access,
         idempotent: false,
         open_world: true,
+        pace: Pace::Slow,
         input: input_schema::<ShelveParams>,
         output: output_schema::<Shelved>,
         handler,
@@ -171,7 +172,7 @@ fn limits() -> Limits {
         max_in_flight: 4,
         max_waiting: 4,
         call_timeout: PATIENCE,
-        on_workers: 0,
+        inline_when_alone: false,
     }
 }
 

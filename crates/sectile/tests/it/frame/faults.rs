@@ -7,7 +7,7 @@ use std::{
 };
 
 use sectile::mcp::{
-    Access, Answer, CallContext, Failure, FailureKind, JsonObject, Limits, Policy, Resources,
+    Access, Answer, CallContext, Failure, FailureKind, JsonObject, Limits, Pace, Policy, Resources,
     Surface,
 };
 use serde_json::json;
@@ -15,12 +15,12 @@ use serde_json::json;
 use super::{ALPHA, Client, Shelf, limits, list, read, spec, tool, until};
 use crate::fixture::{Era, PATIENCE};
 
-/// Both eras, with handlers on threads of their own and on the runtime's workers.
+/// Both eras, with handlers on threads of their own and on the one that moves messages.
 fn ways() -> impl Iterator<Item = (Era, Limits)> {
     Era::BOTH.into_iter().flat_map(|era| {
-        [0, 1].map(|on_workers| {
+        [false, true].map(|inline| {
             let mut limits = limits();
-            limits.on_workers = on_workers;
+            limits.inline_when_alone = inline;
             (era, limits)
         })
     })
@@ -44,6 +44,7 @@ async fn a_panic_is_an_internal_error_and_the_server_lives() {
                     world.tools = vec![tool("shelve", Access::Read, |_, _, _| {
                         panic!("{PANIC_MESSAGE}")
                     })];
+                    world.tools[0].pace = Pace::Quick;
                 }
                 "reader" => {
                     let read = |_: &Shelf, _: &str| panic!("{PANIC_MESSAGE}");

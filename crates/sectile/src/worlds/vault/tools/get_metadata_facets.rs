@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::super::{NoteParams, Vault};
 use crate::{
-    mcp::{Access, CallContext, Facts, Failure, Tool, input_schema, output_schema, run},
+    mcp::{Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run},
     structure::MetadataFacets,
 };
 
@@ -15,6 +15,7 @@ pub(super) const TOOL: Tool<Vault> = Tool {
     access: Access::Read,
     idempotent: true,
     open_world: false,
+    pace: Pace::Quick,
     input: input_schema::<NoteParams>,
     output: output_schema::<MetadataFacets>,
     handler: |vault, arguments, context| run(vault, arguments, context, handle),

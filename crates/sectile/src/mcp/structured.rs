@@ -1,0 +1,95 @@
+//! Structured content of a tool's answer, which is the JSON of its text over again.
+//!
+//! rmcp wants it as a tree of values. Building, writing and dropping that tree takes a quarter of a call, so a transport
+//! that writes its own bytes leaves a mark in its place and puts the text there.
+
+use rmcp::model::{CallToolResult, JsonRpcMessage, ServerJsonRpcMessage, ServerResult};
+use serde_json::Value;
+
+/// Who puts structured content into an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Structured {
+    /// The server, as a tree.
+    Tree,
+    /// The transport, as text; see [`put_text_in_place`].
+    Text,
+}
+
+/// What the mark looks like on the wire. A quotation mark inside a string is escaped, so nothing else can look like it.
+const MARK: &[u8] = b"\"structuredContent\":null";
+
+impl Structured {
+    /// The structured content that a result with this text leaves the server with.
+    pub(super) fn content(self, text: &str) -> Option<Value> {
+        match self {
+            Self::Tree => serde_json::from_str(text).ok(),
+            Self::Text => Some(Value::Null),
+        }
+    }
+}
+
+/// Replaces the mark in `line`, the bytes of `message`.
+pub(super) fn put_text_in_place(line: &mut Vec<u8>, message: &ServerJsonRpcMessage) {
+    if let Some(text) = marked_text(message)
+        && let Some(mark) = line.windows(MARK.len()).rposition(|window| window == MARK)
+    {
+        let end = mark + MARK.len();
+        line.splice(end - b"null".len()..end, text.bytes());
+    }
+}
+
+fn marked_text(message: &ServerJsonRpcMessage) -> Option<&str> {
+    let JsonRpcMessage::Response(response) = message else {
+        return None;
+    };
+    let ServerResult::CallToolResult(CallToolResult {
+        structured_content,
+        content,
+        ..
+    }) = &response.result
+    else {
+        return None;
+    };
+    let text = &content.first()?.as_text()?.text;
+    (structured_content == &Some(Value::Null)).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{ContentBlock, RequestId};
+
+    use super::*;
+
+    fn line(structured: Structured, text: &str) -> String {
+        let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+        result.structured_content = structured.content(text);
+        let message = ServerJsonRpcMessage::response(
+            ServerResult::CallToolResult(result),
+            RequestId::Number(1),
+        );
+        let mut line = serde_json::to_vec(&message).expect("a message is JSON");
+        put_text_in_place(&mut line, &message);
+        String::from_utf8(line).expect("JSON is UTF-8")
+    }
+
+    #[test]
+    fn both_ways_give_the_same_bytes() {
+        let hostile = r#"{"a":"\"structuredContent\":null","structuredContent":null,"b":["\\\"structuredContent\":null"]}"#;
+        for text in [r#"{"path":"x","n":[1,null,"é"]}"#, "{}", hostile] {
+            assert_eq!(line(Structured::Text, text), line(Structured::Tree, text));
+        }
+    }
+
+    #[test]
+    fn errors_have_none() {
+        let result = CallToolResult::error(vec![ContentBlock::text("{}")]);
+        let message = ServerJsonRpcMessage::response(
+            ServerResult::CallToolResult(result),
+            RequestId::Number(1),
+        );
+        let before = serde_json::to_vec(&message).expect("a message is JSON");
+        let mut after = before.clone();
+        put_text_in_place(&mut after, &message);
+        assert_eq!(after, before);
+    }
+}
