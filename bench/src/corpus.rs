@@ -106,8 +106,11 @@ fn sentence(dice: &mut Dice, words: usize) -> String {
     text
 }
 
-/// Input made to hurt a parser, as a function of its size in bytes.
-pub(crate) const HOSTILE: [(&str, fn(usize) -> String); 8] = [
+/// A kind of input, and how much of it makes so many bytes.
+type Hostile = (&'static str, fn(usize) -> String);
+
+/// Input made to hurt a parser.
+pub(crate) const HOSTILE: [Hostile; 8] = [
     ("nested quotes", |size| ">".repeat(size)),
     ("nested lists", |size| "- ".repeat(size.min(40_000) / 2)),
     ("open brackets", |size| "[".repeat(size)),

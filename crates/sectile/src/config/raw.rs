@@ -37,7 +37,7 @@ pub(crate) struct Server {
 pub(crate) struct Http {
     /// Address and port to listen on. Only loopback addresses are allowed.
     pub(crate) bind: String,
-    /// Host names besides localhost, 127.0.0.1 and [::1] that requests may name.
+    /// Host names besides `localhost`, `127.0.0.1` and `[::1]` that requests may name.
     pub(crate) allowed_hosts: Vec<String>,
     /// Origins besides local pages that may send requests, such as `https://app.example`.
     pub(crate) allowed_origins: Vec<String>,

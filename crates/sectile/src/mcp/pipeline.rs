@@ -13,7 +13,7 @@ use std::{
 };
 
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, ErrorData};
-use tokio::sync::SemaphorePermit;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -186,14 +186,18 @@ impl Surface {
             cancelled: cancelled.clone(),
         };
         let steps = async {
-            let _slot = self.slot().await?;
-            let result = if pace == Pace::Quick && self.limits.inline_when_alone && self.is_alone()
-            {
-                catch_unwind(AssertUnwindSafe(|| work(&context))).ok()
+            let slot = self.slot().await?;
+            let inline = pace == Pace::Quick && self.limits.inline_when_alone && self.is_alone();
+            // Given back when the handler ends, which may be long after its caller has given up.
+            let work = move || {
+                let result = work(&context);
+                drop(slot);
+                result
+            };
+            let result = if inline {
+                catch_unwind(AssertUnwindSafe(work)).ok()
             } else {
-                tokio::task::spawn_blocking(move || work(&context))
-                    .await
-                    .ok()
+                tokio::task::spawn_blocking(work).await.ok()
             };
             // Nothing comes back from a handler that panicked.
             Ok(result.ok_or(Refusal::Internal)??)
@@ -211,12 +215,13 @@ impl Surface {
         self.slots.available_permits() + 1 == self.limits.max_in_flight
     }
 
-    async fn slot(&self) -> Result<SemaphorePermit<'_>, Refusal> {
-        if let Ok(permit) = self.slots.try_acquire() {
+    async fn slot(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        let slots = Arc::clone(&self.slots);
+        if let Ok(permit) = Arc::clone(&slots).try_acquire_owned() {
             return Ok(permit);
         }
         let _place = Place::take(&self.waiting, self.limits.max_waiting).ok_or(Refusal::Busy)?;
-        self.slots.acquire().await.map_err(|_| Refusal::Busy)
+        slots.acquire_owned().await.map_err(|_| Refusal::Busy)
     }
 
     /// One line per call, with nothing of the note, the arguments or an unknown name in it.

@@ -96,6 +96,10 @@ struct Output<W> {
 }
 
 /// What becomes of a line.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is taken apart at once and never kept"
+)]
 enum Step {
     /// It goes to rmcp.
     Pass(ClientJsonRpcMessage),

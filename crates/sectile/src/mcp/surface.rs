@@ -123,7 +123,7 @@ pub struct Surface {
     pub(super) policy: Policy,
     pub(super) limits: Limits,
     /// Places for running handlers.
-    pub(super) slots: Semaphore,
+    pub(super) slots: Arc<Semaphore>,
     /// Calls that wait for a place.
     pub(super) waiting: AtomicUsize,
 }
@@ -224,7 +224,7 @@ impl Surface {
             envelope: spec.envelope,
             policy,
             limits,
-            slots: Semaphore::new(limits.max_in_flight),
+            slots: Arc::new(Semaphore::new(limits.max_in_flight)),
             waiting: AtomicUsize::new(0),
         }
     }

@@ -166,3 +166,21 @@ fn an_idle_server_ends_at_a_signal_although_connections_are_open() {
     terminate(server.child().id());
     assert_eq!(wait_for_exit(server.child()).code(), Some(0));
 }
+
+/// A pipe holds 64 kB. A server that waits for room in it would stop here.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_log_that_nobody_reads_does_not_stop_the_server() {
+    let vault = TestVault::sample();
+    let mut server = spawn(&vault, &[]);
+    let mut input = server.stdin.take().unwrap();
+    let mut answers = BufReader::new(server.stdout.take().unwrap()).lines();
+    for id in 1..=1500 {
+        let call = Era::Stateless.call(id, QUICK, note());
+        input.write_all(format!("{call}\n").as_bytes()).unwrap();
+        let answer: Value = serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
+        assert_eq!(answer["id"], id);
+    }
+    drop(input);
+    assert!(wait_for_exit(&mut server).success());
+}

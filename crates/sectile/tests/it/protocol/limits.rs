@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ENDLESS, QUICK, SLOW, note, post};
-use crate::fixture::{Era, Http, Stdio, TestVault};
+use crate::fixture::{Era, Http, Stdio, TestVault, wait_for};
 
 const MAX_MESSAGE_BYTES: usize = 2048;
 
@@ -126,16 +126,21 @@ fn a_call_that_takes_too_long_is_given_up() {
 }
 
 #[test]
-fn a_call_that_was_given_up_leaves_its_place_to_others() {
+fn a_call_that_was_given_up_keeps_its_place_until_its_handler_ends() {
     let vault = TestVault::sample();
-    let config = vault
-        .config("[server.limits]\ncall_timeout_ms = 3000\nmax_in_flight = 1\nmax_waiting = 0\n");
+    let config =
+        vault.config("[server.limits]\ncall_timeout_ms = 50\nmax_in_flight = 1\nmax_waiting = 0\n");
     let era = Era::Handshake;
-    let mut server = Stdio::ready_with(&vault, era, Some(&config), &[ENDLESS]);
+    let sleep = ("SECTILE_FAULT", "sleep:get_note_outline:1500");
+    let mut server = Stdio::ready_with(&vault, era, Some(&config), &[sleep]);
     let answer = server.call(era, SLOW, note());
     assert_eq!(answer["error"]["data"]["kind"], "timed_out", "{answer}");
     let answer = server.call(era, QUICK, note());
-    assert_eq!(answer["result"]["isError"], false, "{answer}");
+    assert_eq!(answer["error"]["data"]["kind"], "busy", "{answer}");
+    wait_for("the place to be free", || {
+        let answer = server.call(era, QUICK, note());
+        (answer["result"]["isError"] == false).then_some(())
+    });
 }
 
 #[test]
