@@ -89,12 +89,7 @@ pub(crate) fn stderr_without_waiting() -> Option<std::fs::File> {
     None
 }
 
-/// `folder` made absolute, or an error when there is no such folder.
-pub(crate) fn absolute_folder(folder: &Path) -> io::Result<PathBuf> {
-    let folder = folder.canonicalize()?;
-    if folder.is_dir() {
-        Ok(folder)
-    } else {
-        Err(io::ErrorKind::NotADirectory.into())
-    }
+/// `path`, which must exist, made absolute.
+pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize()
 }

@@ -4,9 +4,9 @@
 //! a plain struct whose field order is the order on the wire.
 
 mod document_tree;
-mod headings;
 mod metadata_facets;
 mod note_outline;
+mod outline;
 mod scalar;
 mod section_source;
 mod title;
@@ -16,9 +16,7 @@ pub(crate) use self::{
     section_source::SectionSource,
 };
 
-use sectile_markdown::{Mapping, Source, Value};
-
-use self::headings::Headings;
+use sectile_markdown::{Document, Mapping, Source, Value};
 
 /// Headings shown of one note.
 const MAX_HEADINGS: usize = 500;
@@ -57,11 +55,11 @@ impl<'a> Note<'a> {
         }
     }
 
-    fn headings(&self) -> Result<Headings, TooLong> {
+    fn parse(&self) -> Result<Document, TooLong> {
         if self.source.body_exceeds_utf16_units(MAX_BODY_UTF16_UNITS) {
             return Err(TooLong);
         }
-        Ok(Headings::of(&self.source.parse()))
+        Ok(self.source.parse())
     }
 }
 

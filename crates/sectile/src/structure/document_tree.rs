@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Note, TooLong, headings::Heading, title::title};
+use super::{
+    Note, TooLong,
+    outline::{Heading, Outline},
+};
 
 /// The heading tree of one note, without any of its text.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -46,16 +49,15 @@ impl DocumentTree {
     const SCHEMA: &'static str = "knowtation.document_tree/v0";
 
     pub(crate) fn of(note: &Note<'_>) -> Result<Self, TooLong> {
-        let headings = note.headings()?;
-        let (title, title_cut) = title(note);
+        let outline = Outline::of(note)?;
         Ok(Self {
             schema: Self::SCHEMA,
             path: note.path.to_owned(),
-            title,
+            title: outline.title,
             root: TreeRoot {
-                children: nest(headings.list),
+                children: nest(outline.headings),
             },
-            truncated: headings.truncated || title_cut,
+            truncated: outline.truncated,
         })
     }
 

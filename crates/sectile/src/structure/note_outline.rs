@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Note, TooLong, title::title};
+use super::{Note, TooLong, outline::Outline};
 
 /// The headings of one note, without any of its text.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -37,14 +37,13 @@ impl NoteOutline {
     const SCHEMA: &'static str = "knowtation.note_outline/v1";
 
     pub(crate) fn of(note: &Note<'_>) -> Result<Self, TooLong> {
-        let headings = note.headings()?;
-        let (title, title_cut) = title(note);
+        let outline = Outline::of(note)?;
         Ok(Self {
             schema: Self::SCHEMA,
             path: note.path.to_owned(),
-            title,
-            headings: headings
-                .list
+            title: outline.title,
+            headings: outline
+                .headings
                 .into_iter()
                 .map(|heading| HeadingEntry {
                     level: heading.level,
@@ -52,7 +51,7 @@ impl NoteOutline {
                     id: heading.id,
                 })
                 .collect(),
-            truncated: headings.truncated || title_cut,
+            truncated: outline.truncated,
         })
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use sectile_markdown::section_id;
 use serde::Serialize;
 
-use super::{Note, TooLong, title::title};
+use super::{Note, TooLong, outline::Outline};
 
 /// The sections of one note, without any of its text.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -50,10 +50,9 @@ impl SectionSource {
     const SCHEMA: &'static str = "knowtation.section_source/v0";
 
     pub(crate) fn of(note: &Note<'_>) -> Result<Self, TooLong> {
-        let headings = note.headings()?;
-        let (title, title_cut) = title(note);
-        let mut sections: Vec<SectionEntry> = Vec::with_capacity(headings.list.len());
-        for heading in headings.list {
+        let outline = Outline::of(note)?;
+        let mut sections: Vec<SectionEntry> = Vec::with_capacity(outline.headings.len());
+        for heading in outline.headings {
             let section_id = section_id(note.path, &heading.id);
             let mut heading_path = Vec::new();
             if let Some(parent) = heading.parent {
@@ -77,9 +76,9 @@ impl SectionSource {
         Ok(Self {
             schema: Self::SCHEMA,
             path: note.path.to_owned(),
-            title,
+            title: outline.title,
             sections,
-            truncated: headings.truncated || title_cut,
+            truncated: outline.truncated,
         })
     }
 }

@@ -12,6 +12,7 @@ pub(crate) use self::{
 
 use std::{
     io::Read,
+    path::Path,
     process::{Child, Command},
     sync::{Arc, Mutex},
     thread::JoinHandle,
@@ -85,6 +86,27 @@ pub(crate) fn sectile() -> Command {
         command.env_remove(name);
     }
     command
+}
+
+/// The binary about to serve `vault`, with a settings file and environment variables.
+fn serve(vault: &TestVault, config: Option<&Path>, environment: &[(&str, &str)]) -> Command {
+    let mut command = sectile();
+    command
+        .args(["serve", "vault"])
+        .arg(vault.root())
+        .envs(environment.iter().copied());
+    if let Some(config) = config {
+        command.arg("--config").arg(config);
+    }
+    command
+}
+
+/// Ends a server that a test has left running, as one that failed does.
+fn put_down(child: &mut Child) {
+    if child.try_wait().is_ok_and(|status| status.is_none()) {
+        child.kill().expect("the server can be killed");
+        child.wait().expect("the server ends");
+    }
 }
 
 /// The JSON text of a tool result.

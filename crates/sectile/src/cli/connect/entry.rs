@@ -33,13 +33,11 @@ impl Entry {
         let not_text =
             || CliError::failed("a path is not Unicode, so no client's file can hold it.");
         let command = std::env::current_exe()?;
-        let root = files::absolute_folder(root).map_err(|error| {
-            CliError::failed(format_args!(
-                "the folder to serve cannot be used ({}).",
-                error.kind()
-            ))
-            .next("give the folder of your notes with --root DIR")
+        sectile_vault::Root::open(root).map_err(|error| {
+            CliError::failed(format_args!("the notes cannot be served: {error}."))
+                .next("give the folder of your notes with --root DIR")
         })?;
+        let root = files::absolute(root)?;
         Ok(Self {
             name: name.to_owned(),
             command: command.to_str().ok_or_else(not_text)?.to_owned(),

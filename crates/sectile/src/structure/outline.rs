@@ -1,0 +1,56 @@
+//! What the heading views share: the title, and the headings that are shown, with their ids.
+
+use sectile_markdown::{Document, heading_id};
+
+use super::{MAX_HEADINGS, Note, TooLong, cut_text, title::title};
+
+/// The outline of a note.
+pub(super) struct Outline {
+    pub(super) title: Option<String>,
+    /// The first headings, in document order.
+    pub(super) headings: Vec<Heading>,
+    /// Whether headings were left out, or a text was cut.
+    pub(super) truncated: bool,
+}
+
+pub(super) struct Heading {
+    pub(super) id: String,
+    pub(super) level: u8,
+    pub(super) text: String,
+    /// Index of the enclosing heading, which always comes earlier.
+    pub(super) parent: Option<usize>,
+    pub(super) body_available: bool,
+}
+
+impl Outline {
+    pub(super) fn of(note: &Note<'_>) -> Result<Self, TooLong> {
+        let document = note.parse()?;
+        let (title, title_cut) = title(note);
+        let mut truncated = title_cut || document.sections().len() > MAX_HEADINGS;
+        let headings = headings(&document, &mut truncated);
+        Ok(Self {
+            title,
+            headings,
+            truncated,
+        })
+    }
+}
+
+fn headings(document: &Document, truncated: &mut bool) -> Vec<Heading> {
+    document
+        .sections()
+        .iter()
+        .take(MAX_HEADINGS)
+        .map(|section| {
+            let cut = cut_text(&section.text);
+            *truncated |= cut.truncated;
+            Heading {
+                id: heading_id(section.level, &cut.text, section.ordinal),
+                level: section.level,
+                text: cut.text,
+                parent: section.parent,
+                body_available: section.body_available,
+            }
+        })
+        .collect()
+}
