@@ -244,36 +244,44 @@ impl Builder {
     fn finish(self, source: &Source<'_>) -> Document {
         let bytes = source.text.as_bytes();
         let base = source.body_start;
-        let ends = self.next_of_rank();
-        let mut sections = Vec::with_capacity(self.headings.len());
-        let mut open = Vec::new();
-        for (index, (found, end)) in self.headings.into_iter().zip(ends).enumerate() {
-            let body_available = found.first_body.is_some_and(|start| start < end);
-            let span = Span::new(base + found.span.start, base + found.span.end);
-            sections.push(Section {
+        let spans: Vec<Span> = self
+            .headings
+            .iter()
+            .map(|found| {
+                let span = Span::new(base + found.span.start, base + found.span.end);
+                if found.nested {
+                    span
+                } else {
+                    whole_lines(bytes, base, span)
+                }
+            })
+            .collect();
+        let ends = self.ends(&spans, bytes.len());
+        let (mut open, mut open_top_level) = (Vec::new(), Vec::new());
+        let mut document = Document {
+            front_matter: source.front_matter(),
+            sections: Vec::with_capacity(self.headings.len()),
+            len: source.offsets.to_raw(bytes.len()),
+        };
+        for (index, ((found, heading), ends)) in
+            self.headings.into_iter().zip(spans).zip(ends).enumerate()
+        {
+            document.sections.push(Section {
                 level: found.level,
                 text: found.text,
                 ordinal: index + 1,
                 parent: enclosing(&mut open, index, found.level),
-                heading: if found.nested {
-                    span
-                } else {
-                    whole_lines(bytes, base, span)
-                },
+                heading,
                 extent: (!found.nested).then(|| Extent {
-                    own_body: Span::default(),
-                    subtree: Span::default(),
-                    parent: None,
+                    own_body: Span::new(heading.end, ends.own_body),
+                    subtree: Span::new(heading.start, ends.subtree),
+                    parent: enclosing(&mut open_top_level, index, found.level),
                 }),
-                body_available,
+                body_available: found
+                    .first_body
+                    .is_some_and(|start| base + start < ends.body),
             });
         }
-        tile(&mut sections, bytes.len());
-        let mut document = Document {
-            front_matter: source.front_matter(),
-            sections,
-            len: source.offsets.to_raw(bytes.len()),
-        };
         if !source.offsets.is_identity() {
             document
                 .sections
@@ -283,17 +291,59 @@ impl Builder {
         document
     }
 
-    /// For each heading, where the next heading of its level or above starts.
-    fn next_of_rank(&self) -> Vec<usize> {
-        let mut ends = vec![usize::MAX; self.headings.len()];
-        let mut open: Vec<usize> = Vec::new();
-        for (index, found) in self.headings.iter().enumerate() {
-            while let Some(last) = open.pop_if(|last| self.headings[*last].level >= found.level) {
-                ends[last] = found.span.start;
-            }
-            open.push(index);
-        }
+    /// Where what belongs to each heading ends, found from the last heading to the first.
+    fn ends(&self, spans: &[Span], document_end: usize) -> Vec<Ends> {
+        let (mut any, mut top_level) = (NextStart::new(document_end), NextStart::new(document_end));
+        let mut ends: Vec<Ends> = self
+            .headings
+            .iter()
+            .zip(spans)
+            .rev()
+            .map(|(found, span)| {
+                let ends = Ends {
+                    body: any.of_rank(found.level),
+                    own_body: top_level.of_rank(LOWEST_RANK),
+                    subtree: top_level.of_rank(found.level),
+                };
+                any.meet(found.level, span.start);
+                if !found.nested {
+                    top_level.meet(found.level, span.start);
+                }
+                ends
+            })
+            .collect();
+        ends.reverse();
         ends
+    }
+}
+
+/// The level that every heading reaches.
+const LOWEST_RANK: u8 = 6;
+
+struct Ends {
+    /// Of what counts as its body: the next heading of its rank, nested or not.
+    body: usize,
+    /// Of its own body: the next top-level heading.
+    own_body: usize,
+    /// Of its subtree: the next top-level heading of its rank.
+    subtree: usize,
+}
+
+/// On the way from the end of a document to its start: where the next heading starts, for each rank.
+struct NextStart([usize; LOWEST_RANK as usize]);
+
+impl NextStart {
+    fn new(document_end: usize) -> Self {
+        Self([document_end; LOWEST_RANK as usize])
+    }
+
+    /// The start of the next heading of `level` or above.
+    fn of_rank(&self, level: u8) -> usize {
+        self.0[usize::from(level) - 1]
+    }
+
+    fn meet(&mut self, level: u8, start: usize) {
+        self.0[usize::from(level) - 1..].fill(start);
     }
 }
 
@@ -314,47 +364,6 @@ fn whole_lines(bytes: &[u8], body_start: usize, span: Span) -> Span {
         .rposition(|byte| !matches!(byte, b'\n' | b'\r'))
         .map_or(span.start, |last| span.start + last + 1);
     Span::new(start, line_at(bytes, text_end).end)
-}
-
-/// Gives the top-level sections their extents: each body runs to the next heading, each subtree to the next of its rank.
-fn tile(sections: &mut [Section], end: usize) {
-    let mut open: Vec<(usize, u8)> = Vec::new();
-    let mut previous: Option<usize> = None;
-    let top_level: Vec<usize> = (0..sections.len())
-        .filter(|at| sections[*at].extent.is_some())
-        .collect();
-    for index in top_level {
-        let (start, level) = (sections[index].heading.start, sections[index].level);
-        if let Some(previous) = previous {
-            close_body(&mut sections[previous], start);
-        }
-        while let Some((closed, _)) = open.pop_if(|(_, above)| *above >= level) {
-            close_subtree(&mut sections[closed], start);
-        }
-        if let Some(extent) = &mut sections[index].extent {
-            extent.parent = open.last().map(|(above, _)| *above);
-        }
-        open.push((index, level));
-        previous = Some(index);
-    }
-    if let Some(previous) = previous {
-        close_body(&mut sections[previous], end);
-    }
-    for (index, _) in open {
-        close_subtree(&mut sections[index], end);
-    }
-}
-
-fn close_body(section: &mut Section, end: usize) {
-    if let Some(extent) = &mut section.extent {
-        extent.own_body = Span::new(section.heading.end, end);
-    }
-}
-
-fn close_subtree(section: &mut Section, end: usize) {
-    if let Some(extent) = &mut section.extent {
-        extent.subtree = Span::new(section.heading.start, end);
-    }
 }
 
 fn to_raw(section: &mut Section, offsets: &Offsets) {
