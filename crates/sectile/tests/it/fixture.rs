@@ -142,7 +142,7 @@ impl Recording {
         (recording, reader)
     }
 
-    fn add(&self, bytes: &[u8]) {
+    pub(crate) fn add(&self, bytes: &[u8]) {
         self.0.lock().unwrap().extend_from_slice(bytes);
     }
 
@@ -169,7 +169,7 @@ pub(crate) fn wait_for_exit(child: &mut Child) -> std::process::ExitStatus {
 }
 
 /// Fails when `output` of a server holds a planted secret or the vault's absolute path.
-fn assert_nothing_leaks(output: &str, vault: &TestVault, what: &str) {
+pub(crate) fn assert_nothing_leaks(output: &str, vault: &TestVault, what: &str) {
     assert!(
         !output.contains(SECRET),
         "a secret leaks on {what}: {output}"

@@ -1,8 +1,8 @@
 //! The real binary, driven from outside. Each module says what it shows; the seven tiers of the vault world's contract
 //! are under `vault/`, by name.
 //!
-//! Every server that a test starts is a `fixture::Stdio` or `fixture::Http`: whatever the server writes, to the client or
-//! to its log, is scanned for planted secrets and absolute paths when the test is done.
+//! A server of a test is a `fixture::Stdio` or `fixture::Http` wherever that can be: whatever it writes, to the client or to
+//! its log, is scanned for planted secrets and absolute paths when the test is done.
 
 #![expect(
     clippy::disallowed_methods,

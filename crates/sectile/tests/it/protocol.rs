@@ -14,7 +14,9 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Era, Http, HttpAnswer, SECRET, Stdio, TestVault, sectile, wait_for_exit};
+use crate::fixture::{
+    Era, Http, HttpAnswer, Stdio, TestVault, assert_nothing_leaks, sectile, wait_for_exit,
+};
 
 /// A call that sleeps for longer than any test waits.
 const ENDLESS: (&str, &str) = ("SECTILE_FAULT", "sleep:get_note_outline:600000");
@@ -127,9 +129,8 @@ fn answers_to(vault: &TestVault, environment: &[(&str, &str)], input: &[u8]) -> 
     child.stdout.unwrap().read_to_string(&mut text).unwrap();
     child.stderr.unwrap().read_to_string(&mut log).unwrap();
     assert_eq!(status.code(), Some(0), "{log}");
-    for seen in [&text, &log] {
-        assert!(!seen.contains(SECRET), "a secret leaks: {seen}");
-    }
+    assert_nothing_leaks(&text, vault, "stdout");
+    assert_nothing_leaks(&log, vault, "stderr");
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect()

@@ -14,7 +14,7 @@ use super::{
     http::{assert_listed, listing},
     note, post,
 };
-use crate::fixture::{Era, Http, HttpAnswer, PATIENCE, TestVault, sectile};
+use crate::fixture::{Era, Http, HttpAnswer, PATIENCE, Recording, TestVault, sectile};
 
 #[test]
 fn the_same_id_on_requests_at_the_same_time_is_no_conflict() {
@@ -37,13 +37,13 @@ fn the_same_id_on_requests_at_the_same_time_is_no_conflict() {
 }
 
 /// A connection that stays open between requests.
-pub(super) struct KeptAlive(TcpStream);
+pub(super) struct KeptAlive(TcpStream, Recording);
 
 impl KeptAlive {
     pub(super) fn open(server: &Http<'_>) -> Self {
         let connection = TcpStream::connect(server.address()).unwrap();
         connection.set_read_timeout(Some(PATIENCE)).unwrap();
-        Self(connection)
+        Self(connection, server.answers())
     }
 
     pub(super) fn exchange(&mut self, message: &Value) -> Value {
@@ -65,6 +65,7 @@ impl KeptAlive {
         let length: usize = rest.lines().next().unwrap().parse().unwrap();
         let mut body = vec![0; length];
         self.0.read_exact(&mut body).unwrap();
+        self.1.add(&body);
         serde_json::from_slice(&body).unwrap()
     }
 }
