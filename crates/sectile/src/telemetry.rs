@@ -43,10 +43,18 @@ pub(crate) fn start(settings: LogSettings) {
         // The message of a panic may quote what was being worked on, so only its place is told.
         let place = info
             .location()
-            .map_or("unknown", |location| location.file());
+            .map_or("unknown", |location| place(location.file()));
         let line = info.location().map_or(0, panic::Location::line);
         tracing::error!(target: "sectile::panic", place, line, "a handler panicked");
     }));
+}
+
+/// The file of a panic without the folders of the machine it was built on, which dependencies carry in full.
+fn place(file: &str) -> &str {
+    match file.rfind(['/', '\\']) {
+        Some(end) if file.starts_with('/') || file.contains(':') => &file[end + 1..],
+        _ => file,
+    }
 }
 
 /// Standard error. A line that a full pipe cannot take is dropped: the log is worth less than the answer.
@@ -85,5 +93,23 @@ fn level(level: LogLevel) -> tracing::level_filters::LevelFilter {
         LogLevel::Warn => LevelFilter::WARN,
         LogLevel::Info => LevelFilter::INFO,
         LogLevel::Debug => LevelFilter::DEBUG,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_of_a_panic_names_no_folder_of_the_build_machine() {
+        assert_eq!(
+            place("/srv/build/registry/parser-1.0/src/parse.rs"),
+            "parse.rs"
+        );
+        assert_eq!(place("C:\\build\\parser\\src\\parse.rs"), "parse.rs");
+        assert_eq!(
+            place("crates/sectile/src/mcp/fault.rs"),
+            "crates/sectile/src/mcp/fault.rs"
+        );
     }
 }

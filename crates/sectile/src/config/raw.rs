@@ -56,7 +56,7 @@ pub(crate) struct ServerLimits {
     /// Calls of one world that may wait for a free place; more are refused as busy.
     #[schemars(range(min = 0, max = 65_536))]
     pub(crate) max_waiting: usize,
-    /// Longest time of one call, in milliseconds.
+    /// Longest time of one call, in milliseconds. A quick call that is alone on stdio runs to its end.
     #[schemars(range(min = 1, max = 600_000))]
     pub(crate) call_timeout_ms: u64,
 }

@@ -11,7 +11,6 @@ use std::{io, sync::Arc, time::Duration};
 use axum::{
     Router,
     extract::Request,
-    response::{IntoResponse as _, Response},
     routing::{any, get},
     serve::ListenerExt as _,
 };
@@ -76,7 +75,7 @@ fn router(surfaces: &[Arc<Surface>], settings: &HttpSettings) -> Router {
         .route("/healthz", get(|| async { "ok\n" }))
         // Tables and state are bound before the listener opens, so a server that answers is ready.
         .route("/readyz", get(|| async { "ready\n" }))
-        .fallback(async || gate::not_found().into_response());
+        .fallback(async || gate::not_found());
     for surface in surfaces {
         let gate = Arc::new(Gate::new(service(Arc::clone(surface)), settings.clone()));
         let handle = move |request: Request| {
@@ -112,6 +111,3 @@ fn service(surface: Arc<Surface>) -> StreamableHttpService<Server, NeverSessionM
         config,
     )
 }
-
-/// An answer of the gate.
-type GateResponse = Response;

@@ -11,9 +11,10 @@ pub(crate) use self::{
 };
 
 use std::{
-    io::Read,
+    ffi::OsStr,
+    io::{Read, Write as _},
     path::Path,
-    process::{Child, Command},
+    process::{Child, Command, Output},
     sync::{Arc, Mutex},
     thread::JoinHandle,
     time::{Duration, Instant},
@@ -99,6 +100,30 @@ fn serve(vault: &TestVault, config: Option<&Path>, environment: &[(&str, &str)])
         command.arg("--config").arg(config);
     }
     command
+}
+
+/// Runs the binary with these lines as its whole input, and scans what it writes.
+pub(crate) fn run_with_input<S: AsRef<OsStr>>(
+    vault: &TestVault,
+    arguments: impl IntoIterator<Item = S>,
+    lines: &[Value],
+) -> Output {
+    let mut child = sectile()
+        .args(arguments)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    for line in lines {
+        writeln!(input, "{line}").unwrap();
+    }
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    assert_nothing_leaks(&String::from_utf8_lossy(&output.stdout), vault, "stdout");
+    assert_nothing_leaks(&String::from_utf8_lossy(&output.stderr), vault, "stderr");
+    output
 }
 
 /// Ends a server that a test has left running, as one that failed does.

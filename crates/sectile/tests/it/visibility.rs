@@ -4,7 +4,7 @@ use std::process::Stdio as Pipe;
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Era, Http, Stdio, TestVault, initialize, sectile, wait_for};
+use crate::fixture::{Era, Http, Stdio, TestVault, initialize, run_with_input, sectile, wait_for};
 
 /// The tool that the settings below hide.
 const HIDDEN: &str = "get_note_outline";
@@ -349,20 +349,13 @@ fn a_read_only_server_keeps_the_tools_that_only_read() {
         initialize(0),
         Era::Handshake.request(1, "tools/list", json!({})),
     ];
-    let mut child = sectile()
-        .args(["serve", "vault", "--read-only"])
-        .arg(vault.root())
-        .stdin(Pipe::piped())
-        .stdout(Pipe::piped())
-        .stderr(Pipe::piped())
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
-    for message in messages {
-        std::io::Write::write_all(&mut input, format!("{message}\n").as_bytes()).unwrap();
-    }
-    drop(input);
-    let output = child.wait_with_output().unwrap();
+    let root = vault.root();
+    let arguments = ["serve", "vault", "--read-only"].map(std::ffi::OsStr::new);
+    let output = run_with_input(
+        &vault,
+        [&arguments[..], &[root.as_os_str()]].concat(),
+        &messages,
+    );
     let last = String::from_utf8(output.stdout).unwrap();
     let listing: Value = serde_json::from_str(last.lines().last().unwrap()).unwrap();
     let names: Vec<&str> = listing["result"]["tools"]

@@ -12,7 +12,7 @@ use rmcp::{
     },
 };
 
-use super::{GateResponse, HttpSettings};
+use super::HttpSettings;
 use crate::mcp::{
     message::{self, Rejected},
     server::{Server, VERSIONS},
@@ -38,7 +38,7 @@ impl Gate {
         Self { service, settings }
     }
 
-    pub(super) async fn handle(&self, request: Request) -> GateResponse {
+    pub(super) async fn handle(&self, request: Request) -> Response {
         match self.admit(request).await {
             Ok(request) => as_json_rpc(self.service.handle(request).await.map(Body::new)),
             Err(refusal) => {
@@ -182,7 +182,7 @@ fn respond(status: StatusCode, error: &JsonRpcError) -> Box<Response> {
 }
 
 /// Replaces a plain-text refusal of rmcp by a JSON-RPC error with the same status.
-fn as_json_rpc(response: Response) -> GateResponse {
+fn as_json_rpc(response: Response) -> Response {
     let is_json = response
         .headers()
         .get(header::CONTENT_TYPE)

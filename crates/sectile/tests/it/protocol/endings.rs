@@ -1,7 +1,7 @@
 //! How a server ends: its input does, a signal comes, or its client leaves.
 
 use std::{
-    io::{BufRead as _, BufReader, Write as _},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
     thread,
 };
 
@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use super::{
     ENDLESS, QUICK, SLOW, answers_to, connections::KeptAlive, ids, note, post, spawn, terminate,
 };
-use crate::fixture::{Era, Http, Stdio, TestVault, initialize, wait_for, wait_for_exit};
+use crate::fixture::{
+    Era, Http, Stdio, TestVault, assert_nothing_leaks, initialize, wait_for, wait_for_exit,
+};
 
 /// A fault that gives a test time to act while a call runs.
 const SHORT_SLEEP: (&str, &str) = ("SECTILE_FAULT", "sleep:get_note_outline:300");
@@ -178,9 +180,14 @@ fn a_log_that_nobody_reads_does_not_stop_the_server() {
     for id in 1..=1500 {
         let call = Era::Stateless.call(id, QUICK, note());
         input.write_all(format!("{call}\n").as_bytes()).unwrap();
-        let answer: Value = serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
+        let line = answers.next().unwrap().unwrap();
+        assert_nothing_leaks(&line, &vault, "stdout");
+        let answer: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(answer["id"], id);
     }
     drop(input);
     assert!(wait_for_exit(&mut server).success());
+    let mut log = String::new();
+    server.stderr.unwrap().read_to_string(&mut log).unwrap();
+    assert_nothing_leaks(&log, &vault, "stderr");
 }

@@ -1,14 +1,11 @@
 //! Integration tier: settings, path rules and note reading work together.
 
-use std::{
-    io::Write as _,
-    process::{Output, Stdio as Pipe},
-};
-
 use serde_json::{Value, json};
 
 use crate::{
-    fixture::{Era, SECRET, Stdio, TestVault, initialize, sectile, tool_error, tool_text},
+    fixture::{
+        Era, SECRET, Stdio, TestVault, initialize, run_with_input, sectile, tool_error, tool_text,
+    },
     vectors::TOOLS,
 };
 
@@ -234,30 +231,14 @@ fn the_command_line_prints_the_same_bytes() {
     assert!(server.finish().success());
 }
 
-/// Runs the binary with these lines as its whole input.
-fn run_with_input(arguments: &[&std::ffi::OsStr], lines: &[Value]) -> Output {
-    let mut child = sectile()
-        .args(arguments)
-        .stdin(Pipe::piped())
-        .stdout(Pipe::piped())
-        .stderr(Pipe::piped())
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
-    for line in lines {
-        writeln!(input, "{line}").unwrap();
-    }
-    drop(input);
-    child.wait_with_output().unwrap()
-}
-
 #[test]
 fn the_root_of_a_settings_file_counts_from_its_folder() {
     let vault = TestVault::sample();
     let config = vault.config("[vault]\nroot = \"vault\"\n");
     let arguments = ["serve", "vault", "--config"].map(std::ffi::OsStr::new);
     let output = run_with_input(
-        &[&arguments[..], &[config.as_os_str()]].concat(),
+        &vault,
+        [&arguments[..], &[config.as_os_str()]].concat(),
         &[
             initialize(1),
             ERA.call(2, "get_note_outline", json!({ "path": "inbox/one.md" })),
