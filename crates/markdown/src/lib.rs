@@ -6,6 +6,7 @@
 //! Start with [`Source`]: it decodes bytes and splits off front matter. [`Source::parse`] gives a [`Document`], the map
 //! of its sections, which holds spans and heading texts but never the text of the note.
 
+mod changes;
 mod digest;
 mod document;
 mod front_matter;
@@ -18,6 +19,7 @@ mod span;
 mod whitespace;
 mod yaml;
 
+pub use changes::{Change, Changes};
 pub use digest::Digest;
 pub use document::{Document, Extent, Section};
 pub use front_matter::FrontMatter;
