@@ -6,9 +6,11 @@
 //! Start with [`Source`]: it decodes bytes and splits off front matter. [`Source::parse`] gives a [`Document`], the map
 //! of its sections, which holds spans and heading texts but never the text of the note.
 
+pub mod align;
 mod changes;
 mod digest;
 mod document;
+pub mod edit;
 mod front_matter;
 mod heading_text;
 mod lines;
@@ -16,6 +18,8 @@ mod options;
 mod slug;
 mod source;
 mod span;
+#[cfg(test)]
+mod testing;
 mod whitespace;
 mod yaml;
 
@@ -23,7 +27,7 @@ pub use changes::{Change, Changes};
 pub use digest::Digest;
 pub use document::{Document, Extent, Section};
 pub use front_matter::FrontMatter;
-pub use lines::{LineIndex, Position};
+pub use lines::{LineIndex, Position, dominant_line_end};
 pub use slug::{heading_id, section_id, slug};
 pub use source::Source;
 pub use span::Span;

@@ -59,6 +59,30 @@ impl LineIndex {
     }
 }
 
+/// The line end that `source` uses most: LF, CRLF or CR. LF when there is none, or no clear answer.
+#[must_use]
+pub fn dominant_line_end(source: &[u8]) -> &'static str {
+    let (mut lf, mut crlf, mut cr) = (0_usize, 0_usize, 0_usize);
+    let mut at = 0;
+    while at < source.len() {
+        let line = line_at(source, at);
+        match &source[line.content_end..line.end] {
+            b"\n" => lf += 1,
+            b"\r\n" => crlf += 1,
+            b"\r" => cr += 1,
+            _ => {}
+        }
+        at = line.end;
+    }
+    if crlf > lf && crlf > cr {
+        "\r\n"
+    } else if cr > lf && cr > crlf {
+        "\r"
+    } else {
+        "\n"
+    }
+}
+
 /// One line found by [`line_at`]: its text ends at `content_end`, the next line starts at `end`.
 pub(crate) struct Line {
     pub(crate) content_end: usize,

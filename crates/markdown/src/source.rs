@@ -42,6 +42,17 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Text that is Markdown from its first byte on, whatever it looks like: a part of a document.
+    pub(crate) fn fragment(text: &'a str) -> Self {
+        Self {
+            text: Cow::Borrowed(text),
+            offsets: Offsets::default(),
+            front_matter: None,
+            body_start: 0,
+            valid_utf8: true,
+        }
+    }
+
     /// The map of the document's sections.
     #[must_use]
     pub fn parse(&self) -> Document {

@@ -1,0 +1,371 @@
+//! Which section of a changed document is which of the old one, when nobody says.
+//!
+//! The rule is careful: equal content first, then equal place, then likeness. Where several are as good, none is taken,
+//! because an id must never come to name another section than the one it was given for.
+
+use std::collections::HashMap;
+
+use crate::{Digest, Document, Span, edit::content_span, lines::line_at};
+
+/// What a section is known by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// Text of its heading.
+    pub heading: String,
+    /// Hash of the headings above it and its own.
+    pub path: u64,
+    /// Hash of its own text, without blank lines around it.
+    pub body: Digest,
+    /// Hashes of the lines of its own text, in order. May be left empty when the text is no longer known.
+    pub lines: Vec<u64>,
+    /// Whether its own text is empty.
+    pub is_empty: bool,
+}
+
+/// Texts shorter than this occur too often to tell sections apart.
+const TELLING_LINES: usize = 1;
+/// Of a section, this many lines are compared.
+const MAX_LINES: usize = 256;
+/// How alike two texts must be, in percent, to count as one that was edited.
+const ALIKE: usize = 50;
+/// The same for two sections with the same heading.
+const ALIKE_WITH_SAME_HEADING: usize = 30;
+/// A section without a partner is compared with this many old ones between the same neighbours.
+const MAX_CANDIDATES: usize = 32;
+
+/// The fingerprints of the sections of top-level headings, in order.
+#[must_use]
+pub fn fingerprints(bytes: &[u8], document: &Document) -> Vec<Fingerprint> {
+    let mut paths: HashMap<usize, u64> = HashMap::new();
+    document
+        .top_level()
+        .map(|(index, section, extent)| {
+            let above = extent
+                .parent
+                .and_then(|parent| paths.get(&parent).copied())
+                .unwrap_or(0);
+            let path = hash(above, section.text.as_bytes());
+            paths.insert(index, path);
+            let content = content_span(bytes, extent.own_body);
+            Fingerprint {
+                heading: section.text.clone(),
+                path,
+                body: Digest::of(content.slice(bytes)),
+                lines: line_hashes(content.slice(bytes)),
+                is_empty: content.is_empty(),
+            }
+        })
+        .collect()
+}
+
+/// For each section of `new`, the index of the one in `old` that it is, or `None` for a new one. No old one is named twice.
+#[must_use]
+pub fn align(old: &[Fingerprint], new: &[Fingerprint]) -> Vec<Option<usize>> {
+    let mut pairs = Pairs::new(old, new);
+    pairs.match_ends();
+    pairs.match_by(|one| Some((one.path, one.body)), Several::InOrder);
+    pairs.match_by(
+        |one| Some((hash(0, one.heading.as_bytes()), one.body)),
+        Several::WhenAsMany,
+    );
+    pairs.match_by(
+        |one| (one.lines.len() >= TELLING_LINES || !one.is_empty).then_some(one.body),
+        Several::Never,
+    );
+    pairs.match_alike(|one| one.path, 0);
+    pairs.match_alike(
+        |one| hash(0, one.heading.as_bytes()),
+        ALIKE_WITH_SAME_HEADING,
+    );
+    pairs.match_between_neighbours();
+    pairs.of_new
+}
+
+/// What to do when several old or new sections have the same key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Several {
+    InOrder,
+    WhenAsMany,
+    Never,
+}
+
+struct Pairs<'a> {
+    old: &'a [Fingerprint],
+    new: &'a [Fingerprint],
+    of_new: Vec<Option<usize>>,
+    taken: Vec<bool>,
+}
+
+impl<'a> Pairs<'a> {
+    fn new(old: &'a [Fingerprint], new: &'a [Fingerprint]) -> Self {
+        Self {
+            old,
+            new,
+            of_new: vec![None; new.len()],
+            taken: vec![false; old.len()],
+        }
+    }
+
+    fn pair(&mut self, old: usize, new: usize) {
+        self.of_new[new] = Some(old);
+        self.taken[old] = true;
+    }
+
+    /// What is the same from the start on and up to the end is the same.
+    fn match_ends(&mut self) {
+        let same = |(old, new): &(&Fingerprint, &Fingerprint)| {
+            old.path == new.path && old.body == new.body
+        };
+        let from_start = self.old.iter().zip(self.new).take_while(same).count();
+        (0..from_start).for_each(|at| self.pair(at, at));
+        let (old_rest, new_rest) = (&self.old[from_start..], &self.new[from_start..]);
+        let from_end = old_rest
+            .iter()
+            .rev()
+            .zip(new_rest.iter().rev())
+            .take_while(same)
+            .count();
+        for back in 1..=from_end {
+            self.pair(self.old.len() - back, self.new.len() - back);
+        }
+    }
+
+    fn free_old(&self) -> impl Iterator<Item = usize> {
+        (0..self.old.len()).filter(|at| !self.taken[*at])
+    }
+
+    fn free_new(&self) -> impl Iterator<Item = usize> {
+        (0..self.new.len()).filter(|at| self.of_new[*at].is_none())
+    }
+
+    /// The free sections on both sides, by key.
+    fn groups<K: std::hash::Hash + Eq>(
+        &self,
+        key: impl Fn(&Fingerprint) -> Option<K>,
+    ) -> Vec<(Vec<usize>, Vec<usize>)> {
+        let mut order: HashMap<K, usize> = HashMap::new();
+        let mut groups: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
+        for at in self.free_old() {
+            if let Some(key) = key(&self.old[at]) {
+                let next = groups.len();
+                let group = *order.entry(key).or_insert(next);
+                if group == next {
+                    groups.push((Vec::new(), Vec::new()));
+                }
+                groups[group].0.push(at);
+            }
+        }
+        for at in self.free_new() {
+            if let Some(group) = key(&self.new[at]).and_then(|key| order.get(&key).copied()) {
+                groups[group].1.push(at);
+            }
+        }
+        groups
+    }
+
+    fn match_by<K: std::hash::Hash + Eq>(
+        &mut self,
+        key: impl Fn(&Fingerprint) -> Option<K>,
+        several: Several,
+    ) {
+        for (old, new) in self.groups(key) {
+            let clear = match several {
+                Several::InOrder => true,
+                Several::WhenAsMany => old.len() == new.len(),
+                Several::Never => old.len() == 1 && new.len() == 1,
+            };
+            if clear {
+                for (old, new) in old.into_iter().zip(new) {
+                    self.pair(old, new);
+                }
+            }
+        }
+    }
+
+    /// Pairs sections with the same key: the only one with the only one, else as many as there are in order, else the
+    /// most alike.
+    fn match_alike(&mut self, key: impl Fn(&Fingerprint) -> u64, threshold: usize) {
+        for (old, new) in self.groups(|one| Some(key(one))) {
+            if old.len() == new.len() && threshold == 0 {
+                for (old, new) in old.into_iter().zip(new) {
+                    self.pair(old, new);
+                }
+                continue;
+            }
+            let mut scored: Vec<(usize, usize, usize)> = Vec::new();
+            for new in new.iter().take(MAX_CANDIDATES) {
+                for old in old.iter().take(MAX_CANDIDATES) {
+                    let score = likeness(&self.old[*old].lines, &self.new[*new].lines);
+                    if score >= threshold.max(ALIKE_WITH_SAME_HEADING) {
+                        scored.push((score, *old, *new));
+                    }
+                }
+            }
+            self.pair_best(scored);
+        }
+    }
+
+    /// Pairs what is left between two pairs of neighbours, when it is alike.
+    fn match_between_neighbours(&mut self) {
+        let mut at = 0;
+        let mut last_old = None;
+        while at < self.new.len() {
+            if let Some(old) = self.of_new[at] {
+                last_old = Some(old);
+                at += 1;
+                continue;
+            }
+            let end = (at..self.new.len())
+                .find(|next| self.of_new[*next].is_some())
+                .unwrap_or(self.new.len());
+            let from = last_old.map_or(0, |old| old + 1);
+            let to = self
+                .of_new
+                .get(end)
+                .copied()
+                .flatten()
+                .unwrap_or(self.old.len());
+            let candidates: Vec<usize> = (from..to.max(from))
+                .filter(|old| !self.taken[*old])
+                .take(MAX_CANDIDATES)
+                .collect();
+            let mut scored = Vec::new();
+            for new in (at..end).take(MAX_CANDIDATES) {
+                for old in &candidates {
+                    let score = likeness(&self.old[*old].lines, &self.new[new].lines);
+                    if score >= ALIKE {
+                        scored.push((score, *old, new));
+                    }
+                }
+            }
+            self.pair_best(scored);
+            at = end;
+        }
+    }
+
+    /// Pairs the most alike first; of equals, the earlier.
+    fn pair_best(&mut self, mut scored: Vec<(usize, usize, usize)>) {
+        scored.sort_by_key(|(score, old, new)| (std::cmp::Reverse(*score), *old, *new));
+        for (_, old, new) in scored {
+            if !self.taken[old] && self.of_new[new].is_none() {
+                self.pair(old, new);
+            }
+        }
+    }
+}
+
+/// How many lines two texts share, in percent of the longer.
+fn likeness(old: &[u64], new: &[u64]) -> usize {
+    let longer = old.len().max(new.len());
+    if longer == 0 {
+        return 0;
+    }
+    let mut counts: HashMap<u64, usize> = HashMap::new();
+    for line in old {
+        *counts.entry(*line).or_default() += 1;
+    }
+    let shared = new
+        .iter()
+        .filter(|line| match counts.get_mut(line) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                true
+            }
+            _ => false,
+        })
+        .count();
+    shared * 100 / longer
+}
+
+fn line_hashes(text: &[u8]) -> Vec<u64> {
+    let mut hashes = Vec::new();
+    let mut at = 0;
+    while at < text.len() && hashes.len() < MAX_LINES {
+        let line = line_at(text, at);
+        let content = Span::new(at, line.content_end).slice(text).trim_ascii();
+        if !content.is_empty() {
+            hashes.push(hash(0, content));
+        }
+        at = line.end;
+    }
+    hashes
+}
+
+/// FNV-1a: small, and the same on every machine.
+fn hash(seed: u64, bytes: &[u8]) -> u64 {
+    let start = 0xcbf2_9ce4_8422_2325_u64 ^ seed.rotate_left(17);
+    bytes.iter().fold(start, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Source;
+
+    fn of(text: &str) -> Vec<Fingerprint> {
+        fingerprints(text.as_bytes(), &Source::new(text.as_bytes()).parse())
+    }
+
+    fn check(old: &str, new: &str, expected: &[Option<usize>]) {
+        assert_eq!(align(&of(old), &of(new)), expected, "{old:?} -> {new:?}");
+    }
+
+    #[test]
+    fn what_stays_what_moves_and_what_is_new() {
+        let old = "# T\n\nintro\n\n## A\n\nalpha\n\n## B\n\nbeta\n";
+        check(old, old, &[Some(0), Some(1), Some(2)]);
+        check(
+            old,
+            "# T\n\nintro\n\n## B\n\nbeta\n\n## A\n\nalpha\n",
+            &[Some(0), Some(2), Some(1)],
+        );
+        check(
+            old,
+            "# T\n\nintro\n\n## New\n\nfresh words\n\n## A\n\nalpha\n\n## B\n\nbeta\n",
+            &[Some(0), None, Some(1), Some(2)],
+        );
+        check(old, "# T\n\nintro\n\n## B\n\nbeta\n", &[Some(0), Some(2)]);
+    }
+
+    #[test]
+    fn a_rename_and_a_rewrite_keep_the_section() {
+        let old = "# T\n\n## A\n\none\ntwo\nthree\n\n## B\n\nbeta\n";
+        check(
+            old,
+            "# T\n\n## Other\n\none\ntwo\nthree\n\n## B\n\nbeta\n",
+            &[Some(0), Some(1), Some(2)],
+        );
+        check(
+            old,
+            "# T\n\n## A\n\nall different\n\n## B\n\nbeta\n",
+            &[Some(0), Some(1), Some(2)],
+        );
+        check(
+            old,
+            "# T\n\n## Other\n\none\ntwo\n3\n\n## B\n\nbeta\n",
+            &[Some(0), Some(1), Some(2)],
+        );
+    }
+
+    #[test]
+    fn equal_headings_are_told_apart_by_their_text_or_not_at_all() {
+        let old = "# G\n\n## A\n\n1\n\n## A\n\n2\n\n## A\n\n3\n";
+        check(
+            old,
+            "# G\n\n## A\n\n2\n\n## A\n\n3\n",
+            &[Some(0), Some(2), Some(3)],
+        );
+        check(
+            old,
+            "# G\n\n## A\n\nx\n\n## A\n\ny\n",
+            &[Some(0), None, None],
+        );
+        check(
+            "# N\n\nold notes\n",
+            "# N\n\nnew notes\n\n# N\n\nold notes\n",
+            &[None, Some(0)],
+        );
+    }
+}

@@ -1,0 +1,125 @@
+//! Why an edit is refused.
+
+use std::fmt;
+
+/// Why an edit cannot be made. Nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EditError {
+    /// The document is not UTF-8.
+    NotUtf8,
+    /// There is no section at that position.
+    NoSuchSection,
+    /// The position lies beyond the last one.
+    PositionOutOfRange {
+        /// The largest position that is allowed.
+        max: usize,
+    },
+    /// A level below 1 or above 6, for the section or for one below it.
+    LevelOutOfRange,
+    /// A section cannot be put into itself.
+    IntoItself,
+    /// The heading is empty.
+    EmptyHeading,
+    /// The heading has more than one line.
+    HeadingHasLineBreak,
+    /// The heading cannot be written at that level.
+    HeadingCannotBeWritten,
+    /// A section that the edit is not about would get another parent.
+    Reparents {
+        /// Position of the section that would.
+        section: usize,
+    },
+    /// The payload would reach beyond its section.
+    Escapes(Escape),
+    /// The old text is empty.
+    EmptyOldText,
+    /// The old text does not occur as often as expected.
+    TextCount {
+        /// How often it occurs.
+        found: usize,
+        /// How often it was expected.
+        expected: usize,
+    },
+}
+
+/// How a payload would reach beyond its section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Escape {
+    /// It has a heading of the section's level or above.
+    Heading {
+        /// Line of the payload, from 1.
+        line: usize,
+        /// Level of that heading.
+        level: u8,
+        /// Level of the section.
+        section_level: u8,
+    },
+    /// It opens a code fence and does not close it.
+    OpenFence,
+    /// It opens an HTML block or comment and does not close it.
+    OpenHtml,
+    /// Something else that is open swallows what follows.
+    Open,
+    /// Other sections would change.
+    Structure,
+}
+
+impl fmt::Display for EditError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotUtf8 => {
+                f.write_str("The document is not UTF-8, so it can be read but not edited.")
+            }
+            Self::NoSuchSection => f.write_str("There is no such section."),
+            Self::PositionOutOfRange { max } => {
+                write!(f, "The position is out of range: 0 to {max} are possible.")
+            }
+            Self::LevelOutOfRange => f.write_str("A heading would leave the levels 1 to 6."),
+            Self::IntoItself => f.write_str("A section cannot be moved into itself."),
+            Self::EmptyHeading => f.write_str("The heading is empty."),
+            Self::HeadingHasLineBreak => {
+                f.write_str("The heading has a line break; it must be one line.")
+            }
+            Self::HeadingCannotBeWritten => f.write_str(
+                "The heading cannot be written at that level without changing its text.",
+            ),
+            Self::Reparents { .. } => {
+                f.write_str("Another section would silently become a child of a different section.")
+            }
+            Self::Escapes(escape) => escape.fmt(f),
+            Self::EmptyOldText => f.write_str("The old text is empty."),
+            Self::TextCount { found: 0, .. } => f.write_str("The old text does not occur there."),
+            Self::TextCount { found, expected } => {
+                write!(
+                    f,
+                    "The old text occurs {found} times there, not {expected}."
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for Escape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Heading {
+                line,
+                level,
+                section_level,
+            } => write!(
+                f,
+                "The content would leave its section: line {line} is a heading of level {level}, and the section itself has level {section_level}."
+            ),
+            Self::OpenFence => f.write_str("The content would leave its section: it opens a code fence and does not close it."),
+            Self::OpenHtml => f.write_str(
+                "The content would leave its section: it opens an HTML block or comment and does not close it.",
+            ),
+            Self::Open => f.write_str("The content would leave its section: something it opens is not closed."),
+            Self::Structure => f.write_str("The edit would change other sections."),
+        }
+    }
+}
+
+impl std::error::Error for EditError {}

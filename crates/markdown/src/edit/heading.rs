@@ -1,0 +1,208 @@
+//! The parts of a heading, and how to write one.
+
+use super::EditError;
+use crate::{Change, Source, Span, lines::line_at};
+
+/// The parts of a top-level heading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Parts {
+    /// `## Text ##`
+    Atx {
+        marks: Span,
+        content: Span,
+        closing: Option<Span>,
+    },
+    /// Text over an underline.
+    Setext { content: Span, underline: Span },
+}
+
+const LEVELS: std::ops::RangeInclusive<u8> = 1..=6;
+
+/// Takes apart the heading at `heading`, which covers whole lines.
+pub(super) fn parts(bytes: &[u8], heading: Span) -> Parts {
+    let indent = count(bytes, heading.start, heading.end, |byte| byte == b' ');
+    let marks_start = heading.start + indent;
+    let marks_len = count(bytes, marks_start, heading.end, |byte| byte == b'#');
+    let after = bytes[..heading.end].get(marks_start + marks_len);
+    let is_atx = LEVELS.contains(&u8::try_from(marks_len).unwrap_or(0))
+        && after.is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
+    if is_atx {
+        return atx(
+            bytes,
+            heading,
+            Span::new(marks_start, marks_start + marks_len),
+        );
+    }
+    let mut at = heading.start;
+    let mut underline_start = heading.start;
+    while at < heading.end {
+        underline_start = at;
+        at = line_at(&bytes[..heading.end], at).end;
+    }
+    let underline_end = line_at(&bytes[..heading.end], underline_start).content_end;
+    Parts::Setext {
+        content: trimmed(bytes, Span::new(heading.start, underline_start)),
+        underline: trimmed(bytes, Span::new(underline_start, underline_end)),
+    }
+}
+
+fn atx(bytes: &[u8], heading: Span, marks: Span) -> Parts {
+    let line = Span::new(
+        marks.end,
+        line_at(&bytes[..heading.end], heading.start).content_end,
+    );
+    let text = trimmed(bytes, line);
+    let closing_len = bytes[text.range()]
+        .iter()
+        .rev()
+        .take_while(|byte| **byte == b'#')
+        .count();
+    let closing_start = text.end - closing_len;
+    let stands_alone =
+        closing_start == text.start || matches!(bytes[closing_start - 1], b' ' | b'\t');
+    if closing_len > 0 && stands_alone {
+        Parts::Atx {
+            marks,
+            content: trimmed(bytes, Span::new(text.start, closing_start)),
+            closing: Some(Span::new(closing_start, text.end)),
+        }
+    } else {
+        Parts::Atx {
+            marks,
+            content: text,
+            closing: None,
+        }
+    }
+}
+
+/// A heading in one line, without its line end.
+pub(super) fn write(level: u8, heading: &str) -> Result<String, EditError> {
+    if !LEVELS.contains(&level) {
+        return Err(EditError::LevelOutOfRange);
+    }
+    let text = checked(heading)?;
+    Ok(format!("{} {text}", "#".repeat(usize::from(level))))
+}
+
+/// The heading without blanks around it, and with `#` at its end escaped where they would read as a closing mark.
+fn checked(heading: &str) -> Result<String, EditError> {
+    if heading.contains(['\n', '\r']) {
+        return Err(EditError::HeadingHasLineBreak);
+    }
+    let text = heading.trim_matches([' ', '\t']);
+    if crate::trim(text).is_empty() || text.contains('\0') {
+        return Err(EditError::EmptyHeading);
+    }
+    let open = text.trim_end_matches('#');
+    let closes = open.len() < text.len() && (open.is_empty() || open.ends_with([' ', '\t']));
+    Ok(if closes {
+        format!("{open}\\{}", &text[open.len()..])
+    } else {
+        text.to_owned()
+    })
+}
+
+/// The replacements that give the heading at `span` another level.
+pub(super) fn with_level(bytes: &[u8], span: Span, level: u8) -> Result<Vec<Change>, EditError> {
+    if !LEVELS.contains(&level) {
+        return Err(EditError::LevelOutOfRange);
+    }
+    let mark = "#".repeat(usize::from(level));
+    match parts(bytes, span) {
+        Parts::Atx { marks, closing, .. } => {
+            let mut changes = vec![Change::new(marks, mark.clone())];
+            // A closing mark that mirrored the opening one goes on doing so.
+            changes.extend(
+                closing
+                    .filter(|closing| closing.len() == marks.len())
+                    .map(|closing| Change::new(closing, mark)),
+            );
+            Ok(changes)
+        }
+        Parts::Setext { underline, .. } if level <= 2 => {
+            let sign = if level == 1 { "=" } else { "-" };
+            Ok(vec![Change::new(underline, sign.repeat(underline.len()))])
+        }
+        Parts::Setext { content, underline } => {
+            let line = one_line(bytes, content);
+            let written = write(level, &line)?;
+            if text_of(&written) != text_of_setext(bytes, span) {
+                return Err(EditError::HeadingCannotBeWritten);
+            }
+            Ok(vec![Change::new(
+                Span::new(content.start, underline.end),
+                written,
+            )])
+        }
+    }
+}
+
+/// The replacements that give the heading at `span` another text.
+pub(super) fn with_text(
+    bytes: &[u8],
+    span: Span,
+    level: u8,
+    heading: &str,
+) -> Result<Vec<Change>, EditError> {
+    let text = checked(heading)?;
+    match parts(bytes, span) {
+        Parts::Atx { content, .. } if !content.is_empty() => Ok(vec![Change::new(content, text)]),
+        Parts::Atx { marks, closing, .. } => {
+            let end = closing.map_or(marks.end, |closing| closing.end);
+            let changed = Span::new(marks.start, end);
+            Ok(vec![Change::new(changed, write(level, heading)?)])
+        }
+        Parts::Setext { content, underline } => {
+            let plain = heading.trim_matches([' ', '\t']);
+            let sign = if level == 1 { "=" } else { "-" };
+            let alone = format!("{plain}\n{}", sign.repeat(3));
+            if text_of(&alone).is_some() && text_of(&alone) == text_of(&write(level, heading)?) {
+                Ok(vec![Change::new(content, plain)])
+            } else {
+                let changed = Span::new(content.start, underline.end);
+                Ok(vec![Change::new(changed, write(level, heading)?)])
+            }
+        }
+    }
+}
+
+/// The text of the heading that `markdown` consists of, if it is one heading.
+fn text_of(markdown: &str) -> Option<String> {
+    let document = Source::fragment(markdown).parse();
+    match document.sections() {
+        [only] if only.heading == Span::new(0, markdown.len()) => Some(only.text.clone()),
+        _ => None,
+    }
+}
+
+fn text_of_setext(bytes: &[u8], span: Span) -> Option<String> {
+    let text = std::str::from_utf8(span.slice(bytes)).ok()?;
+    text_of(text.trim_end_matches(['\n', '\r']))
+}
+
+fn one_line(bytes: &[u8], content: Span) -> String {
+    let text = String::from_utf8_lossy(content.slice(bytes));
+    let lines: Vec<&str> = text.split(['\n', '\r']).map(str::trim).collect();
+    lines.join(" ").trim().to_owned()
+}
+
+fn count(bytes: &[u8], start: usize, end: usize, matches: impl Fn(u8) -> bool) -> usize {
+    bytes[start..end]
+        .iter()
+        .take_while(|byte| matches(**byte))
+        .count()
+}
+
+/// `span` without blanks and line ends at its ends.
+fn trimmed(bytes: &[u8], span: Span) -> Span {
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+    let slice = span.slice(bytes);
+    let Some(first) = slice.iter().position(|byte| !is_space(byte)) else {
+        return Span::new(span.start, span.start);
+    };
+    let last = slice
+        .iter()
+        .rposition(|byte| !is_space(byte))
+        .unwrap_or(first);
+    Span::new(span.start + first, span.start + last + 1)
+}

@@ -1,0 +1,73 @@
+//! Where a section goes, in terms of the list of sections.
+
+use super::{EditError, Top};
+
+/// Where a section goes. All but the first name a section by its position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At this index of the list of all sections; 0 is before the first, their number is the end.
+    Position(usize),
+    /// Before this section.
+    Before(usize),
+    /// After this section and all that is below it.
+    After(usize),
+    /// As the first subsection of this section.
+    FirstChild(usize),
+    /// As the last subsection of this section.
+    LastChild(usize),
+}
+
+/// A place found: the position of the section that will follow, and the level that fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Spot {
+    pub(super) position: usize,
+    pub(super) level: u8,
+}
+
+/// Finds `place` in the list `tops`. The level is `level`, or the one that the place suggests.
+pub(super) fn find(tops: &[Top], place: Place, level: Option<u8>) -> Result<Spot, EditError> {
+    let anchor = |position: usize| tops.get(position).ok_or(EditError::NoSuchSection);
+    let (position, suggested) = match place {
+        Place::Position(position) => {
+            if position > tops.len() {
+                return Err(EditError::PositionOutOfRange { max: tops.len() });
+            }
+            let neighbour = tops.get(position).or(tops.last());
+            (position, neighbour.map_or(1, |top| top.level))
+        }
+        Place::Before(section) => (section, anchor(section)?.level),
+        Place::After(section) => (anchor(section)?.subtree_end, anchor(section)?.level),
+        Place::FirstChild(section) => {
+            let first = children(tops, section).next();
+            (
+                section + 1,
+                first.map_or(anchor(section)?.level + 1, |top| top.level),
+            )
+        }
+        Place::LastChild(section) => {
+            let last = children(tops, section).last();
+            let end = anchor(section)?.subtree_end;
+            (
+                end,
+                last.map_or(anchor(section)?.level + 1, |top| top.level),
+            )
+        }
+    };
+    let level = level.unwrap_or(suggested);
+    let as_child = match place {
+        Place::FirstChild(section) | Place::LastChild(section) => Some(anchor(section)?.level),
+        _ => None,
+    };
+    if !(1..=6).contains(&level) || as_child.is_some_and(|parent| level <= parent) {
+        return Err(EditError::LevelOutOfRange);
+    }
+    Ok(Spot { position, level })
+}
+
+fn children(tops: &[Top], section: usize) -> impl Iterator<Item = &Top> {
+    let end = tops.get(section).map_or(0, |top| top.subtree_end);
+    tops.get(section + 1..end)
+        .unwrap_or_default()
+        .iter()
+        .filter(move |top| top.parent == Some(section))
+}

@@ -1,0 +1,536 @@
+//! From an edit to the replacements it means and the tree it must lead to.
+
+use std::ops::Range;
+
+use super::{
+    Edit, EditError, Editable, PayloadHeadings, Place, Top, Within, content_span, heading,
+    payload::{Payload, open_end, relevel, shifted_level},
+    place::{self, Spot},
+    spacing::{
+        Spacing, ends_with_blank_line, ends_with_line_end, lead, with_line_ends,
+        without_trailing_blank_lines,
+    },
+};
+use crate::{Change, Changes, Source, Span};
+
+/// What an edit comes to.
+pub(super) struct Plan {
+    pub(super) changes: Vec<Change>,
+    /// The sections afterwards.
+    pub(super) expected: Vec<Expected>,
+    /// Sections, by old position, that may get another parent, because that is what was asked for.
+    pub(super) free: Range<usize>,
+    pub(super) focus: Option<usize>,
+}
+
+/// A section as it must be afterwards.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Expected {
+    /// As it was.
+    Kept(usize),
+    /// As it was, but for its own text.
+    OwnBody(usize),
+    /// As it was, but for its heading, which has this level.
+    Heading(usize, u8),
+    /// New, with this level.
+    New(u8),
+    /// One of those that stand in for these old ones; which is which is found by comparing.
+    OneOf { old: (usize, usize), level: u8 },
+}
+
+impl Editable<'_> {
+    pub(super) fn plan(&self, edit: &Edit<'_>, spacing: Spacing) -> Result<Plan, EditError> {
+        match *edit {
+            Edit::Insert {
+                place,
+                level,
+                heading,
+                body,
+                headings,
+            } => {
+                let spot = place::find(&self.tops, place, level)?;
+                let line = heading::write(spot.level, heading)?;
+                let body = Payload::body(body, spot.level, headings, self.line_end, false)?;
+                let mut text = line;
+                if !body.text.is_empty() {
+                    text += &self.line_end.repeat(2);
+                    text += &body.text;
+                }
+                let levels: Vec<u8> = std::iter::once(spot.level).chain(body.levels).collect();
+                Ok(self.insertion(spot, &text, &levels))
+            }
+            Edit::Graft {
+                place,
+                level,
+                subtree,
+            } => {
+                let spot = place::find(&self.tops, place, level)?;
+                let payload = Payload::subtree(subtree, spot.level, self.line_end)?;
+                Ok(self.insertion(spot, &payload.text, &payload.levels))
+            }
+            Edit::ReplaceBody {
+                section,
+                body,
+                headings,
+            } => {
+                let top = *self.top(section)?;
+                self.replacement(section, top.own_body, section + 1, body, headings, spacing)
+            }
+            Edit::ReplaceSubtree {
+                section,
+                body,
+                headings,
+            } => {
+                let top = *self.top(section)?;
+                let below = Span::new(top.heading.end, top.subtree.end);
+                self.replacement(section, below, top.subtree_end, body, headings, spacing)
+            }
+            Edit::Delete { section } => self.deletion(section),
+            Edit::Move {
+                section,
+                place,
+                level,
+            } => self.relocation(section, place, level),
+            Edit::Rename { section, heading } => {
+                let top = *self.top(section)?;
+                let changes = heading::with_text(self.bytes, top.heading, top.level, heading)?;
+                let mut expected = self.all_kept();
+                expected[section] = Expected::Heading(section, top.level);
+                Ok(Plan {
+                    changes,
+                    expected,
+                    free: 0..0,
+                    focus: Some(section),
+                })
+            }
+            Edit::SetLevel { section, level } => self.level_change(section, level),
+            Edit::ReplaceText {
+                within,
+                old,
+                new,
+                expected,
+            } => self.text_change(within, old, new, expected),
+            Edit::FrontMatter(ref changes) => Ok(Plan {
+                changes: changes.iter().cloned().collect(),
+                expected: self.all_kept(),
+                free: 0..0,
+                focus: None,
+            }),
+        }
+    }
+
+    fn all_kept(&self) -> Vec<Expected> {
+        (0..self.tops.len()).map(Expected::Kept).collect()
+    }
+
+    /// Where the section at `position` starts, or the end of the document.
+    fn offset_of(&self, position: usize) -> usize {
+        self.tops
+            .get(position)
+            .map_or(self.bytes.len(), |top| top.heading.start)
+    }
+
+    /// `text`, a heading and what belongs to it, as it must be written at `offset`.
+    fn fitted(&self, text: &str, offset: usize, at_end: bool) -> String {
+        let before = &self.bytes[self.bytes.len().min(self.bom_end())..offset];
+        let mut fitted = lead(before, self.line_end);
+        fitted += text;
+        if !at_end {
+            fitted += &self.line_end.repeat(2);
+        } else if before.is_empty() || ends_with_line_end(self.bytes) {
+            fitted += self.line_end;
+        }
+        fitted
+    }
+
+    fn bom_end(&self) -> usize {
+        if self.text.starts_with('\u{feff}') {
+            '\u{feff}'.len_utf8()
+        } else {
+            0
+        }
+    }
+
+    fn insertion(&self, spot: Spot, text: &str, levels: &[u8]) -> Plan {
+        let offset = self.offset_of(spot.position);
+        let at_end = spot.position == self.tops.len();
+        let mut expected = self.all_kept();
+        let new = levels.iter().map(|level| Expected::New(*level));
+        expected.splice(spot.position..spot.position, new);
+        Plan {
+            changes: vec![Change::new(
+                Span::new(offset, offset),
+                self.fitted(text, offset, at_end),
+            )],
+            expected,
+            free: 0..0,
+            focus: Some(spot.position),
+        }
+    }
+
+    /// Another text for `region`, which starts behind the heading of `section` and ends where the section at `next`
+    /// starts.
+    fn replacement(
+        &self,
+        section: usize,
+        region: Span,
+        next: usize,
+        body: &str,
+        headings: PayloadHeadings,
+        spacing: Spacing,
+    ) -> Result<Plan, EditError> {
+        let level = self.top(section)?.level;
+        let old = content_span(self.bytes, region);
+        let old_text = &self.text[old.range()];
+        let given = &body[content_span(body.as_bytes(), Span::new(0, body.len())).range()];
+        let same_text = given == old_text
+            || with_line_ends(given, self.line_end) == with_line_ends(old_text, self.line_end);
+        if same_text {
+            return Ok(Plan {
+                changes: Vec::new(),
+                expected: self.all_kept(),
+                free: 0..0,
+                focus: Some(section),
+            });
+        }
+        // What already ran to the end of the document may go on doing so.
+        let may_stay_open = next == self.tops.len() && open_end(old_text).is_some();
+        let payload = Payload::body(body, level, headings, self.line_end, may_stay_open)?;
+        let change = self.fitted_body(region, old, &payload.text, next, spacing);
+        let window = (section + 1, next);
+        let mut expected: Vec<Expected> = (0..section).map(Expected::Kept).collect();
+        expected.push(Expected::OwnBody(section));
+        expected.extend(payload.levels.iter().map(|level| {
+            if window.0 == window.1 {
+                Expected::New(*level)
+            } else {
+                Expected::OneOf {
+                    old: window,
+                    level: *level,
+                }
+            }
+        }));
+        expected.extend((next..self.tops.len()).map(Expected::Kept));
+        Ok(Plan {
+            changes: vec![change],
+            expected,
+            free: section + 1..next,
+            focus: Some(section),
+        })
+    }
+
+    /// The replacement of a body, with the separators it needs.
+    fn fitted_body(
+        &self,
+        region: Span,
+        old: Span,
+        text: &str,
+        next: usize,
+        spacing: Spacing,
+    ) -> Change {
+        let at_end = next == self.tops.len();
+        if !old.is_empty() && !text.is_empty() {
+            let wide = spacing == Spacing::Wide
+                && !at_end
+                && !ends_with_blank_line(region.slice(self.bytes));
+            let behind = if wide { self.line_end } else { "" };
+            return Change::new(old, format!("{text}{behind}"));
+        }
+        let ended = ends_with_line_end(&self.bytes[..region.start]);
+        let mut fitted = String::new();
+        if !text.is_empty() {
+            fitted += &self.line_end.repeat(if ended { 1 } else { 2 });
+            fitted += text;
+            if !at_end || ends_with_line_end(self.bytes) {
+                fitted += self.line_end;
+            }
+        }
+        if !at_end {
+            fitted += self.line_end;
+        }
+        Change::new(region, fitted)
+    }
+
+    fn deletion(&self, section: usize) -> Result<Plan, EditError> {
+        let top = *self.top(section)?;
+        let mut expected: Vec<Expected> = (0..section).map(Expected::Kept).collect();
+        expected.extend((top.subtree_end..self.tops.len()).map(Expected::Kept));
+        Ok(Plan {
+            changes: vec![Change::new(self.removed(&top), Vec::new())],
+            expected,
+            free: 0..0,
+            focus: None,
+        })
+    }
+
+    /// What goes when a subtree goes: at the end of a document also the blank lines that stood before it.
+    fn removed(&self, top: &Top) -> Span {
+        if top.subtree.end < self.bytes.len() {
+            return top.subtree;
+        }
+        let kept = without_trailing_blank_lines(self.bytes, top.subtree.start);
+        Span::new(
+            kept.max(self.body_start).min(top.subtree.start),
+            top.subtree.end,
+        )
+    }
+
+    fn relocation(
+        &self,
+        section: usize,
+        place: Place,
+        level: Option<u8>,
+    ) -> Result<Plan, EditError> {
+        let top = *self.top(section)?;
+        let moved = section..top.subtree_end;
+        let rest = self.without(&moved);
+        let spot = place::find(&rest, self.place_among_the_rest(place, &moved)?, level)?;
+        if spot.position == section {
+            // It is there already. A bare position says nothing about the level then.
+            let level = match place {
+                Place::Position(_) => level.unwrap_or(top.level),
+                _ => spot.level,
+            };
+            return self.level_change(section, level);
+        }
+        let shift = i16::from(spot.level) - i16::from(top.level);
+        let subtree = &self.tops[moved.clone()];
+        let text = self.cut_out(&top, subtree, shift)?;
+        // Position in the document as it still is.
+        let target = if spot.position < section {
+            spot.position
+        } else {
+            spot.position + moved.len()
+        };
+        let offset = self.offset_of(target);
+        let at_end = target == self.tops.len();
+        let mut order: Vec<usize> = (0..self.tops.len())
+            .filter(|position| !moved.contains(position))
+            .collect();
+        order.splice(spot.position..spot.position, moved.clone());
+        let expected = order
+            .into_iter()
+            .map(|position| {
+                if moved.contains(&position) && shift != 0 {
+                    Ok(Expected::Heading(
+                        position,
+                        shifted_level(self.tops[position].level, shift)?,
+                    ))
+                } else {
+                    Ok(Expected::Kept(position))
+                }
+            })
+            .collect::<Result<Vec<_>, EditError>>()?;
+        Ok(Plan {
+            changes: vec![
+                Change::new(self.removed(&top), Vec::new()),
+                Change::new(
+                    Span::new(offset, offset),
+                    self.fitted_move(&text, offset, at_end),
+                ),
+            ],
+            expected,
+            free: section..section + 1,
+            focus: Some(spot.position),
+        })
+    }
+
+    /// The sections without those of `moved`, as if these were not there.
+    fn without(&self, moved: &Range<usize>) -> Vec<Top> {
+        let renumbered = |position: usize| {
+            if position >= moved.end {
+                position - moved.len()
+            } else {
+                position
+            }
+        };
+        let kept = self
+            .tops
+            .iter()
+            .enumerate()
+            .filter(|(position, _)| !moved.contains(position));
+        kept.map(|(_, top)| Top {
+            subtree_end: renumbered(top.subtree_end.min(self.tops.len())),
+            parent: top.parent.map(renumbered),
+            ..*top
+        })
+        .collect()
+    }
+
+    /// A place that names sections, in terms of the list without the moved ones.
+    fn place_among_the_rest(&self, place: Place, moved: &Range<usize>) -> Result<Place, EditError> {
+        let rest = self.tops.len() - moved.len();
+        let other = |anchor: usize| {
+            self.top(anchor)?;
+            if moved.contains(&anchor) {
+                Err(EditError::IntoItself)
+            } else if anchor >= moved.end {
+                Ok(anchor - moved.len())
+            } else {
+                Ok(anchor)
+            }
+        };
+        Ok(match place {
+            Place::Position(position) if position > rest => {
+                return Err(EditError::PositionOutOfRange { max: rest });
+            }
+            Place::Position(position) => Place::Position(position),
+            Place::Before(anchor) => Place::Before(other(anchor)?),
+            Place::After(anchor) => Place::After(other(anchor)?),
+            Place::FirstChild(anchor) => Place::FirstChild(other(anchor)?),
+            Place::LastChild(anchor) => Place::LastChild(other(anchor)?),
+        })
+    }
+
+    /// The text of a subtree, its levels shifted.
+    fn cut_out(&self, top: &Top, subtree: &[Top], shift: i16) -> Result<String, EditError> {
+        let mut changes = relevel(self.bytes, subtree, shift)?;
+        for change in &mut changes {
+            change.span = Span::new(
+                change.span.start - top.subtree.start,
+                change.span.end - top.subtree.start,
+            );
+        }
+        let bytes = Changes::new(changes)
+            .and_then(|changes| changes.apply(top.subtree.slice(self.bytes)))
+            .ok_or(EditError::HeadingCannotBeWritten)?;
+        String::from_utf8(bytes).map_err(|_| EditError::NotUtf8)
+    }
+
+    /// A moved text keeps the blank lines behind it, unless it comes to stand at the end.
+    fn fitted_move(&self, text: &str, offset: usize, at_end: bool) -> String {
+        if !at_end && ends_with_blank_line(text.as_bytes()) {
+            let before = &self.bytes[self.bom_end().min(offset)..offset];
+            return lead(before, self.line_end) + text;
+        }
+        let content = content_span(text.as_bytes(), Span::new(0, text.len()));
+        self.fitted(&text[..content.end], offset, at_end)
+    }
+
+    fn level_change(&self, section: usize, level: u8) -> Result<Plan, EditError> {
+        let top = *self.top(section)?;
+        let shift = i16::from(level) - i16::from(top.level);
+        let subtree = section..top.subtree_end;
+        let changes = relevel(self.bytes, &self.tops[subtree.clone()], shift)?;
+        let mut expected = self.all_kept();
+        if shift != 0 {
+            for position in subtree {
+                let level = shifted_level(self.tops[position].level, shift)?;
+                expected[position] = Expected::Heading(position, level);
+            }
+        }
+        Ok(Plan {
+            changes,
+            expected,
+            free: section..section + 1,
+            focus: Some(section),
+        })
+    }
+
+    fn text_change(
+        &self,
+        within: Within,
+        old: &str,
+        new: &str,
+        expected: usize,
+    ) -> Result<Plan, EditError> {
+        if old.is_empty() {
+            return Err(EditError::EmptyOldText);
+        }
+        let (region, window, focus) = match within {
+            Within::Document => (
+                Span::new(self.body_start, self.bytes.len()),
+                0..self.tops.len(),
+                None,
+            ),
+            Within::Body(section) => (
+                self.top(section)?.own_body,
+                section + 1..section + 1,
+                Some(section),
+            ),
+            Within::Subtree(section) => {
+                let top = self.top(section)?;
+                let below = Span::new(top.heading.end, top.subtree.end);
+                (below, section + 1..top.subtree_end, Some(section))
+            }
+        };
+        let haystack = &self.text[region.range()];
+        let mut needle = old.to_owned();
+        if !haystack.contains(old) {
+            needle = with_line_ends(old, self.line_end);
+        }
+        let found: Vec<usize> = haystack.match_indices(&needle).map(|(at, _)| at).collect();
+        if found.len() != expected || found.is_empty() {
+            return Err(EditError::TextCount {
+                found: found.len(),
+                expected,
+            });
+        }
+        let new = with_line_ends(new, self.line_end);
+        let changes: Vec<Change> = found
+            .iter()
+            .map(|at| {
+                let start = region.start + at;
+                Change::new(Span::new(start, start + needle.len()), new.clone())
+            })
+            .filter(|change| change.span.slice(self.bytes) != change.text)
+            .collect();
+        self.text_change_plan(region, changes, window, focus)
+    }
+
+    /// What the tree must be after replacements inside `region`, whose sections are those of `window`.
+    fn text_change_plan(
+        &self,
+        region: Span,
+        changes: Vec<Change>,
+        window: Range<usize>,
+        focus: Option<usize>,
+    ) -> Result<Plan, EditError> {
+        let inside = changes.iter().map(|change| {
+            let span = Span::new(
+                change.span.start - region.start,
+                change.span.end - region.start,
+            );
+            Change::new(span, change.text.clone())
+        });
+        let text = Changes::new(inside)
+            .and_then(|inside| inside.apply(region.slice(self.bytes)))
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .ok_or(EditError::NotUtf8)?;
+        let section_level = focus.map_or(0, |section| self.tops[section].level);
+        let at_end = window.end == self.tops.len();
+        let was_open = at_end && open_end(&self.text[region.range()]).is_some();
+        let headings = match focus {
+            Some(_) => PayloadHeadings::Inside,
+            None => PayloadHeadings::AsWritten,
+        };
+        Payload::body(
+            &text,
+            section_level,
+            headings,
+            self.line_end,
+            at_end && was_open,
+        )?;
+        let levels: Vec<u8> = super::tops(&Source::fragment(&text).parse())
+            .iter()
+            .map(|top| top.level)
+            .collect();
+        let mut expected: Vec<Expected> = (0..window.start).map(Expected::Kept).collect();
+        if let Some(section) = focus {
+            expected[section] = Expected::OwnBody(section);
+        }
+        let old = (window.start, window.end);
+        expected.extend(
+            levels
+                .iter()
+                .map(|level| Expected::OneOf { old, level: *level }),
+        );
+        expected.extend((window.end..self.tops.len()).map(Expected::Kept));
+        Ok(Plan {
+            changes,
+            expected,
+            free: window,
+            focus,
+        })
+    }
+}
