@@ -14,6 +14,7 @@ pub mod edit;
 mod front_matter;
 mod heading_text;
 mod lines;
+mod links;
 mod options;
 mod slug;
 mod source;
@@ -28,6 +29,10 @@ pub use digest::Digest;
 pub use document::{Document, Extent, Section};
 pub use front_matter::FrontMatter;
 pub use lines::{LineIndex, Position, dominant_line_end};
+pub use links::{
+    Anchors, Link, LinkForm, LinkPart, MovedAnchor, PathResolution, Repair, Resolution,
+    github_anchor, links, moved_anchors, repair_fragment, repair_path, resolve_path,
+};
 pub use slug::{heading_id, section_id, slug};
 pub use source::Source;
 pub use span::Span;

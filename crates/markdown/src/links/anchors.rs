@@ -1,0 +1,401 @@
+//! Which heading a fragment leads to, and which anchors an edit moved.
+
+use std::collections::{HashMap, HashSet};
+
+use pulldown_cmark::{Event, Tag, TagEnd};
+
+use super::{
+    LinkForm,
+    heading_names::{
+        folded, github_anchor, html_ids, loose_key, split_id, strict_key, text_for_link,
+    },
+};
+use crate::{Source, Span, options, trim};
+
+/// The headings of one document as links name them. Indices are those of [`Document::sections`](crate::Document::sections).
+#[derive(Clone, Debug, Default)]
+pub struct Anchors {
+    headings: Vec<Heading>,
+    by_anchor: HashMap<String, usize>,
+    by_id: HashMap<String, usize>,
+    by_strict_text: Names,
+    by_loose_text: Names,
+    html_ids: HashSet<String>,
+}
+
+/// Where a fragment leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resolution {
+    /// To the heading with this index.
+    Heading(usize),
+    /// To the document as a whole: there is no fragment, or it is `top`.
+    TopOfDocument,
+    /// To a block, `^name`. Whether there is one is not looked up.
+    Block,
+    /// To an element with that name or id, written in HTML. It is no heading, so renaming one leaves it alone.
+    Html,
+    /// Nowhere.
+    Missing,
+}
+
+/// An anchor that an edit took from its heading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MovedAnchor {
+    /// The anchor before the edit.
+    pub anchor: String,
+    /// The heading that had it, by its index before the edit.
+    pub heading: usize,
+    /// The anchor and the index that heading has now, or `None` when it is gone.
+    pub now: Option<(String, usize)>,
+    /// The heading that has the old anchor now, by its index after the edit.
+    pub taken_by: Option<usize>,
+}
+
+#[derive(Clone, Debug)]
+struct Heading {
+    level: usize,
+    parent: Option<usize>,
+    text: String,
+    anchor: String,
+    id: Option<String>,
+}
+
+/// How a fragment names its heading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spelling {
+    /// By the anchor that is made of its text.
+    Anchor,
+    /// By the id that is written behind its text.
+    Id,
+    /// By its text.
+    Text,
+}
+
+/// A fragment that leads to a heading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Trace {
+    pub(super) spelling: Spelling,
+    /// The heading that each part of the fragment names. Never empty; the last is the one it leads to.
+    pub(super) headings: Vec<usize>,
+}
+
+impl Trace {
+    pub(super) fn target(&self) -> Option<usize> {
+        self.headings.last().copied()
+    }
+}
+
+impl Anchors {
+    /// Reads the headings of `source`.
+    ///
+    /// The texts of [`Section`](crate::Section) would not do: anchors are made of what a reader sees, without the spaces
+    /// that are put around markup there.
+    #[must_use]
+    pub fn new(source: &Source<'_>) -> Self {
+        let mut anchors = Self::default();
+        let mut unique = UniqueAnchors::default();
+        let markdown = &source.text[source.body_start..];
+        let mut reading: Option<Reading> = None;
+        let mut open = Vec::new();
+        let mut image_depth = 0_usize;
+        for (event, range) in options::events(markdown) {
+            match &event {
+                Event::Start(Tag::Heading { level, .. }) => {
+                    reading = Some(Reading::new(*level as usize));
+                    continue;
+                }
+                Event::End(TagEnd::Heading(_)) => {
+                    if let Some(heading) = reading.take() {
+                        anchors.push(heading, markdown, &mut unique, &mut open);
+                    }
+                }
+                Event::Start(Tag::Image { .. }) => image_depth += 1,
+                Event::End(TagEnd::Image) => image_depth = image_depth.saturating_sub(1),
+                Event::Html(html) | Event::InlineHtml(html) => {
+                    anchors.html_ids.extend(html_ids(html).map(folded));
+                }
+                _ => {}
+            }
+            if let Some(heading) = &mut reading {
+                heading.event(&event, Span::new(range.start, range.end), image_depth > 0);
+            }
+        }
+        anchors
+    }
+
+    /// Number of headings.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.headings.len()
+    }
+
+    /// Whether there is no heading.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.headings.is_empty()
+    }
+
+    /// The GitHub anchor of the heading at `index`, told apart from equal ones before it by `-1`, `-2` and so on.
+    #[must_use]
+    pub fn anchor(&self, index: usize) -> Option<&str> {
+        Some(&self.headings.get(index)?.anchor)
+    }
+
+    /// The text of the heading at `index` as a wiki link can name it.
+    #[must_use]
+    pub fn link_text(&self, index: usize) -> Option<String> {
+        Some(text_for_link(split_id(&self.headings.get(index)?.text).0))
+    }
+
+    /// Where `fragment` leads in a link of that form. It comes decoded and without `#`, as in
+    /// [`Link::fragment_text`](super::Link::fragment_text).
+    ///
+    /// A CommonMark link is read as an anchor first and as a heading's text then; a wiki link the other way round. Case
+    /// makes no difference. A text that several headings have leads to the first, and `A#B` to the first `B` below an `A`.
+    #[must_use]
+    pub fn resolve(&self, form: LinkForm, fragment: &str) -> Resolution {
+        let fragment = trim(fragment);
+        if fragment.is_empty() {
+            return Resolution::TopOfDocument;
+        }
+        if parts(fragment)
+            .last()
+            .is_some_and(|part| part.starts_with('^'))
+        {
+            return Resolution::Block;
+        }
+        if let Some(target) = self.trace(form, fragment).and_then(|trace| trace.target()) {
+            return Resolution::Heading(target);
+        }
+        if self.html_ids.contains(&folded(fragment)) {
+            return Resolution::Html;
+        }
+        if fragment.eq_ignore_ascii_case("top") {
+            return Resolution::TopOfDocument;
+        }
+        Resolution::Missing
+    }
+
+    /// How `fragment` leads to a heading, if it does.
+    pub(super) fn trace(&self, form: LinkForm, fragment: &str) -> Option<Trace> {
+        let fragment = trim(fragment);
+        if form.is_wiki() {
+            self.trace_text(fragment)
+                .or_else(|| self.trace_anchor(fragment))
+        } else {
+            self.trace_anchor(fragment)
+                .or_else(|| self.trace_text(fragment))
+        }
+    }
+
+    fn trace_anchor(&self, fragment: &str) -> Option<Trace> {
+        let key = folded(fragment);
+        let (index, spelling) = match self.by_id.get(&key) {
+            Some(index) => (*index, Spelling::Id),
+            None => {
+                let index = *self.by_anchor.get(&key)?;
+                // `#Setup` reads as both. Tools that make anchors make them in lower case.
+                let is_text =
+                    fragment != self.headings[index].anchor && self.is_named(index, fragment);
+                let spelling = if is_text {
+                    Spelling::Text
+                } else {
+                    Spelling::Anchor
+                };
+                (index, spelling)
+            }
+        };
+        Some(Trace {
+            spelling,
+            headings: vec![index],
+        })
+    }
+
+    fn trace_text(&self, fragment: &str) -> Option<Trace> {
+        let mut headings = Vec::new();
+        let (mut from, mut above) = (0, 0);
+        for part in parts(fragment) {
+            let next = self
+                .by_strict_text
+                .next(&strict_key(part), from, above)
+                .or_else(|| self.by_loose_text.next(&loose_key(part), from, above))?;
+            headings.push(next);
+            from = next + 1;
+            above = self.headings[next].level;
+        }
+        (!headings.is_empty()).then_some(Trace {
+            spelling: Spelling::Text,
+            headings,
+        })
+    }
+
+    /// Whether `text` is a text of the heading at `index`.
+    pub(super) fn is_named(&self, index: usize, text: &str) -> bool {
+        self.by_strict_text.has(&strict_key(text), index)
+            || self.by_loose_text.has(&loose_key(text), index)
+    }
+
+    /// The id that is written behind the text of the heading at `index`.
+    pub(super) fn id(&self, index: usize) -> Option<&str> {
+        self.headings.get(index)?.id.as_deref()
+    }
+
+    pub(super) fn parent(&self, index: usize) -> Option<usize> {
+        self.headings.get(index)?.parent
+    }
+
+    fn push(
+        &mut self,
+        reading: Reading,
+        markdown: &str,
+        unique: &mut UniqueAnchors,
+        open: &mut Vec<usize>,
+    ) {
+        let Reading { level, text, raw } = reading;
+        let index = self.headings.len();
+        while open
+            .pop_if(|above| self.headings[*above].level >= level)
+            .is_some()
+        {}
+        let (text_before_id, id) = split_id(&text);
+        let raw = raw.map_or("", |raw| &markdown[raw.range()]);
+        let other_names = [text_before_id, raw]
+            .into_iter()
+            .filter(|name| *name != text);
+        for name in other_names.chain([text.as_str()]) {
+            self.by_strict_text.add(strict_key(name), index, level);
+            self.by_loose_text.add(loose_key(name), index, level);
+        }
+        let anchor = unique.next(&text);
+        self.by_anchor.entry(folded(&anchor)).or_insert(index);
+        if let Some(id) = id {
+            self.by_id.entry(folded(id)).or_insert(index);
+        }
+        self.headings.push(Heading {
+            level,
+            parent: open.last().copied(),
+            id: id.map(str::to_owned),
+            anchor,
+            text,
+        });
+        open.push(index);
+    }
+}
+
+/// Which anchors of a document lead elsewhere after an edit. `lineage` has, for each heading before, its index after, or
+/// `None` when it is gone.
+#[must_use]
+pub fn moved_anchors(old: &Anchors, new: &Anchors, lineage: &[Option<usize>]) -> Vec<MovedAnchor> {
+    let moved = old
+        .headings
+        .iter()
+        .enumerate()
+        .filter_map(|(index, heading)| {
+            let now = lineage.get(index).copied().flatten();
+            let now = now.and_then(|now| Some((new.anchor(now)?.to_owned(), now)));
+            let stays = now
+                .as_ref()
+                .is_some_and(|(anchor, _)| *anchor == heading.anchor);
+            (!stays).then(|| MovedAnchor {
+                anchor: heading.anchor.clone(),
+                heading: index,
+                now,
+                taken_by: new.by_anchor.get(&folded(&heading.anchor)).copied(),
+            })
+        });
+    moved.collect()
+}
+
+/// The parts of a fragment that names headings from the outside in, `A#B`.
+pub(super) fn parts(fragment: &str) -> impl Iterator<Item = &str> {
+    fragment
+        .split('#')
+        .map(trim)
+        .filter(|part| !part.is_empty())
+}
+
+/// A heading whose inline nodes are being read.
+struct Reading {
+    level: usize,
+    /// What a reader sees: text and code, but no HTML and no picture's text.
+    text: String,
+    /// Where it stands as written, with its markup.
+    raw: Option<Span>,
+}
+
+impl Reading {
+    fn new(level: usize) -> Self {
+        Self {
+            level,
+            text: String::new(),
+            raw: None,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, span: Span, in_image: bool) {
+        let raw = self.raw.get_or_insert(span);
+        raw.end = raw.end.max(span.end);
+        match event {
+            Event::Text(text) | Event::Code(text) if !in_image => self.text.push_str(text),
+            Event::SoftBreak | Event::HardBreak => self.text.push(' '),
+            _ => {}
+        }
+    }
+}
+
+/// The headings with a text, by that text and by level.
+#[derive(Clone, Debug, Default)]
+struct Names(HashMap<String, [Vec<usize>; LEVELS]>);
+
+const LEVELS: usize = 6;
+
+impl Names {
+    /// Adds the heading at `index`, the last one so far.
+    fn add(&mut self, key: String, index: usize, level: usize) {
+        if !key.is_empty()
+            && let Some(indices) = self.0.entry(key).or_default().get_mut(level - 1)
+            && indices.last() != Some(&index)
+        {
+            indices.push(index);
+        }
+    }
+
+    /// The first heading called `key` from index `from` on, below the level `above`.
+    fn next(&self, key: &str, from: usize, above: usize) -> Option<usize> {
+        let levels = self.0.get(key)?.get(above..)?;
+        levels
+            .iter()
+            .filter_map(|indices| indices.get(indices.partition_point(|index| *index < from)))
+            .min()
+            .copied()
+    }
+
+    fn has(&self, key: &str, index: usize) -> bool {
+        self.0.get(key).is_some_and(|levels| {
+            levels
+                .iter()
+                .any(|indices| indices.binary_search(&index).is_ok())
+        })
+    }
+}
+
+/// Hands out anchors so that no two are equal, as GitHub does.
+#[derive(Default)]
+struct UniqueAnchors(HashMap<String, usize>);
+
+impl UniqueAnchors {
+    fn next(&mut self, text: &str) -> String {
+        let plain = github_anchor(text);
+        let mut anchor = plain.clone();
+        let mut count = self.0.get(&plain).copied().unwrap_or(0);
+        // Each number is tried once for each text, so that equal headings do not add up to a square.
+        while self.0.contains_key(&anchor) {
+            count += 1;
+            anchor = format!("{plain}-{count}");
+        }
+        self.0.insert(plain, count);
+        self.0.entry(anchor.clone()).or_insert(0);
+        anchor
+    }
+}

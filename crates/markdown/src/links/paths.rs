@@ -1,0 +1,230 @@
+//! Which document a link names, and how it must be written when that one has another path.
+
+use super::{
+    Link, Repair,
+    destination::{encoded, has_scheme},
+    heading_names::folded,
+};
+use crate::{Change, trim};
+
+const EXTENSION: &str = ".md";
+
+/// Which document a link names. Paths are written with `/`, from the root of the folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathResolution {
+    /// The one it stands in: it names none.
+    SameDocument,
+    /// The one at this path.
+    Document(String),
+    /// None that there is.
+    Missing,
+    /// Several that the name fits equally, shortest path first.
+    Ambiguous(Vec<String>),
+    /// One above the root.
+    OutsideRoot,
+}
+
+/// Finds the document that `link`, in the document at `from`, names.
+///
+/// A CommonMark link is read from the folder it stands in, or from the root when it starts with `/`. A wiki link is read
+/// from the root, then from its folder, and then as the end of any path, so that a name alone is enough; of several, one in
+/// the same folder is meant. Both may leave `.md` out. `exists` says whether there is a file; `by_name` gives the paths of those whose name
+/// is the given one, with or without `.md`, in any folder. Wiki links ignore case, so `by_name` should.
+pub fn resolve_path(
+    from: &str,
+    link: &Link,
+    exists: &dyn Fn(&str) -> bool,
+    by_name: &dyn Fn(&str) -> Vec<String>,
+) -> PathResolution {
+    let path = link.path.text.as_str();
+    if path.is_empty() {
+        return PathResolution::SameDocument;
+    }
+    if path.ends_with('/') {
+        return PathResolution::Missing;
+    }
+    let is_relative = if link.form.is_wiki() {
+        is_dotted(path)
+    } else {
+        !path.starts_with('/')
+    };
+    let found = |base: &str| joined(base, path).map(|path| existing(path, exists));
+    match found(if is_relative { folder(from) } else { "" }) {
+        None => PathResolution::OutsideRoot,
+        Some(Some(path)) => PathResolution::Document(path),
+        Some(None) if !link.form.is_wiki() || is_relative || path.starts_with('/') => {
+            PathResolution::Missing
+        }
+        Some(None) => match found(folder(from)).flatten() {
+            Some(path) => PathResolution::Document(path),
+            None => by_ending(from, path, by_name),
+        },
+    }
+}
+
+/// Makes `link` name the document at `new_path`, in the style it has.
+///
+/// `source` are the bytes of the document that has the link, and `from` is the path at which that one will be. A relative
+/// path stays relative, one from the root stays so, and `.md` is left out where it was. A wiki link that is a name alone
+/// stays one when `is_unique_name` says that no other document has the name of the new path.
+#[must_use]
+pub fn repair_path(
+    link: &Link,
+    source: &[u8],
+    from: &str,
+    new_path: &str,
+    is_unique_name: bool,
+) -> Repair {
+    let old = link.path.text.as_str();
+    let new_path = new_path.trim_start_matches('/');
+    if old.is_empty() && from == new_path {
+        return Repair::NotNeeded;
+    }
+    if file_name(new_path).is_empty() {
+        return Repair::Impossible;
+    }
+    let is_wiki = link.form.is_wiki();
+    let keeps_extension = has_extension(old) || (old.is_empty() && !is_wiki);
+    let target = if keeps_extension || !has_extension(new_path) {
+        new_path
+    } else {
+        &new_path[..new_path.len() - EXTENSION.len()]
+    };
+    let text = if is_wiki {
+        let text = wiki_path(old, from, target, is_unique_name);
+        if text.contains(['[', ']', '|', '#', '\\', '`', '<', '\n', '\r']) || trim(&text) != text {
+            return Repair::Impossible;
+        }
+        text
+    } else if old.starts_with('/') {
+        format!("/{target}")
+    } else {
+        let relative = relative_to(folder(from), target);
+        let needs_dot = old.starts_with("./") || has_scheme(&relative);
+        if needs_dot && !relative.starts_with("../") {
+            format!("./{relative}")
+        } else {
+            relative
+        }
+    };
+    if text == old {
+        return Repair::NotNeeded;
+    }
+    let written = if is_wiki {
+        text
+    } else {
+        encoded(&text, link.in_angle_brackets, link.path.span.slice(source))
+    };
+    Repair::Change(Change::new(link.path.span, written))
+}
+
+fn wiki_path(old: &str, from: &str, target: &str, is_unique_name: bool) -> String {
+    if is_dotted(old) {
+        let relative = relative_to(folder(from), target);
+        if relative.starts_with("../") {
+            relative
+        } else {
+            format!("./{relative}")
+        }
+    } else if old.starts_with('/') {
+        format!("/{target}")
+    } else if is_unique_name && !old.contains('/') {
+        file_name(target).to_owned()
+    } else {
+        target.to_owned()
+    }
+}
+
+/// Whether a wiki link's path is said to start at its own folder.
+fn is_dotted(path: &str) -> bool {
+    path.starts_with("./") || path.starts_with("../")
+}
+
+/// The documents whose path ends in `path`.
+fn by_ending(from: &str, path: &str, by_name: &dyn Fn(&str) -> Vec<String>) -> PathResolution {
+    let wanted = folded(without_extension(path));
+    let fits = |candidate: &str| {
+        [candidate, without_extension(candidate)]
+            .iter()
+            .any(|name| {
+                folded(name)
+                    .strip_suffix(&wanted)
+                    .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+            })
+    };
+    let mut found = by_name(without_extension(file_name(path)));
+    found.retain(|candidate| fits(candidate));
+    found.sort_by(|one, other| (one.len(), one).cmp(&(other.len(), other)));
+    found.dedup();
+    let mut neighbours = found
+        .iter()
+        .filter(|candidate| folder(candidate) == folder(from));
+    match (found.as_slice(), neighbours.next(), neighbours.next()) {
+        ([], ..) => PathResolution::Missing,
+        ([only], ..) | (_, Some(only), None) => PathResolution::Document(only.clone()),
+        _ => PathResolution::Ambiguous(found),
+    }
+}
+
+fn existing(path: String, exists: &dyn Fn(&str) -> bool) -> Option<String> {
+    if path.is_empty() {
+        return None;
+    }
+    if exists(&path) {
+        return Some(path);
+    }
+    let with_extension = path + EXTENSION;
+    exists(&with_extension).then_some(with_extension)
+}
+
+/// `path` seen from `base`, or `None` when it leads above the root.
+fn joined(base: &str, path: &str) -> Option<String> {
+    let base = if path.starts_with('/') { "" } else { base };
+    let mut segments = Vec::new();
+    for segment in base.split('/').chain(path.split('/')) {
+        match segment {
+            "" | "." => {}
+            ".." => {
+                segments.pop()?;
+            }
+            _ => segments.push(segment),
+        }
+    }
+    Some(segments.join("/"))
+}
+
+/// The path that leads from `folder` to `target`.
+fn relative_to(folder: &str, target: &str) -> String {
+    let above: Vec<&str> = folder.split('/').filter(|name| !name.is_empty()).collect();
+    let names: Vec<&str> = target.split('/').collect();
+    let shared = above
+        .iter()
+        .zip(&names[..names.len() - 1])
+        .take_while(|(one, other)| one == other)
+        .count();
+    let mut path = vec![".."; above.len() - shared];
+    path.extend(&names[shared..]);
+    path.join("/")
+}
+
+fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
+fn has_extension(path: &str) -> bool {
+    path.len() >= EXTENSION.len()
+        && path.as_bytes()[path.len() - EXTENSION.len()..]
+            .eq_ignore_ascii_case(EXTENSION.as_bytes())
+}
+
+fn without_extension(path: &str) -> &str {
+    if has_extension(path) {
+        &path[..path.len() - EXTENSION.len()]
+    } else {
+        path
+    }
+}

@@ -1,0 +1,194 @@
+//! The editor: documents below a root, sections with lasting ids, and changes that are whole, durable and can be undone.
+//!
+//! Reading is [`Editor::view`]. Writing is [`Editor::write`]: operations are made on drafts in memory, then committed
+//! together. Every process that works on the same root sees the same journal; locks keep two of them from changing one
+//! document at a time, and the bytes on disk are compared before they are replaced.
+
+mod apply;
+mod commit;
+mod compact;
+mod conflict;
+mod draft;
+mod error;
+mod history;
+mod links;
+mod operation;
+mod recovery;
+mod section;
+mod store;
+mod undo;
+mod view;
+
+use std::{
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+pub use self::{
+    draft::{DocumentReport, StepReport, WriteReport, WriteRequest},
+    error::{Candidate, Conflict, EditorError},
+    history::{HistoryEntry, HistoryFilter, Revision},
+    operation::{At, Operation, Relative, Scope},
+    section::{SectionInfo, SectionRef, short_hash},
+    undo::UndoRequest,
+    view::View,
+};
+use crate::{NotePath, Root, RootError, fs::PrivateFolder};
+
+/// Bounds on what the editor does.
+#[derive(Clone, Copy, Debug)]
+pub struct EditorLimits {
+    /// Largest document, before and after an edit.
+    pub max_document_bytes: u64,
+    /// Longest text of one operation.
+    pub max_payload_bytes: usize,
+    /// Most operations of one request.
+    pub max_operations: usize,
+    /// The journal is shortened when it grows beyond this.
+    pub max_journal_bytes: u64,
+    /// Longest diff in an answer.
+    pub max_diff_bytes: usize,
+    /// How long to wait for a document that another process is changing.
+    pub lock_timeout: Duration,
+    /// Deleting more than this wants a confirmation.
+    pub confirm_delete_bytes: usize,
+    /// Whether every change of a section must say what it is based on.
+    pub require_hash: bool,
+}
+
+impl Default for EditorLimits {
+    fn default() -> Self {
+        Self {
+            max_document_bytes: 16 << 20,
+            max_payload_bytes: 1 << 20,
+            max_operations: 100,
+            max_journal_bytes: 64 << 20,
+            max_diff_bytes: 16 << 10,
+            lock_timeout: Duration::from_secs(10),
+            confirm_delete_bytes: 64 << 10,
+            require_hash: false,
+        }
+    }
+}
+
+/// Time in milliseconds since 1970.
+pub type Clock = fn() -> i64;
+
+/// Documents that can be edited.
+#[derive(Debug)]
+pub struct Editor {
+    root: Root,
+    /// The one document, when it is not a whole folder that is edited.
+    only: Option<NotePath>,
+    limits: EditorLimits,
+    clock: Clock,
+    state: Mutex<store::State>,
+    views: Mutex<view::Cache>,
+    plans: Mutex<draft::Plans>,
+}
+
+impl Editor {
+    /// An editor of all documents below the folder `location`. What an earlier process left half done is finished or
+    /// dropped.
+    ///
+    /// # Errors
+    /// [`RootError`] when it is no folder that can be opened.
+    pub fn folder(location: &Path, limits: EditorLimits, clock: Clock) -> Result<Self, RootError> {
+        Ok(Self::new(Root::open(location)?, None, limits, clock))
+    }
+
+    /// An editor of the one document at `location`, whose folder must exist.
+    ///
+    /// # Errors
+    /// [`RootError`] when its folder cannot be opened, or it is no file.
+    pub fn document(
+        location: &Path,
+        limits: EditorLimits,
+        clock: Clock,
+    ) -> Result<Self, RootError> {
+        let folder = location
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        let name = location
+            .file_name()
+            .and_then(|name| name.to_str())
+            .ok_or(RootError::NotFound)?;
+        let only = NotePath::parse_vault(name).map_err(|_| RootError::NotFound)?;
+        let root = Root::open(folder)?;
+        root.read(&only, u64::MAX - 1)
+            .map_err(|_| RootError::NotFound)?;
+        Ok(Self::new(root, Some(only), limits, clock))
+    }
+
+    fn new(root: Root, only: Option<NotePath>, limits: EditorLimits, clock: Clock) -> Self {
+        let editor = Self {
+            root,
+            only,
+            limits,
+            clock,
+            state: Mutex::default(),
+            views: Mutex::default(),
+            plans: Mutex::default(),
+        };
+        // Whatever stands in the way is met again, and reported, by the first call that needs it.
+        if let Err(error) = editor.recover() {
+            editor.state().recovery = Some(error);
+        }
+        editor
+    }
+
+    /// The one document that is edited, if it is not a folder.
+    #[must_use]
+    pub fn only(&self) -> Option<&NotePath> {
+        self.only.as_ref()
+    }
+
+    /// The bounds it works in.
+    #[must_use]
+    pub fn limits(&self) -> &EditorLimits {
+        &self.limits
+    }
+
+    /// The folder that the documents are in.
+    #[must_use]
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    fn state(&self) -> MutexGuard<'_, store::State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn private(&self) -> Result<PrivateFolder, EditorError> {
+        self.root
+            .make_private_folder()
+            .map_err(|error| EditorError::io(&error))
+    }
+
+    /// Refuses paths that are not documents of this editor.
+    fn check_path(&self, path: &NotePath) -> Result<(), EditorError> {
+        match &self.only {
+            Some(only) if only != path => Err(EditorError::DocumentNotFound),
+            Some(_) => Ok(()),
+            None if is_markdown(path) => Ok(()),
+            None => Err(EditorError::NotMarkdown),
+        }
+    }
+}
+
+/// Whether the name of a file says that it is Markdown.
+#[must_use]
+pub fn is_markdown(path: &NotePath) -> bool {
+    let name = path.file_name();
+    [".md", ".markdown"].iter().any(|ending| {
+        name.len() > ending.len()
+            && name
+                .get(name.len() - ending.len()..)
+                .is_some_and(|end| end.eq_ignore_ascii_case(ending))
+    })
+}
+
+#[cfg(test)]
+mod tests;

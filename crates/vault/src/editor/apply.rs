@@ -1,0 +1,440 @@
+//! Operations, made on drafts.
+
+use sectile_markdown::{
+    Change, Changes, Source, Span,
+    edit::{Edit, Place, Within},
+    front_matter,
+};
+
+use super::{
+    At, EditorError, Operation, Relative, Scope, SectionRef,
+    conflict::Hashed,
+    draft::{Draft, Found, PendingStep, Transaction},
+    section::parts_of,
+};
+use crate::NotePath;
+
+impl Transaction<'_> {
+    /// Makes one operation.
+    pub(super) fn perform(&mut self, operation: &Operation) -> Result<(), EditorError> {
+        match operation {
+            Operation::Insert {
+                path,
+                heading,
+                content,
+                at,
+                level,
+                headings,
+                label,
+            } => {
+                self.check_payload(content)?;
+                let (key, place) = self.place(path.as_ref(), at)?;
+                let edit = Edit::Insert {
+                    place,
+                    level: *level,
+                    heading,
+                    body: content,
+                    headings: *headings,
+                };
+                let edited = self.edit(&key, &edit, &[])?;
+                let id = edited
+                    .focus
+                    .and_then(|position| self.drafts[&key].ids.get(position).cloned());
+                if let (Some(label), Some(id)) = (label, &id) {
+                    self.labels.insert(label.clone(), id.clone());
+                }
+                self.done(&key, id, false);
+                Ok(())
+            }
+            Operation::Update { .. } => self.update(operation),
+            Operation::Delete {
+                path,
+                section,
+                expected_hash,
+            } => self.delete(path.as_ref(), section, expected_hash.as_deref()),
+            Operation::Move { .. } => self.relocate(operation),
+            Operation::Rename { .. } => self.rename(operation),
+            Operation::EditText { .. } => self.edit_text(operation),
+            Operation::SetFrontMatter { path, key, value } => {
+                let path = path.as_ref().ok_or(EditorError::NoDocument)?;
+                let draft = self.draft(path)?;
+                let changes = match value {
+                    Some(value) => front_matter::set_key(draft.text(), key, value),
+                    None => front_matter::remove_key(draft.text(), key),
+                }
+                .map_err(|error| EditorError::FrontMatter(error.to_string()))?;
+                let at = draft.path.as_str().to_owned();
+                self.edit(&at, &Edit::FrontMatter(changes), &[])?;
+                self.done(&at, None, false);
+                Ok(())
+            }
+            Operation::CreateDocument { path, content } => self.create(path, content),
+            Operation::RenameDocument { path, new_path, .. } => {
+                self.rename_document(path, new_path)
+            }
+            Operation::DeleteDocument {
+                path,
+                expected_hash,
+            } => self.delete_document(path, expected_hash.as_deref()),
+        }
+    }
+
+    fn check_payload(&self, text: &str) -> Result<(), EditorError> {
+        let limit = self.editor.limits.max_payload_bytes;
+        if text.len() > limit {
+            return Err(EditorError::TooLarge {
+                what: "content",
+                limit: limit as u64,
+            });
+        }
+        Ok(())
+    }
+
+    /// Notes what a step did.
+    fn done(&mut self, path: &str, section: Option<String>, merged: bool) {
+        if let Some(id) = &section {
+            self.touch(path, id);
+        }
+        self.steps.push(PendingStep {
+            path: path.to_owned(),
+            section,
+            merged,
+        });
+    }
+
+    /// The document and the place that `at` names.
+    fn place(
+        &mut self,
+        path: Option<&NotePath>,
+        at: &At,
+    ) -> Result<(String, Place), EditorError> {
+        match at {
+            At::Position(position) => {
+                let path = path.ok_or(EditorError::NoDocument)?;
+                let key = self.draft(path)?.path.as_str().to_owned();
+                Ok((key, Place::Position(*position)))
+            }
+            At::Next { relative, anchor } => {
+                let found = self.find(path, anchor)?;
+                let place = match relative {
+                    Relative::Before => Place::Before(found.position),
+                    Relative::After => Place::After(found.position),
+                    Relative::FirstChild => Place::FirstChild(found.position),
+                    Relative::LastChild => Place::LastChild(found.position),
+                };
+                Ok((found.path, place))
+            }
+        }
+    }
+
+    fn update(&mut self, operation: &Operation) -> Result<(), EditorError> {
+        let Operation::Update {
+            path,
+            section,
+            content,
+            scope,
+            headings,
+            expected_hash,
+        } = operation
+        else {
+            return Ok(());
+        };
+        self.check_payload(content)?;
+        let found = self.find(path.as_ref(), section)?;
+        let hashed = match scope {
+            Scope::Body => Hashed::Own,
+            Scope::Subtree => Hashed::Subtree,
+        };
+        let expected = expected_hash.as_deref();
+        let current = self.is_current(&found, expected, hashed)?;
+        let merged = match expected {
+            Some(expected) if !current => {
+                Some(self.merged(&found, expected, hashed, *scope, content)?)
+            }
+            _ => None,
+        };
+        let body = merged.as_deref().unwrap_or(content);
+        let edit = match scope {
+            Scope::Body => Edit::ReplaceBody {
+                section: found.position,
+                body,
+                headings: *headings,
+            },
+            Scope::Subtree => Edit::ReplaceSubtree {
+                section: found.position,
+                body,
+                headings: *headings,
+            },
+        };
+        self.edit(&found.path, &edit, &[])?;
+        self.done(&found.path, Some(found.id), merged.is_some());
+        Ok(())
+    }
+
+    fn delete(
+        &mut self,
+        path: Option<&NotePath>,
+        section: &SectionRef,
+        expected: Option<&str>,
+    ) -> Result<(), EditorError> {
+        let found = self.find(path, section)?;
+        if !self.is_current(&found, expected, Hashed::Subtree)? {
+            let theirs = self.subtree_text(&found);
+            return Err(self.conflict(&found, None, None, &theirs));
+        }
+        let subtree = self.subtree_ids(&found);
+        self.deleted_bytes += self.subtree_text(&found).len();
+        let edit = Edit::Delete {
+            section: found.position,
+        };
+        self.edit(&found.path, &edit, &[])?;
+        for id in &subtree {
+            self.touch(&found.path, id);
+        }
+        self.done(&found.path, None, false);
+        Ok(())
+    }
+
+    /// The ids of a section and all that is below it.
+    fn subtree_ids(&self, found: &Found) -> Vec<String> {
+        let draft = &self.drafts[&found.path];
+        let end = subtree_end(draft, found.position);
+        draft.ids[found.position..end].to_vec()
+    }
+
+    fn relocate(&mut self, operation: &Operation) -> Result<(), EditorError> {
+        let Operation::Move {
+            path,
+            section,
+            at,
+            to,
+            level,
+            expected_hash,
+        } = operation
+        else {
+            return Ok(());
+        };
+        let found = self.find(path.as_ref(), section)?;
+        // A text that changed meanwhile moves as it is now.
+        let merged = !self.is_current(&found, expected_hash.as_deref(), Hashed::Subtree)?;
+        let target = match (to, at) {
+            (Some(to), _) => Some(to.clone()),
+            (None, At::Position(_)) => Some(self.drafts[&found.path].path.clone()),
+            (None, At::Next { anchor, .. }) if anchor.id.is_some() => None,
+            (None, At::Next { .. }) => Some(self.drafts[&found.path].path.clone()),
+        };
+        let (key, place) = self.place(target.as_ref(), at)?;
+        if key == found.path {
+            let edit = Edit::Move {
+                section: found.position,
+                place,
+                level: *level,
+            };
+            self.edit(&key, &edit, &[])?;
+            self.done(&key, Some(found.id), merged);
+            return Ok(());
+        }
+        let subtree = self.subtree_ids(&found);
+        let text = String::from_utf8_lossy(&self.subtree_text(&found)).into_owned();
+        let graft = Edit::Graft {
+            place,
+            level: *level,
+            subtree: &text,
+        };
+        self.edit(&key, &graft, &subtree)?;
+        let gone = Edit::Delete {
+            section: found.position,
+        };
+        self.edit(&found.path, &gone, &[])?;
+        self.touch(&found.path, &found.id);
+        self.done(&key, Some(found.id), merged);
+        Ok(())
+    }
+
+    fn rename(&mut self, operation: &Operation) -> Result<(), EditorError> {
+        let Operation::Rename {
+            path,
+            section,
+            heading,
+            level,
+            expected_hash,
+            ..
+        } = operation
+        else {
+            return Ok(());
+        };
+        self.check_payload(heading)?;
+        let found = self.find(path.as_ref(), section)?;
+        let merged = !self.is_current(&found, expected_hash.as_deref(), Hashed::Own)?;
+        let edit = Edit::Rename {
+            section: found.position,
+            heading,
+        };
+        self.edit(&found.path, &edit, &[])?;
+        if let Some(level) = level {
+            let edit = Edit::SetLevel {
+                section: found.position,
+                level: *level,
+            };
+            self.edit(&found.path, &edit, &[])?;
+        }
+        self.done(&found.path, Some(found.id), merged);
+        Ok(())
+    }
+
+    fn edit_text(&mut self, operation: &Operation) -> Result<(), EditorError> {
+        let Operation::EditText {
+            path,
+            section,
+            old_text,
+            new_text,
+            expected_count,
+            scope,
+            expected_hash,
+        } = operation
+        else {
+            return Ok(());
+        };
+        self.check_payload(new_text)?;
+        let Some(section) = section else {
+            let path = path.as_ref().ok_or(EditorError::NoDocument)?;
+            let key = self.draft(path)?.path.as_str().to_owned();
+            let edit = Edit::ReplaceText {
+                within: Within::Document,
+                old: old_text,
+                new: new_text,
+                expected: *expected_count,
+            };
+            self.edit(&key, &edit, &[])?;
+            self.done(&key, None, false);
+            return Ok(());
+        };
+        let found = self.find(path.as_ref(), section)?;
+        let (hashed, within) = match scope {
+            Scope::Body => (Hashed::Own, Within::Body(found.position)),
+            Scope::Subtree => (Hashed::Subtree, Within::Subtree(found.position)),
+        };
+        // The passage is compared itself, so a text that changed elsewhere does not matter.
+        let merged = !self.is_current(&found, expected_hash.as_deref(), hashed)?;
+        let edit = Edit::ReplaceText {
+            within,
+            old: old_text,
+            new: new_text,
+            expected: *expected_count,
+        };
+        self.edit(&found.path, &edit, &[])?;
+        self.done(&found.path, Some(found.id), merged);
+        Ok(())
+    }
+
+    fn create(&mut self, path: &NotePath, content: &str) -> Result<(), EditorError> {
+        self.editor.check_path(path)?;
+        self.check_payload(content)?;
+        let real = self.free_path(path)?;
+        let bytes = content.as_bytes().to_vec();
+        let document = Source::new(&bytes).parse();
+        let headings: Vec<String> = document
+            .top_level()
+            .map(|(_, section, _)| section.text.clone())
+            .collect();
+        let ids: Vec<String> = headings
+            .iter()
+            .map(|heading| self.fresh_id(heading))
+            .collect();
+        let key = real.as_str().to_owned();
+        let whole = Change::new(Span::new(0, 0), bytes.clone());
+        let draft = Draft {
+            path: real,
+            base: None,
+            document,
+            touched: Vec::new(),
+            ids,
+            changes: Changes::new([whole]).unwrap_or_default(),
+            bytes: Some(bytes),
+            moved_to: None,
+            number: None,
+        };
+        self.drafts.insert(key.clone(), draft);
+        self.done(&key, None, false);
+        Ok(())
+    }
+
+    /// A path where no document is. The folders above it are made.
+    fn free_path(&self, path: &NotePath) -> Result<NotePath, EditorError> {
+        self.editor
+            .root
+            .make_folders_above(path)
+            .map_err(|error| EditorError::io(&error))?;
+        let real = self.editor.root.locate(path)?.path().clone();
+        let taken = match self.drafts.get(real.as_str()) {
+            Some(draft) => draft.bytes.is_some() && draft.moved_to.is_none(),
+            None => !matches!(
+                self.editor.root.read(&real, u64::MAX - 1),
+                Err(crate::ReadError::NotFound)
+            ),
+        };
+        if taken || self.editor.root.is_occupied(&real) {
+            Err(EditorError::DocumentExists)
+        } else {
+            Ok(real)
+        }
+    }
+
+    fn rename_document(&mut self, path: &NotePath, new_path: &NotePath) -> Result<(), EditorError> {
+        if self.editor.only.is_some() {
+            return Err(EditorError::OutsideRoot);
+        }
+        self.editor.check_path(new_path)?;
+        let key = self.draft(path)?.path.as_str().to_owned();
+        let free = self.free_path(new_path)?;
+        if let Some(draft) = self.drafts.get_mut(&key) {
+            draft.moved_to = Some(free);
+        }
+        self.done(&key, None, false);
+        Ok(())
+    }
+
+    fn delete_document(
+        &mut self,
+        path: &NotePath,
+        expected: Option<&str>,
+    ) -> Result<(), EditorError> {
+        if self.editor.only.is_some() {
+            return Err(EditorError::OutsideRoot);
+        }
+        let require = self.editor.limits.require_hash;
+        let draft = self.draft(path)?;
+        let key = draft.path.as_str().to_owned();
+        if let (Some(expected), Some(base)) = (expected, &draft.base) {
+            if !super::section::hash_matches(expected, base.hash()) {
+                return Err(EditorError::PlanStale);
+            }
+        } else if require {
+            return Err(EditorError::HashRequired);
+        }
+        let size = draft.text().len();
+        let ids = draft.ids.clone();
+        let text = draft.base.as_ref().map_or(0, |base| base.bytes().len());
+        draft.changes = Changes::new([Change::new(Span::new(0, text), Vec::new())])
+            .unwrap_or_default();
+        draft.bytes = None;
+        draft.ids = Vec::new();
+        draft.touched = ids;
+        self.deleted_bytes += size;
+        self.done(&key, None, false);
+        Ok(())
+    }
+}
+
+/// The position after the last section below the one at `position`.
+fn subtree_end(draft: &Draft, position: usize) -> usize {
+    let Some((_, section, extent)) = draft.document.top_level().nth(position) else {
+        return position;
+    };
+    let end = parts_of(draft.text(), section.heading, extent).whole.end;
+    draft
+        .document
+        .top_level()
+        .take_while(|(_, section, _)| section.heading.start < end)
+        .count()
+}

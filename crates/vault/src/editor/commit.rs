@@ -1,0 +1,674 @@
+//! From drafts to bytes on disk: intent, temporary files, swap, commit. At every point the old bytes or the new bytes.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use sectile_markdown::{Digest, Source};
+
+use super::{
+    Editor, EditorError, Operation, StepReport, View, WriteReport, WriteRequest,
+    draft::{DocumentReport, Draft, Plan, PlannedDocument, Transaction, fresh_index},
+};
+use crate::{
+    NotePath,
+    fault::step,
+    fs::{Located, PrivateFolder, Swap},
+    ids,
+    journal::{Bytes, Entry, Kind, Record, Request, Splice, Step, written},
+};
+
+/// A document that another program writes at the same moment is tried again this often.
+const MOST_TRIES: usize = 40;
+
+/// What a commit says of itself.
+pub(super) struct Heading {
+    pub(super) actor: String,
+    pub(super) operation: String,
+    pub(super) reason: Option<String>,
+    pub(super) request: Option<Request>,
+    pub(super) kind: Kind,
+}
+
+/// Whether a commit was made.
+pub(super) enum Committed {
+    Yes { entry: u64, views: Vec<Option<Arc<View>>>, ids: Vec<String> },
+    /// A document had changed; nothing was written.
+    Changed,
+}
+
+impl Editor {
+    /// Makes all operations of a request, or none. `stop` says whether the caller has given up.
+    ///
+    /// # Errors
+    /// [`EditorError`]; then nothing was written.
+    pub fn write(
+        &self,
+        request: &WriteRequest,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<WriteReport, EditorError> {
+        if request.operations.len() > self.limits.max_operations {
+            return Err(EditorError::TooManyOperations {
+                limit: self.limits.max_operations,
+            });
+        }
+        if let Some(report) = self.replay(request)? {
+            return Ok(report);
+        }
+        self.write_checked(request, None, stop)
+    }
+
+    /// Makes exactly the changes that a dry run showed.
+    ///
+    /// # Errors
+    /// [`EditorError`]; then nothing was written.
+    pub fn apply_plan(
+        &self,
+        token: &str,
+        confirmed: bool,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<WriteReport, EditorError> {
+        let mut plan = self
+            .plans
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .take(token)
+            .ok_or(EditorError::PlanUnknown)?;
+        plan.request.dry_run = false;
+        plan.request.confirmed |= confirmed;
+        let result = self.write_checked(&plan.request, Some(&plan.documents), stop);
+        let may_be_tried_again = matches!(
+            result,
+            Err(EditorError::NotConfirmed { .. } | EditorError::Busy | EditorError::Cancelled)
+        );
+        if may_be_tried_again {
+            self.plans
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .put(token.to_owned(), plan);
+        }
+        result
+    }
+
+    fn write_checked(
+        &self,
+        request: &WriteRequest,
+        planned: Option<&[PlannedDocument]>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<WriteReport, EditorError> {
+        let mut extra = BTreeSet::new();
+        for _ in 0..MOST_TRIES {
+            let paths = self.paths_of(&request.operations, &extra)?;
+            let _locks = self.lock_documents(paths.iter().map(String::as_str), stop)?;
+            let mut transaction = Transaction::new(self);
+            for operation in &request.operations {
+                transaction.perform(operation)?;
+                if stop() {
+                    return Err(EditorError::Cancelled);
+                }
+            }
+            transaction.repair_links(&request.operations, stop)?;
+            let touched: BTreeSet<String> = transaction.paths();
+            if !touched.is_subset(&paths) {
+                // More documents than were named: locked in order before anything is written.
+                extra.extend(touched);
+                continue;
+            }
+            if let Some(planned) = planned
+                && transaction.planned() != planned
+            {
+                return Err(EditorError::PlanStale);
+            }
+            let large = transaction.deleted_bytes > self.limits.confirm_delete_bytes;
+            if large && !request.confirmed && !request.dry_run {
+                return Err(EditorError::NotConfirmed {
+                    bytes: transaction.deleted_bytes,
+                });
+            }
+            if request.dry_run {
+                return Ok(self.dry_run(request, &transaction));
+            }
+            let heading = Heading {
+                actor: request.actor.clone(),
+                operation: request.name.clone(),
+                reason: request.reason.clone(),
+                request: request.into(),
+                kind: Kind::Edit,
+            };
+            if let Some(report) = self.finish(&transaction, heading)? {
+                return Ok(report);
+            }
+        }
+        Err(EditorError::KeepsChanging)
+    }
+
+    /// Commits a transaction and says what it did, or `None` when a document had changed.
+    pub(super) fn finish(
+        &self,
+        transaction: &Transaction<'_>,
+        heading: Heading,
+    ) -> Result<Option<WriteReport>, EditorError> {
+        let changed: Vec<&Draft> = transaction
+            .drafts
+            .values()
+            .filter(|draft| draft.is_changed())
+            .collect();
+        if changed.is_empty() {
+            return Ok(Some(self.report(transaction, None, &[], &[])));
+        }
+        match self.commit(&changed, &transaction.fresh, heading)? {
+            Committed::Changed => Ok(None),
+            Committed::Yes { entry, views, ids } => {
+                self.shorten_journal_if_needed();
+                Ok(Some(self.report(transaction, Some(entry), &views, &ids)))
+            }
+        }
+    }
+
+    fn dry_run(&self, request: &WriteRequest, transaction: &Transaction<'_>) -> WriteReport {
+        let mut report = self.report(transaction, None, &[], &[]);
+        let documents = transaction.planned();
+        if !documents.is_empty() {
+            let mut token = Digest::of(format!("{documents:?}").as_bytes()).to_string();
+            token.truncate(24);
+            let plan = Plan {
+                request: request.clone(),
+                documents,
+            };
+            self.plans
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .put(token.clone(), plan);
+            report.plan = Some(token);
+        }
+        report
+    }
+
+    /// What a transaction did, or would do when there are no views.
+    fn report(
+        &self,
+        transaction: &Transaction<'_>,
+        entry: Option<u64>,
+        views: &[Option<Arc<View>>],
+        ids: &[String],
+    ) -> WriteReport {
+        let mut documents = Vec::new();
+        let changed = transaction.drafts.values().filter(|draft| draft.is_changed());
+        for (at, draft) in changed.enumerate() {
+            let (diff, diff_truncated) = self.diff(draft);
+            let view = match views.get(at) {
+                Some(view) => view.clone(),
+                None => draft.bytes.as_ref().map(|bytes| {
+                    let revision = draft.base.as_ref().map_or(0, |base| base.revision());
+                    Arc::new(View::new(
+                        draft.final_path().clone(),
+                        bytes.clone(),
+                        Digest::of(bytes),
+                        draft.document.clone(),
+                        draft.ids.clone(),
+                        revision,
+                    ))
+                }),
+            };
+            documents.push(DocumentReport {
+                path: draft.final_path().as_str().to_owned(),
+                revision: view.as_ref().map_or(entry.unwrap_or(0), |view| view.revision()),
+                hash: view.as_ref().map(|view| *view.hash()),
+                diff,
+                diff_truncated,
+                view,
+            });
+        }
+        let steps = transaction.steps.iter().map(|step| {
+            let draft = transaction.drafts.get(&step.path);
+            let path = draft.map_or(step.path.clone(), |draft| {
+                draft.final_path().as_str().to_owned()
+            });
+            let view = documents
+                .iter()
+                .find(|document| document.path == path)
+                .and_then(|document| document.view.clone())
+                .or_else(|| draft.and_then(|draft| draft.base.clone()));
+            let id = step.section.as_ref().map(|id| match fresh_index(id) {
+                Some(fresh) => ids.get(fresh).cloned().unwrap_or_else(|| id.clone()),
+                None => id.clone(),
+            });
+            let section = id.zip(view).and_then(|(id, view)| {
+                let mut section = view.section(view.position_of(&id)?)?;
+                if fresh_index(&section.id).is_some() {
+                    // A dry run hands out no id.
+                    section.id = String::new();
+                }
+                Some(section)
+            });
+            StepReport {
+                path,
+                section,
+                merged: step.merged,
+            }
+        });
+        WriteReport {
+            entry,
+            plan: None,
+            steps: steps.collect(),
+            documents,
+            repaired_links: transaction.repaired_links,
+            replayed: false,
+        }
+    }
+
+    /// The answer to a request that was met before, if this is a retry of it.
+    fn replay(&self, request: &WriteRequest) -> Result<Option<WriteReport>, EditorError> {
+        let Some((id, digest)) = &request.request else {
+            return Ok(None);
+        };
+        let found = {
+            let mut state = self.state();
+            self.catch_up(&mut state)?;
+            state.ledger.request(id).cloned()
+        };
+        let Some((known, number)) = found else {
+            return Ok(None);
+        };
+        if known != *digest {
+            return Err(EditorError::RequestReused);
+        }
+        self.report_of_entry(number).map(Some)
+    }
+
+    /// The documents that operations name, by path or by the ids of their sections, without links.
+    fn paths_of(
+        &self,
+        operations: &[Operation],
+        extra: &BTreeSet<String>,
+    ) -> Result<BTreeSet<String>, EditorError> {
+        let mut paths = extra.clone();
+        let mut state = self.state();
+        self.catch_up(&mut state)?;
+        for operation in operations {
+            let (named, ids) = names(operation);
+            for path in named {
+                // One that cannot be found is reported when it is looked at.
+                if let Ok(located) = self.root.locate(path) {
+                    paths.insert(located.path().as_str().to_owned());
+                }
+            }
+            let known = ids.iter().filter_map(|id| state.ledger.document_of(id));
+            paths.extend(known.filter_map(|known| known.path.clone()));
+        }
+        Ok(paths)
+    }
+
+    /// Writes drafts to disk, all or none. The caller holds the locks of all of them.
+    pub(super) fn commit(
+        &self,
+        drafts: &[&Draft],
+        fresh: &[String],
+        heading: Heading,
+    ) -> Result<Committed, EditorError> {
+        let places = drafts
+            .iter()
+            .map(|draft| self.places(draft))
+            .collect::<Result<Vec<Places>, EditorError>>()?;
+        let (number, new_ids, final_ids) = self.record(|ledger| {
+            let first = ledger.next().id;
+            let new_ids: Vec<String> = fresh
+                .iter()
+                .zip(first..)
+                .map(|(heading, number)| ids::id(heading, number))
+                .collect();
+            let mut next_document = ledger.next().document;
+            let mut steps = Vec::new();
+            let mut final_ids = Vec::new();
+            for draft in drafts {
+                let ids = given_out(&draft.ids, &new_ids);
+                let known = ledger.document(draft.path.as_str());
+                let document = draft.number.or(known.map(|known| known.id));
+                let document = document.unwrap_or_else(|| {
+                    next_document += 1;
+                    next_document - 1
+                });
+                let needs_snapshot = draft.base.is_some()
+                    && known.is_none_or(|known| match known.weight_since_snapshot {
+                        None => true,
+                        Some(weight) => weight > draft.text().len().max(SNAPSHOT_AFTER),
+                    });
+                let old_ids = known.map(|known| known.ids.as_slice()).unwrap_or_default();
+                let old_ids = if draft.base.is_some() { old_ids } else { &[] };
+                steps.push(step_of(draft, document, old_ids, &ids, &new_ids, needs_snapshot));
+                final_ids.push(ids);
+            }
+            let entry = Entry {
+                number: ledger.next().entry,
+                time: (self.clock)(),
+                actor: heading.actor,
+                operation: heading.operation,
+                reason: heading.reason,
+                request: heading.request,
+                kind: heading.kind,
+                steps,
+            };
+            let number = entry.number;
+            Ok((vec![Record::Intent(Box::new(entry))], (number, new_ids, final_ids)))
+        })?;
+        let folder = self.private()?;
+        match self.carry_out(&folder, number, drafts, &places) {
+            Ok(true) => {}
+            Ok(false) => {
+                self.record(|_| Ok((vec![Record::Abort { entry: number }], ())))?;
+                return Ok(Committed::Changed);
+            }
+            Err(error) => {
+                // Without the record, the next start finds the old bytes and drops the intent.
+                return match self.record(|_| Ok((vec![Record::Abort { entry: number }], ()))) {
+                    Ok(()) | Err(_) => Err(error),
+                };
+            }
+        }
+        if let Err(error) = self.record(|_| Ok((vec![Record::Commit { entry: number }], ()))) {
+            self.take_back(&folder, number, drafts, &places, drafts.len());
+            return Err(error);
+        }
+        self.clean_up(&folder, number, drafts);
+        let views = drafts
+            .iter()
+            .zip(final_ids)
+            .map(|(draft, ids)| self.view_after(draft, ids, number))
+            .collect();
+        Ok(Committed::Yes {
+            entry: number,
+            views,
+            ids: new_ids,
+        })
+    }
+
+    fn view_after(&self, draft: &Draft, ids: Vec<String>, number: u64) -> Option<Arc<View>> {
+        if draft.moved_to.is_some() || draft.bytes.is_none() {
+            self.views().forget(draft.path.as_str());
+        }
+        let bytes = draft.bytes.as_ref()?;
+        Some(self.keep(View::new(
+            draft.final_path().clone(),
+            bytes.clone(),
+            Digest::of(bytes),
+            draft.document.clone(),
+            ids,
+            number,
+        )))
+    }
+
+    /// Where a draft's file is, and where it will be.
+    fn places(&self, draft: &Draft) -> Result<Places, EditorError> {
+        Ok(Places {
+            from: self.root.locate(&draft.path)?,
+            to: match &draft.moved_to {
+                Some(path) => Some(self.root.locate(path)?),
+                None => None,
+            },
+        })
+    }
+
+    /// Writes all drafts. `Ok(false)`, with everything as it was, when a document is not what it should be.
+    fn carry_out(
+        &self,
+        folder: &PrivateFolder,
+        number: u64,
+        drafts: &[&Draft],
+        places: &[Places],
+    ) -> Result<bool, EditorError> {
+        let io = |error: std::io::Error| EditorError::io(&error);
+        for (at, (draft, place)) in drafts.iter().zip(places).enumerate() {
+            if let Some(bytes) = &draft.bytes
+                && let Err(error) = folder.prepare(&temporary(number, at), bytes, &place.from)
+            {
+                self.drop_temporary(folder, number, drafts.len());
+                return Err(io(error));
+            }
+        }
+        for (at, (draft, place)) in drafts.iter().zip(places).enumerate() {
+            match put_in_place(folder, number, at, draft, place) {
+                Ok(Swap::Done) => {}
+                Ok(Swap::Changed) => {
+                    self.take_back(folder, number, drafts, places, at);
+                    self.drop_temporary(folder, number, drafts.len());
+                    return Ok(false);
+                }
+                Err(error) => {
+                    self.take_back(folder, number, drafts, places, at + 1);
+                    self.drop_temporary(folder, number, drafts.len());
+                    return Err(io(error));
+                }
+            }
+        }
+        for draft in drafts {
+            self.read_back(draft)?;
+        }
+        Ok(true)
+    }
+
+    /// Reads a document again. Another program may have changed it by now; that is entered when it is next looked at.
+    fn read_back(&self, draft: &Draft) -> Result<(), EditorError> {
+        step("read_back", || Ok(())).map_err(|error| EditorError::io(&error))?;
+        if draft.bytes.is_some() {
+            match self.read(draft.final_path()) {
+                Ok(_) | Err(EditorError::DocumentNotFound | EditorError::TooLarge { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the first `count` documents back as they were.
+    fn take_back(
+        &self,
+        folder: &PrivateFolder,
+        number: u64,
+        drafts: &[&Draft],
+        places: &[Places],
+        count: usize,
+    ) {
+        for (at, (draft, place)) in drafts.iter().zip(places).enumerate().take(count) {
+            // What cannot be taken back now is settled by the intent that is still open.
+            if restore(folder, number, at, draft, place).is_err() {
+                continue;
+            }
+        }
+    }
+
+    fn drop_temporary(&self, folder: &PrivateFolder, number: u64, count: usize) {
+        for at in 0..count {
+            for name in [temporary(number, at), displaced(number, at)] {
+                // Left-overs are removed at the next start.
+                if folder.remove_temporary(&name).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn clean_up(&self, folder: &PrivateFolder, number: u64, drafts: &[&Draft]) {
+        for (at, draft) in drafts.iter().enumerate() {
+            let old = draft.base.as_ref().map(|base| base.bytes());
+            for name in [temporary(number, at), displaced(number, at)] {
+                // Left-overs are removed at the next start.
+                if folder.discard(&name, old).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// A journal with fewer bytes of changes since a snapshot does not need another.
+const SNAPSHOT_AFTER: usize = 64 << 10;
+
+/// Where a document's file is before and after.
+pub(super) struct Places {
+    pub(super) from: Located,
+    pub(super) to: Option<Located>,
+}
+
+pub(super) fn temporary(number: u64, at: usize) -> String {
+    format!("{number}-{at}")
+}
+
+/// The name under which the file of a document that moves or goes is kept until the commit.
+pub(super) fn displaced(number: u64, at: usize) -> String {
+    format!("{number}-{at}-old")
+}
+
+pub(super) fn put_in_place(
+    folder: &PrivateFolder,
+    number: u64,
+    at: usize,
+    draft: &Draft,
+    place: &Places,
+) -> std::io::Result<Swap> {
+    let name = temporary(number, at);
+    let old = draft.base.as_ref().map(|base| base.bytes());
+    match (&draft.bytes, &place.to, old) {
+        (Some(new), None, old) => folder.swap_in(&name, &place.from, old, new),
+        (Some(new), Some(to), Some(old)) => {
+            match folder.swap_in(&name, to, None, new)? {
+                Swap::Done => {}
+                Swap::Changed => return Ok(Swap::Changed),
+            }
+            let taken = folder.take_out(&displaced(number, at), &place.from, old)?;
+            if taken == Swap::Changed {
+                folder.take_out(&name, to, new)?;
+            }
+            Ok(taken)
+        }
+        (None, _, Some(old)) => folder.take_out(&displaced(number, at), &place.from, old),
+        _ => Ok(Swap::Done),
+    }
+}
+
+fn restore(
+    folder: &PrivateFolder,
+    number: u64,
+    at: usize,
+    draft: &Draft,
+    place: &Places,
+) -> std::io::Result<()> {
+    let old = draft.base.as_ref().map(|base| base.bytes());
+    match (&draft.bytes, &place.to, old) {
+        (Some(new), None, Some(old)) => {
+            folder.swap_in(&temporary(number, at), &place.from, Some(new), old)?;
+        }
+        (Some(new), None, None) => {
+            folder.take_out(&temporary(number, at), &place.from, new)?;
+        }
+        (Some(new), Some(to), Some(old)) => {
+            folder.swap_in(&displaced(number, at), &place.from, None, old)?;
+            folder.take_out(&temporary(number, at), to, new)?;
+        }
+        (None, _, Some(old)) => {
+            folder.swap_in(&displaced(number, at), &place.from, None, old)?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Ids with the fresh ones filled in.
+pub(super) fn given_out(ids: &[String], new: &[String]) -> Vec<String> {
+    ids.iter()
+        .map(|id| match fresh_index(id) {
+            Some(at) => new.get(at).cloned().unwrap_or_default(),
+            None => id.clone(),
+        })
+        .collect()
+}
+
+fn step_of(
+    draft: &Draft,
+    document: u64,
+    old_ids: &[String],
+    ids: &[String],
+    new_ids: &[String],
+    needs_snapshot: bool,
+) -> Step {
+    let old = draft.base.as_ref().map(|base| base.bytes());
+    Step {
+        document,
+        path: draft.path.as_str().to_owned(),
+        moved_to: draft.moved_to.as_ref().map(|path| path.as_str().to_owned()),
+        before: draft.base.as_ref().map(|base| base.hash().to_string()),
+        after: draft.bytes.as_ref().map(|bytes| Digest::of(bytes).to_string()),
+        changes: Some(written(&draft.changes, old.unwrap_or_default())),
+        snapshot: old.filter(|_| needs_snapshot).map(|old| Bytes(old.to_vec())),
+        ids: Splice::between(old_ids, ids),
+        touched: given_out(&draft.touched, new_ids),
+        marks: Vec::new(),
+    }
+}
+
+/// The paths and section ids that an operation names.
+fn names(operation: &Operation) -> (Vec<&NotePath>, Vec<&str>) {
+    use super::{At, SectionRef};
+    fn id(section: &SectionRef) -> Option<&str> {
+        section.id.as_deref()
+    }
+    fn anchor(at: &At) -> Option<&str> {
+        match at {
+            At::Position(_) => None,
+            At::Next { anchor, .. } => id(anchor),
+        }
+    }
+    match operation {
+        Operation::Insert { path, at, .. } => {
+            (path.iter().collect(), anchor(at).into_iter().collect())
+        }
+        Operation::Update { path, section, .. }
+        | Operation::Delete { path, section, .. }
+        | Operation::Rename { path, section, .. } => {
+            (path.iter().collect(), id(section).into_iter().collect())
+        }
+        Operation::Move {
+            path,
+            section,
+            at,
+            to,
+            ..
+        } => (
+            path.iter().chain(to).collect(),
+            id(section).into_iter().chain(anchor(at)).collect(),
+        ),
+        Operation::EditText { path, section, .. } => (
+            path.iter().collect(),
+            section.as_ref().and_then(id).into_iter().collect(),
+        ),
+        Operation::SetFrontMatter { path, .. } => (path.iter().collect(), Vec::new()),
+        Operation::CreateDocument { path, .. } | Operation::DeleteDocument { path, .. } => {
+            (vec![path], Vec::new())
+        }
+        Operation::RenameDocument { path, new_path, .. } => (vec![path, new_path], Vec::new()),
+    }
+}
+
+impl Transaction<'_> {
+    /// The documents that the transaction changes.
+    fn paths(&self) -> BTreeSet<String> {
+        let changed = self.drafts.values();
+        changed
+            .flat_map(|draft| std::iter::once(&draft.path).chain(&draft.moved_to))
+            .map(|path| path.as_str().to_owned())
+            .collect()
+    }
+
+    /// What the transaction comes to, for comparison with a plan.
+    fn planned(&self) -> Vec<PlannedDocument> {
+        let changed = self.drafts.values().filter(|draft| draft.is_changed());
+        changed
+            .map(|draft| PlannedDocument {
+                path: draft.final_path().as_str().to_owned(),
+                before: draft.base.as_ref().map(|base| base.hash().to_string()),
+                after: draft.bytes.as_ref().map(|bytes| Digest::of(bytes).to_string()),
+            })
+            .collect()
+    }
+}
+
+/// Whether bytes can be edited.
+pub(super) fn is_utf8(bytes: &[u8]) -> bool {
+    Source::new(bytes).is_valid_utf8()
+}

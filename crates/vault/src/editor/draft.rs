@@ -1,0 +1,449 @@
+//! A request under way: drafts of the documents it changes, in memory, until they are committed together.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use sectile_markdown::{
+    Changes, Digest, Document, Source,
+    diff::{DiffOptions, unified_diff},
+    edit::{Edit, EditError, Editable, Edited},
+};
+
+use super::{Editor, EditorError, Operation, SectionInfo, SectionRef, View};
+use crate::{NotePath, journal::Request};
+
+/// What a caller asks for.
+#[derive(Clone, Debug)]
+pub struct WriteRequest {
+    /// The changes, in order. All of them are made, or none.
+    pub operations: Vec<Operation>,
+    /// What the history calls it.
+    pub name: String,
+    /// Who asks.
+    pub actor: String,
+    /// Why.
+    pub reason: Option<String>,
+    /// The caller's name for the request, and a digest of what it asks, so that a retry is known as one.
+    pub request: Option<(String, String)>,
+    /// Only say what would happen.
+    pub dry_run: bool,
+    /// A person has agreed to a large deletion.
+    pub confirmed: bool,
+}
+
+/// What became of a request.
+#[derive(Clone, Debug, Default)]
+pub struct WriteReport {
+    /// The entry of the history; `None` when nothing changed or nothing was written.
+    pub entry: Option<u64>,
+    /// The plan to apply, after a dry run.
+    pub plan: Option<String>,
+    /// The documents that it changed.
+    pub documents: Vec<DocumentReport>,
+    /// What each operation did.
+    pub steps: Vec<StepReport>,
+    /// Links that were repaired.
+    pub repaired_links: usize,
+    /// Whether this is the answer to a request that was met before.
+    pub replayed: bool,
+}
+
+/// What became of one document.
+#[derive(Clone, Debug)]
+pub struct DocumentReport {
+    /// Its path now.
+    pub path: String,
+    /// The number of its last entry.
+    pub revision: u64,
+    /// Its digest now; `None` when it is gone.
+    pub hash: Option<Digest>,
+    /// What changed.
+    pub diff: String,
+    /// Whether the diff was cut.
+    pub diff_truncated: bool,
+    /// The document now; `None` when it is gone.
+    pub view: Option<Arc<View>>,
+}
+
+/// What one operation did.
+#[derive(Clone, Debug, Default)]
+pub struct StepReport {
+    /// The document.
+    pub path: String,
+    /// The section, as it is now.
+    pub section: Option<SectionInfo>,
+    /// Whether the change was combined with one that somebody else made meanwhile.
+    pub merged: bool,
+}
+
+/// A document while a request is under way.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) path: NotePath,
+    /// As it was, or `None` when it did not exist.
+    pub(super) base: Option<Arc<View>>,
+    /// As it will be, or `None` when it will not exist.
+    pub(super) bytes: Option<Vec<u8>>,
+    pub(super) document: Document,
+    pub(super) ids: Vec<String>,
+    pub(super) changes: Changes,
+    pub(super) touched: Vec<String>,
+    pub(super) moved_to: Option<NotePath>,
+    /// The document's number, when it is one that was deleted and comes back.
+    pub(super) number: Option<u64>,
+}
+
+/// All drafts of a request.
+pub(super) struct Transaction<'e> {
+    pub(super) editor: &'e Editor,
+    pub(super) drafts: BTreeMap<String, Draft>,
+    /// Headings of sections that have no id yet.
+    pub(super) fresh: Vec<String>,
+    pub(super) labels: HashMap<String, String>,
+    pub(super) steps: Vec<PendingStep>,
+    /// Bytes that deletions take.
+    pub(super) deleted_bytes: usize,
+    pub(super) repaired_links: usize,
+}
+
+/// A step whose section may not have its id yet.
+#[derive(Clone, Debug)]
+pub(super) struct PendingStep {
+    pub(super) path: String,
+    pub(super) section: Option<String>,
+    pub(super) merged: bool,
+}
+
+/// A section that is found.
+pub(super) struct Found {
+    pub(super) path: String,
+    pub(super) position: usize,
+    pub(super) id: String,
+}
+
+/// Marks an id that is not given out yet; no real id can look like it.
+const FRESH: char = '\u{1}';
+
+impl Draft {
+    pub(super) fn is_changed(&self) -> bool {
+        let existed = self.base.is_some();
+        existed != self.bytes.is_some() || !self.changes.is_empty() || self.moved_to.is_some()
+    }
+
+    pub(super) fn text(&self) -> &[u8] {
+        self.bytes.as_deref().unwrap_or_default()
+    }
+
+    /// Where the document will be.
+    pub(super) fn final_path(&self) -> &NotePath {
+        self.moved_to.as_ref().unwrap_or(&self.path)
+    }
+}
+
+impl<'e> Transaction<'e> {
+    pub(super) fn new(editor: &'e Editor) -> Self {
+        Self {
+            editor,
+            drafts: BTreeMap::new(),
+            fresh: Vec::new(),
+            labels: HashMap::new(),
+            steps: Vec::new(),
+            deleted_bytes: 0,
+            repaired_links: 0,
+        }
+    }
+
+    /// The draft of the document at `path`, which must exist.
+    pub(super) fn draft(&mut self, path: &NotePath) -> Result<&mut Draft, EditorError> {
+        self.editor.check_path(path)?;
+        let real = self.editor.root.locate(path)?.path().clone();
+        let key = real.as_str().to_owned();
+        if !self.drafts.contains_key(&key) {
+            let view = self.editor.settled(&real)?;
+            if !Source::new(view.bytes()).is_valid_utf8() {
+                return Err(EditError::NotUtf8.into());
+            }
+            let draft = Draft {
+                path: real,
+                bytes: Some(view.bytes().to_vec()),
+                document: view.document().clone(),
+                ids: view.ids().to_vec(),
+                changes: Changes::default(),
+                touched: Vec::new(),
+                moved_to: None,
+                number: None,
+                base: Some(view),
+            };
+            self.drafts.insert(key.clone(), draft);
+        }
+        match self.drafts.get_mut(&key) {
+            Some(draft) if draft.bytes.is_some() => Ok(draft),
+            _ => Err(EditorError::DocumentNotFound),
+        }
+    }
+
+    /// An id for a section that has none yet.
+    pub(super) fn fresh_id(&mut self, heading: &str) -> String {
+        self.fresh.push(heading.to_owned());
+        format!("{FRESH}{}", self.fresh.len() - 1)
+    }
+
+    /// Makes an edit on a draft. Sections that it makes get the ids in `given`, in order, then fresh ones.
+    pub(super) fn edit(
+        &mut self,
+        path: &str,
+        edit: &Edit<'_>,
+        given: &[String],
+    ) -> Result<Edited, EditorError> {
+        let draft = self
+            .drafts
+            .get(path)
+            .ok_or(EditorError::DocumentNotFound)?;
+        let edited = {
+            let editable = Editable::new(draft.text(), &draft.document)?;
+            editable.edit(edit).map_err(|error| explained(draft, error))?
+        };
+        let limit = self.editor.limits.max_document_bytes;
+        if edited.bytes.len() as u64 > limit {
+            return Err(EditorError::TooLarge {
+                what: "document",
+                limit,
+            });
+        }
+        let headings: Vec<String> = edited
+            .document
+            .top_level()
+            .map(|(_, section, _)| section.text.clone())
+            .collect();
+        let old_ids = draft.ids.clone();
+        let mut given = given.iter();
+        let ids: Vec<String> = edited
+            .lineage
+            .iter()
+            .zip(&headings)
+            .map(|(origin, heading)| match origin {
+                Some(old) => old_ids[*old].clone(),
+                None => match given.next() {
+                    Some(id) => id.clone(),
+                    None => self.fresh_id(heading),
+                },
+            })
+            .collect();
+        if let Some(draft) = self.drafts.get_mut(path) {
+            draft.changes = draft.changes.then(&edited.changes);
+            draft.bytes = Some(edited.bytes.clone());
+            draft.document = edited.document.clone();
+            draft.ids = ids;
+        }
+        Ok(edited)
+    }
+
+    pub(super) fn touch(&mut self, path: &str, id: &str) {
+        if let Some(draft) = self.drafts.get_mut(path)
+            && !draft.touched.iter().any(|known| known == id)
+        {
+            draft.touched.push(id.to_owned());
+        }
+    }
+
+    /// Finds a section by id, label or heading.
+    pub(super) fn find(
+        &mut self,
+        path: Option<&NotePath>,
+        section: &SectionRef,
+    ) -> Result<Found, EditorError> {
+        let found = match (&section.id, &section.heading) {
+            (None, None) => {
+                return Err(EditorError::BadReference(
+                    "Name the section by section_id or by heading.",
+                ));
+            }
+            (Some(id), _) => self.find_id(path, id)?,
+            (None, Some(heading)) => {
+                let path = path.ok_or(EditorError::NoDocument)?;
+                let draft = self.draft(path)?;
+                let view = snapshot(draft);
+                let position = view.find_heading(heading)?;
+                Found {
+                    path: draft.path.as_str().to_owned(),
+                    position,
+                    id: draft.ids[position].clone(),
+                }
+            }
+        };
+        if let (Some(_), Some(heading)) = (&section.id, &section.heading) {
+            let draft = &self.drafts[&found.path];
+            let agrees = snapshot(draft).find_heading(heading);
+            let same = match agrees {
+                Ok(position) => position == found.position,
+                Err(EditorError::Ambiguous { candidates }) => {
+                    candidates.iter().any(|one| one.position == found.position)
+                }
+                Err(_) => false,
+            };
+            if !same {
+                return Err(EditorError::BadReference(
+                    "section_id and heading name different sections.",
+                ));
+            }
+        }
+        Ok(found)
+    }
+
+    fn find_id(&mut self, path: Option<&NotePath>, id: &str) -> Result<Found, EditorError> {
+        let id = match id.strip_prefix('@').and_then(|label| self.labels.get(label)) {
+            Some(labelled) => labelled.clone(),
+            None => id.to_owned(),
+        };
+        let position_in = |draft: &Draft| draft.ids.iter().position(|known| *known == id);
+        let in_drafts = self
+            .drafts
+            .iter()
+            .find_map(|(key, draft)| Some((key.clone(), position_in(draft)?)));
+        let (key, position) = match in_drafts {
+            Some(found) => found,
+            None => {
+                if let Some(path) = path {
+                    // Looking at the document may be what tells its ids.
+                    self.draft(path)?;
+                }
+                let known = self
+                    .editor
+                    .state()
+                    .ledger
+                    .document_of(&id)
+                    .and_then(|known| known.path.clone());
+                let known = known.and_then(|path| NotePath::parse_vault(&path).ok());
+                let draft = match known {
+                    Some(known) => self.draft(&known)?,
+                    None => return Err(self.unknown(path, &id)),
+                };
+                match position_in(draft) {
+                    Some(position) => (draft.path.as_str().to_owned(), position),
+                    None => return Err(self.unknown(path, &id)),
+                }
+            }
+        };
+        if let Some(path) = path
+            && self.editor.root.locate(path)?.path().as_str() != key
+        {
+            return Err(EditorError::BadReference(
+                "The section is in another document than path says.",
+            ));
+        }
+        Ok(Found {
+            path: key,
+            position,
+            id,
+        })
+    }
+
+    /// Why an id names nothing.
+    fn unknown(&mut self, path: Option<&NotePath>, id: &str) -> EditorError {
+        if let Some(entry) = self.editor.state().ledger.deleted_by(id) {
+            return EditorError::SectionDeleted { entry };
+        }
+        let words = id.rsplit_once('-').map_or(id, |(slug, _)| slug);
+        let near = match path.map(|path| self.draft(path)) {
+            Some(Ok(draft)) => snapshot(draft).near(words),
+            _ => Vec::new(),
+        };
+        EditorError::SectionNotFound { near }
+    }
+}
+
+/// A draft as a view, to look things up in it.
+pub(super) fn snapshot(draft: &Draft) -> View {
+    View::new(
+        draft.path.clone(),
+        draft.text().to_vec(),
+        Digest::of(b""),
+        draft.document.clone(),
+        draft.ids.clone(),
+        0,
+    )
+}
+
+/// An error that speaks of sections by position, in terms of the document.
+fn explained(draft: &Draft, error: EditError) -> EditorError {
+    match error {
+        EditError::Reparents { section } => match snapshot(draft).candidate(section) {
+            Some(section) => EditorError::Reparents { section },
+            None => error.into(),
+        },
+        error => error.into(),
+    }
+}
+
+/// Whether an id is still to be given out, and which one it is.
+pub(super) fn fresh_index(id: &str) -> Option<usize> {
+    id.strip_prefix(FRESH)?.parse().ok()
+}
+
+/// Plans that were made by dry runs and not applied yet.
+#[derive(Debug, Default)]
+pub(super) struct Plans {
+    plans: Vec<(String, Plan)>,
+}
+
+/// What a dry run found: the bytes it would write.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) request: WriteRequest,
+    pub(super) documents: Vec<PlannedDocument>,
+}
+
+/// A document before and after a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PlannedDocument {
+    pub(super) path: String,
+    pub(super) before: Option<String>,
+    pub(super) after: Option<String>,
+}
+
+impl Plans {
+    const MOST: usize = 32;
+
+    pub(super) fn put(&mut self, token: String, plan: Plan) {
+        self.plans.retain(|(known, _)| *known != token);
+        if self.plans.len() == Self::MOST {
+            self.plans.remove(0);
+        }
+        self.plans.push((token, plan));
+    }
+
+    pub(super) fn take(&mut self, token: &str) -> Option<Plan> {
+        let at = self.plans.iter().position(|(known, _)| known == token)?;
+        Some(self.plans.remove(at).1)
+    }
+}
+
+impl Editor {
+    /// The diff of a draft.
+    pub(super) fn diff(&self, draft: &Draft) -> (String, bool) {
+        let base = draft.base.as_ref().map_or(&[][..], |view| view.bytes());
+        let name = |prefix: &str, path: Option<&NotePath>| match path {
+            Some(path) => format!("{prefix}/{path}"),
+            None => "/dev/null".to_owned(),
+        };
+        let old_name = name("a", draft.base.as_ref().map(|view| view.path()));
+        let new_name = name("b", draft.bytes.as_ref().map(|_| draft.final_path()));
+        let options = DiffOptions {
+            old_name: &old_name,
+            new_name: &new_name,
+            context: 3,
+            max_bytes: self.limits.max_diff_bytes,
+        };
+        let diff = unified_diff(base, &draft.changes, options);
+        (diff.text, diff.truncated)
+    }
+}
+
+impl From<&WriteRequest> for Option<Request> {
+    fn from(request: &WriteRequest) -> Self {
+        let (id, digest) = request.request.clone()?;
+        Some(Request { id, digest })
+    }
+}

@@ -1,0 +1,223 @@
+//! What can go wrong with an edit. Whatever it is, no document was changed.
+
+use std::io;
+
+use sectile_markdown::edit::EditError;
+
+use crate::{ReadError, journal::JournalError};
+
+/// Why a request to the editor has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EditorError {
+    /// There is no such document.
+    #[error("Document not found.")]
+    DocumentNotFound,
+    /// There is one already.
+    #[error("A document with this path exists already.")]
+    DocumentExists,
+    /// The path leads out of the root.
+    #[error("The path leads out of the folder that is edited.")]
+    OutsideRoot,
+    /// The path does not end in `.md` or `.markdown`.
+    #[error("Only Markdown documents can be edited: the path must end in .md or .markdown.")]
+    NotMarkdown,
+    /// No document was named.
+    #[error("No document is named.")]
+    NoDocument,
+    /// The document or the result would be too large.
+    #[error("The {what} is larger than {limit} bytes.")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// The limit.
+        limit: u64,
+    },
+    /// More operations than are allowed in one request.
+    #[error("More than {limit} edits in one request.")]
+    TooManyOperations {
+        /// The limit.
+        limit: usize,
+    },
+    /// There is no such section.
+    #[error("Section not found.")]
+    SectionNotFound {
+        /// Sections that may be meant.
+        near: Vec<Candidate>,
+    },
+    /// The section was deleted.
+    #[error("Section not found: it was deleted by entry {entry}.")]
+    SectionDeleted {
+        /// The entry that deleted it.
+        entry: u64,
+    },
+    /// Several sections have this heading.
+    #[error("Several sections have this heading.")]
+    Ambiguous {
+        /// All of them.
+        candidates: Vec<Candidate>,
+    },
+    /// Neither an id nor a heading, or both and they disagree, or the section is in another document.
+    #[error("{0}")]
+    BadReference(&'static str),
+    /// The edit itself is refused.
+    #[error("{0}")]
+    Edit(EditError),
+    /// A re-parenting edit, with the section that it would take along.
+    #[error("Another section would silently become a child of a different section.")]
+    Reparents {
+        /// That section.
+        section: Candidate,
+    },
+    /// The front matter cannot be changed like this.
+    #[error("{0}")]
+    FrontMatter(String),
+    /// The section is not what the caller based the change on.
+    #[error("The section has changed since it was read, and the changes overlap. Nothing was written.")]
+    Conflict(Box<Conflict>),
+    /// A change must say what it is based on.
+    #[error("expected_hash is required here.")]
+    HashRequired,
+    /// A large deletion wants a confirmation.
+    #[error("This deletes {bytes} bytes and needs a confirmation.")]
+    NotConfirmed {
+        /// How much goes.
+        bytes: usize,
+    },
+    /// There is nothing to undo.
+    #[error("There is nothing to undo.")]
+    NothingToUndo,
+    /// There is nothing to redo.
+    #[error("There is nothing to redo.")]
+    NothingToRedo,
+    /// There is no such entry.
+    #[error("There is no such entry in the history.")]
+    EntryNotFound,
+    /// The entry is not in force.
+    #[error("The entry is already undone.")]
+    AlreadyUndone,
+    /// Later changes touch the same text.
+    #[error("Later changes touch the same text, so the entry cannot be undone by itself.")]
+    UndoOverlaps {
+        /// The first of them.
+        entry: u64,
+    },
+    /// The text of that time is not in the journal.
+    #[error("The history does not reach back that far.")]
+    TextUnknown,
+    /// A document still holds the text that shall be forgotten.
+    #[error("The text is still in {path}.")]
+    StillThere {
+        /// Which document.
+        path: String,
+    },
+    /// There is no such plan.
+    #[error("There is no such plan; it may have been dropped.")]
+    PlanUnknown,
+    /// The documents have changed since the plan was made.
+    #[error("A document has changed since the plan was made. Nothing was written.")]
+    PlanStale,
+    /// The request id was used for something else.
+    #[error("The request_id was already used for a different request.")]
+    RequestReused,
+    /// Another process keeps the document locked.
+    #[error("Another process is changing the document.")]
+    Busy,
+    /// The caller gave up.
+    #[error("The call was cancelled. Nothing was written.")]
+    Cancelled,
+    /// The document kept changing while it was to be replaced.
+    #[error("The document keeps changing on disk. Nothing was written.")]
+    KeepsChanging,
+    /// The journal was written by a newer version.
+    #[error("The journal in .sectile was written by a newer version of Sectile.")]
+    JournalTooNew,
+    /// The disk is full.
+    #[error("The disk is full. The document is as it was.")]
+    DiskFull,
+    /// The system does not allow it.
+    #[error("The system does not allow writing there. The document is as it was.")]
+    NotPermitted,
+    /// The file system is read-only.
+    #[error("The file system is read-only. The document is as it was.")]
+    ReadOnlyFileSystem,
+    /// The folder that is edited is gone.
+    #[error("The folder is not there any more.")]
+    RootGone,
+    /// Anything else that the system says.
+    #[error("The system refused ({0}). The document is as it was.")]
+    Io(io::ErrorKind),
+}
+
+/// A section that an error speaks of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its id.
+    pub id: String,
+    /// Its heading.
+    pub heading: String,
+    /// The document it is in.
+    pub path: String,
+    /// Its position there.
+    pub position: usize,
+    /// Its level.
+    pub level: u8,
+    /// The start of its first line of text.
+    pub first_line: String,
+}
+
+/// Two changes of one section that cannot be combined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The section.
+    pub section_id: String,
+    /// Its hash now.
+    pub hash: String,
+    /// The text that the change was based on, when it is known.
+    pub base: Option<String>,
+    /// The text that the caller wants; `None` for a deletion.
+    pub ours: Option<String>,
+    /// The text that is there.
+    pub theirs: String,
+}
+
+impl EditorError {
+    pub(crate) fn io(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull,
+            io::ErrorKind::PermissionDenied => Self::NotPermitted,
+            io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnlyFileSystem,
+            kind => Self::Io(kind),
+        }
+    }
+}
+
+impl From<JournalError> for EditorError {
+    fn from(error: JournalError) -> Self {
+        match error {
+            JournalError::UnknownVersion => Self::JournalTooNew,
+            JournalError::Io(error) => Self::io(&error),
+        }
+    }
+}
+
+impl From<ReadError> for EditorError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::NotFound => Self::DocumentNotFound,
+            ReadError::OutsideRoot => Self::OutsideRoot,
+            ReadError::TooLarge { limit } => Self::TooLarge {
+                what: "document",
+                limit,
+            },
+            ReadError::Unreadable(io::ErrorKind::PermissionDenied) => Self::NotPermitted,
+            ReadError::Unreadable(kind) => Self::Io(kind),
+        }
+    }
+}
+
+impl From<EditError> for EditorError {
+    fn from(error: EditError) -> Self {
+        Self::Edit(error)
+    }
+}

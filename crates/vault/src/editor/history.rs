@@ -1,0 +1,305 @@
+//! The history of a document: its entries, and its text at any of them.
+
+use sectile_markdown::{Changes, Digest};
+
+use super::{Editor, EditorError};
+use crate::{
+    NotePath,
+    journal::{Damage, Entry, Kind, Record, Step},
+    ledger::{DocumentState, EntryCard},
+};
+
+/// One entry of a history, as callers see it.
+#[derive(Clone, Debug)]
+pub struct HistoryEntry {
+    /// Its number.
+    pub number: u64,
+    /// When, in milliseconds since 1970.
+    pub time: i64,
+    /// Who asked for it.
+    pub actor: String,
+    /// What was asked for.
+    pub operation: String,
+    /// Why, if somebody said so.
+    pub reason: Option<String>,
+    /// The entry that it takes back or makes again.
+    pub undoes: Option<u64>,
+    /// Whether another program did it.
+    pub is_foreign: bool,
+    /// Whether it is in force: not taken back.
+    pub is_undone: bool,
+    /// The documents that it changed.
+    pub documents: Vec<String>,
+    /// The sections that it is about.
+    pub sections: Vec<String>,
+}
+
+/// Which entries are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct HistoryFilter {
+    /// Only those about this section.
+    pub section_id: Option<String>,
+    /// Only those before this entry.
+    pub before: Option<u64>,
+    /// At most so many, newest first.
+    pub limit: usize,
+}
+
+/// A document as of an entry.
+#[derive(Clone, Debug)]
+pub struct Revision {
+    /// The entry.
+    pub entry: u64,
+    /// Where the document was.
+    pub path: String,
+    /// Its bytes after that entry; `None` when it did not exist.
+    pub bytes: Option<Vec<u8>>,
+}
+
+impl Editor {
+    /// The entries of a document's history, newest first, and whether there are more.
+    ///
+    /// # Errors
+    /// [`EditorError`] when the document or its journal cannot be read.
+    pub fn history(
+        &self,
+        path: &NotePath,
+        filter: &HistoryFilter,
+    ) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
+        let view = self.view(path);
+        let real = match &view {
+            Ok(view) => view.path().as_str().to_owned(),
+            Err(EditorError::DocumentNotFound) => path.as_str().to_owned(),
+            Err(error) => return Err(error.clone()),
+        };
+        let state = self.state();
+        let known = match state.ledger.document(&real) {
+            Some(known) => known,
+            None => view.map(|_| ()).and(Err(EditorError::DocumentNotFound))?,
+        };
+        let mut entries = Vec::new();
+        let mut more = false;
+        for number in known.entries.iter().rev() {
+            let Some(card) = state.ledger.entry(*number) else {
+                continue;
+            };
+            let Some(step) = card.step(known.id) else {
+                continue;
+            };
+            let wanted = filter.before.is_none_or(|before| card.number < before)
+                && filter
+                    .section_id
+                    .as_ref()
+                    .is_none_or(|id| step.touched.contains(id));
+            if !wanted {
+                continue;
+            }
+            if entries.len() == filter.limit {
+                more = true;
+                break;
+            }
+            entries.push(shown(card, known));
+        }
+        Ok((entries, more))
+    }
+
+    /// Whether undo and redo would do something.
+    ///
+    /// # Errors
+    /// [`EditorError`] when the document cannot be read.
+    pub fn can_undo_redo(&self, path: &NotePath) -> Result<(bool, bool), EditorError> {
+        let view = self.view(path)?;
+        let state = self.state();
+        let known = state.ledger.document(view.path().as_str());
+        Ok(known.map_or((false, false), |known| {
+            (!known.done.is_empty(), !known.undone.is_empty())
+        }))
+    }
+
+    /// The document as it was after entry `number`; before its first entry for 0.
+    ///
+    /// # Errors
+    /// [`EditorError::EntryNotFound`] when the entry does not concern the document, [`EditorError::TextUnknown`] when
+    /// the text of that time is not kept.
+    pub fn revision(&self, path: &NotePath, number: u64) -> Result<Revision, EditorError> {
+        let view = self.view(path)?;
+        let known = self
+            .state()
+            .ledger
+            .document(view.path().as_str())
+            .cloned()
+            .ok_or(EditorError::DocumentNotFound)?;
+        let at = match number {
+            0 => 0,
+            number => {
+                let found = known.entries.iter().position(|entry| *entry == number);
+                found.ok_or(EditorError::EntryNotFound)? + 1
+            }
+        };
+        if at < known.chain_start {
+            return Err(EditorError::TextUnknown);
+        }
+        let mut bytes = Some(view.bytes().to_vec());
+        let mut path = view.path().as_str().to_owned();
+        for entry in known.entries[at..].iter().rev() {
+            let step = self.step(*entry, known.id)?;
+            bytes = before(&step, bytes.as_deref())?;
+            path.clone_from(&step.path);
+        }
+        Ok(Revision {
+            entry: number,
+            path,
+            bytes,
+        })
+    }
+
+    /// The replacements that an entry made in a document, with the bytes before them.
+    ///
+    /// # Errors
+    /// [`EditorError`] when the entry is not there or its bytes are not kept.
+    pub fn entry_changes(
+        &self,
+        path: &NotePath,
+        number: u64,
+    ) -> Result<(Vec<u8>, Changes), EditorError> {
+        let after = self.revision(path, number)?;
+        let view = self.view(path)?;
+        let document = self
+            .state()
+            .ledger
+            .document(view.path().as_str())
+            .map(|known| known.id)
+            .ok_or(EditorError::DocumentNotFound)?;
+        let step = self.step(number, document)?;
+        let old = before(&step, after.bytes.as_deref())?.unwrap_or_default();
+        let changes = step.changes().ok_or(EditorError::TextUnknown)?;
+        Ok((old, changes))
+    }
+
+    /// Places of the journal that cannot be read.
+    #[must_use]
+    pub fn damage(&self) -> Vec<Damage> {
+        let mut state = self.state();
+        // Damage is what was seen; a journal that cannot be looked at is reported by whoever needs it.
+        if self.catch_up(&mut state).is_err() {
+            return Vec::new();
+        }
+        state.ledger.damage().to_vec()
+    }
+
+    /// The full record of an entry.
+    pub(super) fn entry(&self, number: u64) -> Result<Entry, EditorError> {
+        let (offset, len) = {
+            let state = self.state();
+            let card = state
+                .ledger
+                .entry(number)
+                .ok_or(EditorError::EntryNotFound)?;
+            (card.offset, card.len)
+        };
+        let folder = self
+            .root
+            .private_folder()
+            .map_err(|error| EditorError::io(&error))?
+            .ok_or(EditorError::TextUnknown)?;
+        let state = self.state();
+        match state.journal.read_at(&folder, offset, len)? {
+            Some(Record::Intent(entry) | Record::Done(entry)) if entry.number == number => {
+                Ok(*entry)
+            }
+            _ => Err(EditorError::TextUnknown),
+        }
+    }
+
+    pub(super) fn step(&self, number: u64, document: u64) -> Result<Step, EditorError> {
+        let entry = self.entry(number)?;
+        entry
+            .steps
+            .into_iter()
+            .find(|step| step.document == document)
+            .ok_or(EditorError::EntryNotFound)
+    }
+
+    /// The text of a document as the journal knows it, which may no longer be what is on disk. `None` when it is not
+    /// kept.
+    pub(super) fn text_of(&self, known: &DocumentState) -> Result<Option<Vec<u8>>, EditorError> {
+        let Some(wanted) = known.hash.as_deref() else {
+            return Ok(None);
+        };
+        if let Some(view) = known.path.as_deref().and_then(|path| self.views().get(path))
+            && view.hash().to_string() == wanted
+        {
+            return Ok(Some(view.bytes().to_vec()));
+        }
+        let start = {
+            let state = self.state();
+            let chain = known.entries.get(known.chain_start..).unwrap_or_default();
+            let has_snapshot = |number: &&u64| {
+                state
+                    .ledger
+                    .entry(**number)
+                    .and_then(|card| card.step(known.id))
+                    .is_some_and(|step| step.has_snapshot)
+            };
+            match chain.iter().rev().find(has_snapshot) {
+                Some(number) => *number,
+                None => return Ok(None),
+            }
+        };
+        let mut text: Option<Vec<u8>> = None;
+        for number in known.entries.iter().skip_while(|number| **number != start) {
+            let step = self.step(*number, known.id)?;
+            let base = match (text, &step.snapshot) {
+                (Some(text), _) => text,
+                (None, Some(snapshot)) => snapshot.0.clone(),
+                (None, None) => return Ok(None),
+            };
+            text = step.changes().and_then(|changes| changes.apply(&base));
+            if text.is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(text.filter(|text| Digest::of(text).to_string() == wanted))
+    }
+}
+
+/// The bytes before a step, given those after it.
+pub(super) fn before(step: &Step, after: Option<&[u8]>) -> Result<Option<Vec<u8>>, EditorError> {
+    if step.before.is_none() {
+        return Ok(None);
+    }
+    let changes = step.inverse().ok_or(EditorError::TextUnknown)?;
+    let bytes = changes
+        .apply(after.unwrap_or_default())
+        .ok_or(EditorError::TextUnknown)?;
+    if step.before.as_deref() == Some(Digest::of(&bytes).to_string().as_str()) {
+        Ok(Some(bytes))
+    } else {
+        Err(EditorError::TextUnknown)
+    }
+}
+
+fn shown(card: &EntryCard, known: &DocumentState) -> HistoryEntry {
+    HistoryEntry {
+        number: card.number,
+        time: card.time,
+        actor: card.actor.clone(),
+        operation: card.operation.clone(),
+        reason: card.reason.clone(),
+        undoes: match card.kind {
+            Kind::Undo(target) | Kind::Redo(target) => Some(target),
+            Kind::Edit | Kind::Foreign => None,
+        },
+        is_foreign: card.kind == Kind::Foreign,
+        is_undone: card.kind == Kind::Edit && !known.done.contains(&card.number),
+        documents: card
+            .steps
+            .iter()
+            .map(|step| step.moved_to.clone().unwrap_or_else(|| step.path.clone()))
+            .collect(),
+        sections: card
+            .step(known.id)
+            .map(|step| step.touched.clone())
+            .unwrap_or_default(),
+    }
+}

@@ -1,0 +1,266 @@
+//! After a crash: what was half done is finished or dropped.
+//!
+//! A process holds the locks of the documents it changes, and they are released when it ends in whatever way. So whoever
+//! can lock a document knows that nobody is at work on it, and that an open intent about it is a left-over.
+
+use std::time::Instant;
+
+use sectile_markdown::{Digest, Source};
+
+use super::{
+    Editor, EditorError, View,
+    commit::{Places, displaced, temporary},
+    draft::Draft,
+};
+use crate::{
+    NotePath, ReadError,
+    fs::Swap,
+    journal::{Entry, Record, Step},
+};
+
+/// Where a document stands in a change that was cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Before,
+    /// A document that moves is at both places.
+    Halfway,
+    After,
+    /// Somebody else has changed it since.
+    Other,
+}
+
+const RECOVERY_LOCK: &str = "recovery";
+
+impl Editor {
+    /// Finishes or drops everything that is half done and that nobody is at work on.
+    pub(super) fn recover(&self) -> Result<(), EditorError> {
+        let folder = match self.root.private_folder() {
+            Ok(Some(folder)) => folder,
+            Ok(None) => return Ok(()),
+            Err(error) => return Err(EditorError::io(&error)),
+        };
+        let (pending, known_entries) = {
+            let mut state = self.state();
+            self.catch_up(&mut state)?;
+            (state.ledger.pending(None), state.ledger.next().entry)
+        };
+        for entry in pending {
+            let first = entry.steps.first().map(|step| step.path.clone());
+            if let Some(path) = first
+                && let Some(_locks) = self.try_lock_documents([path.as_str()])?
+            {
+                self.resolve(entry.number)?;
+            }
+        }
+        let names = folder
+            .temporary_files()
+            .map_err(|error| EditorError::io(&error))?;
+        for name in names {
+            let number = name.split('-').next().and_then(|digits| digits.parse().ok());
+            let is_left_over = number.is_none_or(|number: u64| {
+                number < known_entries && !self.state().ledger.is_pending(number)
+            });
+            if is_left_over {
+                folder
+                    .remove_temporary(&name)
+                    .map_err(|error| EditorError::io(&error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Settles intents about a document that the caller has locked.
+    pub(super) fn finish_pending(&self, path: &str) -> Result<(), EditorError> {
+        let pending = {
+            let mut state = self.state();
+            if state.only_in_memory {
+                return Ok(());
+            }
+            self.catch_up(&mut state)?;
+            state.ledger.pending(Some(path))
+        };
+        pending
+            .iter()
+            .try_for_each(|entry| self.resolve(entry.number))
+    }
+
+    /// Settles one intent. The caller has locked one of its documents, so the process that made it is gone.
+    fn resolve(&self, number: u64) -> Result<(), EditorError> {
+        let folder = self.private()?;
+        let deadline = Instant::now() + self.limits.lock_timeout;
+        let _lock = folder
+            .lock(RECOVERY_LOCK, deadline, &|| false)
+            .map_err(|error| EditorError::io(&error))?
+            .ok_or(EditorError::Busy)?;
+        let entry = {
+            let mut state = self.state();
+            self.catch_up(&mut state)?;
+            let pending = state.ledger.pending(None);
+            pending.into_iter().find(|entry| entry.number == number)
+        };
+        let Some(entry) = entry else {
+            return Ok(());
+        };
+        let standings = entry
+            .steps
+            .iter()
+            .map(|step| self.standing(step))
+            .collect::<Result<Vec<_>, _>>()?;
+        let all = |wanted: Standing| standings.iter().all(|standing| *standing == wanted);
+        let any = |wanted: Standing| standings.contains(&wanted);
+        let record = if all(Standing::Before) {
+            Record::Abort { entry: number }
+        } else if any(Standing::Other) {
+            self.roll(&entry, &standings, Direction::Back)?;
+            Record::Abort { entry: number }
+        } else {
+            self.roll(&entry, &standings, Direction::Forward)?;
+            Record::Commit { entry: number }
+        };
+        self.record(|_| Ok((vec![record], ())))
+    }
+
+    fn standing(&self, step: &Step) -> Result<Standing, EditorError> {
+        let at = |path: &str| -> Result<Option<String>, EditorError> {
+            let path = NotePath::parse_vault(path).map_err(|_| EditorError::OutsideRoot)?;
+            match self.root.read(&path, u64::MAX - 1) {
+                Ok(bytes) => Ok(Some(Digest::of(&bytes).to_string())),
+                Err(ReadError::NotFound) => Ok(None),
+                Err(error) => Err(error.into()),
+            }
+        };
+        let here = at(&step.path)?;
+        if let Some(new_path) = &step.moved_to {
+            let there = at(new_path)?;
+            return Ok(match (here == step.before, there == step.after) {
+                (true, true) => Standing::Halfway,
+                (true, false) if there.is_none() => Standing::Before,
+                (false, true) if here.is_none() => Standing::After,
+                _ => Standing::Other,
+            });
+        }
+        Ok(if here == step.after {
+            Standing::After
+        } else if here == step.before {
+            Standing::Before
+        } else {
+            Standing::Other
+        })
+    }
+
+    /// Brings the documents of an entry to one side.
+    fn roll(
+        &self,
+        entry: &Entry,
+        standings: &[Standing],
+        direction: Direction,
+    ) -> Result<(), EditorError> {
+        for (at, (step, standing)) in entry.steps.iter().zip(standings).enumerate() {
+            let settled = match direction {
+                Direction::Forward => *standing == Standing::After,
+                Direction::Back => matches!(standing, Standing::Before | Standing::Other),
+            };
+            if !settled {
+                self.roll_step(entry.number, at, step, *standing, direction)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn roll_step(
+        &self,
+        number: u64,
+        at: usize,
+        step: &Step,
+        standing: Standing,
+        direction: Direction,
+    ) -> Result<(), EditorError> {
+        let parse = |path: &str| NotePath::parse_vault(path).map_err(|_| EditorError::OutsideRoot);
+        let old_path = parse(&step.path)?;
+        let new_path = step.moved_to.as_deref().map(parse).transpose()?;
+        let folder = self.private()?;
+        let io = |error: std::io::Error| EditorError::io(&error);
+        let read = |path: &NotePath| match self.root.read(path, u64::MAX - 1) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(ReadError::NotFound) => Ok(None),
+            Err(error) => Err(EditorError::from(error)),
+        };
+        if standing == Standing::Halfway {
+            // Both files are there; one of them is one too many.
+            let surplus = match direction {
+                Direction::Forward => &old_path,
+                Direction::Back => new_path.as_ref().unwrap_or(&old_path),
+            };
+            let bytes = read(surplus)?.unwrap_or_default();
+            let located = self.root.locate(surplus)?;
+            folder
+                .take_out(&displaced(number, at), &located, &bytes)
+                .map_err(io)?;
+            return folder.remove_temporary(&displaced(number, at)).map_err(io);
+        }
+        let (from, to, changes) = match direction {
+            Direction::Forward => (&old_path, new_path.as_ref(), step.changes()),
+            Direction::Back => (
+                new_path.as_ref().unwrap_or(&old_path),
+                new_path.as_ref().map(|_| &old_path),
+                step.inverse(),
+            ),
+        };
+        let target_hash = match direction {
+            Direction::Forward => &step.after,
+            Direction::Back => &step.before,
+        };
+        let bytes = read(from)?;
+        let changed = match target_hash {
+            None => None,
+            Some(_) => changes.and_then(|changes| changes.apply(bytes.as_deref().unwrap_or_default())),
+        };
+        if target_hash.is_some() && changed.is_none() {
+            return Err(EditorError::TextUnknown);
+        }
+        let draft = Draft {
+            path: from.clone(),
+            base: bytes.map(|bytes| std::sync::Arc::new(bare_view(from, bytes))),
+            document: Source::new(b"").parse(),
+            bytes: changed,
+            ids: Vec::new(),
+            changes: sectile_markdown::Changes::default(),
+            touched: Vec::new(),
+            moved_to: to.cloned(),
+            number: None,
+        };
+        let places = Places {
+            from: self.root.locate(from)?,
+            to: match to {
+                Some(to) => Some(self.root.locate(to)?),
+                None => None,
+            },
+        };
+        if let Some(bytes) = &draft.bytes {
+            folder
+                .prepare(&temporary(number, at), bytes, &places.from)
+                .map_err(io)?;
+        }
+        let swapped =
+            super::commit::put_in_place(&folder, number, at, &draft, &places).map_err(io)?;
+        for name in [temporary(number, at), displaced(number, at)] {
+            folder.remove_temporary(&name).map_err(io)?;
+        }
+        match swapped {
+            Swap::Done => Ok(()),
+            Swap::Changed => Err(EditorError::KeepsChanging),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Back,
+}
+
+fn bare_view(path: &NotePath, bytes: Vec<u8>) -> View {
+    let hash = Digest::of(&bytes);
+    let document = Source::new(b"").parse();
+    View::new(path.clone(), bytes, hash, document, Vec::new(), 0)
+}

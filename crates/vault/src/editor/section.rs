@@ -1,0 +1,221 @@
+//! Sections as callers see them, and how callers name them.
+
+use sectile_markdown::{Digest, Span, edit::content_span};
+
+use super::{Candidate, EditorError, View};
+
+/// How a caller names a section.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SectionRef {
+    /// By its id, or by the label of a section that the same request makes.
+    pub id: Option<String>,
+    /// By its heading, when only one section has it.
+    pub heading: Option<String>,
+}
+
+/// What is known of a section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SectionInfo {
+    /// Its id.
+    pub id: String,
+    /// Text of its heading.
+    pub heading: String,
+    /// 1 to 6.
+    pub level: u8,
+    /// Its index among the sections of the document.
+    pub position: usize,
+    /// Id of the section that it is below.
+    pub parent: Option<String>,
+    /// Hash of its own text.
+    pub hash: String,
+    /// Hash of heading, text and subsections.
+    pub subtree_hash: String,
+    /// Length of its own text, in bytes.
+    pub bytes: usize,
+    /// Number of sections below it.
+    pub descendants: usize,
+}
+
+/// Hashes are shown with this many digits.
+const SHOWN_DIGITS: usize = 16;
+/// A caller may give as few.
+const LEAST_DIGITS: usize = 12;
+
+/// A digest as callers see it.
+#[must_use]
+pub fn short_hash(digest: &Digest) -> String {
+    let mut digits = digest.to_string();
+    digits.truncate(SHOWN_DIGITS);
+    digits
+}
+
+/// Whether `expected`, in full or shortened, is `digest`.
+pub(super) fn hash_matches(expected: &str, digest: &Digest) -> bool {
+    let expected = expected.trim().to_ascii_lowercase();
+    expected.len() >= LEAST_DIGITS && digest.to_string().starts_with(&expected)
+}
+
+/// The parts of a section that have a text of their own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts {
+    pub(super) heading: Span,
+    /// Own text without blank lines around it.
+    pub(super) content: Span,
+    /// Text with subsections, without blank lines around it.
+    pub(super) below: Span,
+    /// Heading and everything below, without blank lines behind it.
+    pub(super) subtree: Span,
+    /// With blank lines: what a deletion takes.
+    pub(super) whole: Span,
+}
+
+impl View {
+    pub(super) fn parts(&self, position: usize) -> Option<Parts> {
+        let (_, section, extent) = self.document().top_level().nth(position)?;
+        Some(parts_of(self.bytes(), section.heading, extent))
+    }
+
+    /// The text of a section: its own, or with its subsections.
+    #[must_use]
+    pub fn content(&self, position: usize, subtree: bool) -> Option<String> {
+        let parts = self.parts(position)?;
+        let span = if subtree { parts.below } else { parts.content };
+        Some(String::from_utf8_lossy(span.slice(self.bytes())).into_owned())
+    }
+
+    /// What is known of every section, in order.
+    #[must_use]
+    pub fn sections(&self) -> Vec<SectionInfo> {
+        (0..self.ids().len())
+            .filter_map(|position| self.section(position))
+            .collect()
+    }
+
+    /// What is known of one section.
+    #[must_use]
+    pub fn section(&self, position: usize) -> Option<SectionInfo> {
+        let outline = self.outline().get(position)?;
+        let hashes = self.hashes().get(position)?;
+        Some(SectionInfo {
+            id: self.ids().get(position)?.clone(),
+            heading: outline.heading.clone(),
+            level: outline.level,
+            position,
+            parent: outline
+                .parent
+                .and_then(|parent| self.ids().get(parent).cloned()),
+            hash: short_hash(&hashes.own),
+            subtree_hash: short_hash(&hashes.subtree),
+            bytes: outline.content.len(),
+            descendants: outline.subtree_end - position - 1,
+        })
+    }
+
+    /// The position of the section with this id.
+    #[must_use]
+    pub fn position_of(&self, id: &str) -> Option<usize> {
+        self.ids().iter().position(|known| known == id)
+    }
+
+    /// The headings above a section and its own, outermost first.
+    #[must_use]
+    pub fn heading_path(&self, position: usize) -> Vec<String> {
+        let mut path = Vec::new();
+        let mut at = Some(position);
+        while let Some(here) = at.and_then(|at| self.outline().get(at)) {
+            path.push(here.heading.clone());
+            at = here.parent;
+        }
+        path.reverse();
+        path
+    }
+
+    /// A section as an error speaks of it.
+    pub(super) fn candidate(&self, position: usize) -> Option<Candidate> {
+        const SHOWN: usize = 80;
+        let outline = self.outline().get(position)?;
+        let text = String::from_utf8_lossy(outline.content.slice(self.bytes())).into_owned();
+        let first_line = text.lines().next().unwrap_or_default();
+        Some(Candidate {
+            id: self.ids().get(position)?.clone(),
+            heading: outline.heading.clone(),
+            path: self.path().as_str().to_owned(),
+            position,
+            level: outline.level,
+            first_line: first_line.chars().take(SHOWN).collect(),
+        })
+    }
+
+    /// Finds the section with this heading.
+    pub(super) fn find_heading(&self, heading: &str) -> Result<usize, EditorError> {
+        let wanted = wanted_heading(heading);
+        let matching = |same: &dyn Fn(&str) -> bool| -> Vec<usize> {
+            let all = self.outline().iter().enumerate();
+            all.filter(|(_, one)| same(&one.heading))
+                .map(|(position, _)| position)
+                .collect()
+        };
+        let mut found = matching(&|heading| heading == wanted);
+        if found.is_empty() {
+            let lower = wanted.to_lowercase();
+            found = matching(&|heading| heading.to_lowercase() == lower);
+        }
+        match found[..] {
+            [only] => Ok(only),
+            [] => Err(EditorError::SectionNotFound {
+                near: self.near(&wanted),
+            }),
+            _ => Err(EditorError::Ambiguous {
+                candidates: found
+                    .iter()
+                    .filter_map(|position| self.candidate(*position))
+                    .collect(),
+            }),
+        }
+    }
+
+    /// Sections whose heading or id shares a word with `wanted`.
+    pub(super) fn near(&self, wanted: &str) -> Vec<Candidate> {
+        const SHOWN: usize = 5;
+        let words = |text: &str| -> Vec<String> {
+            text.to_lowercase()
+                .split(|c: char| !c.is_alphanumeric())
+                .filter(|word| word.len() > 1)
+                .map(str::to_owned)
+                .collect()
+        };
+        let wanted = words(wanted);
+        let all = self.outline().iter().enumerate();
+        all.filter(|(_, one)| words(&one.heading).iter().any(|word| wanted.contains(word)))
+            .take(SHOWN)
+            .filter_map(|(position, _)| self.candidate(position))
+            .collect()
+    }
+}
+
+/// A heading as callers write it: perhaps with its marks, perhaps with more blanks.
+fn wanted_heading(heading: &str) -> String {
+    let text = heading.trim();
+    let marks = text.bytes().take_while(|byte| *byte == b'#').count();
+    let text = match text[marks..].strip_prefix(' ') {
+        Some(rest) if marks > 0 => rest,
+        _ => text,
+    };
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+pub(super) fn parts_of(
+    bytes: &[u8],
+    heading: Span,
+    extent: sectile_markdown::Extent,
+) -> Parts {
+    let below = Span::new(heading.end, extent.subtree.end);
+    let subtree = content_span(bytes, extent.subtree);
+    Parts {
+        heading,
+        content: content_span(bytes, extent.own_body),
+        below: content_span(bytes, below),
+        subtree,
+        whole: extent.subtree,
+    }
+}

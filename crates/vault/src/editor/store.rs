@@ -1,0 +1,176 @@
+//! The journal as the editor uses it: caught up before every look, locked for every line.
+
+use std::{collections::HashMap, time::Instant};
+
+use sectile_markdown::{Digest, align::Fingerprint};
+
+use super::{Editor, EditorError};
+use crate::{
+    fs::{HeldLock, PrivateFolder},
+    ids,
+    journal::{Header, Journal, Line, News, Record, VERSION},
+    ledger::Ledger,
+};
+
+/// What is known of the root.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) journal: Journal,
+    pub(super) ledger: Ledger,
+    /// Sections that another program took out, in case it puts them back.
+    pub(super) ghosts: HashMap<u64, Vec<(Fingerprint, String)>>,
+    /// Nothing can be written here, so ids live as long as this process.
+    pub(super) only_in_memory: bool,
+    /// Why nothing could be finished at the start.
+    pub(super) recovery: Option<EditorError>,
+    lines_in_memory: u64,
+}
+
+/// Locks on documents, held until dropped.
+pub(super) struct DocumentLocks {
+    _held: Vec<HeldLock>,
+}
+
+pub(super) const JOURNAL_LOCK: &str = "journal";
+
+impl Editor {
+    /// Takes in what other processes have written.
+    pub(super) fn catch_up(&self, state: &mut State) -> Result<(), EditorError> {
+        if state.only_in_memory {
+            return Ok(());
+        }
+        match self.root.private_folder() {
+            Ok(Some(folder)) => take_news(state, &folder),
+            Ok(None) => {
+                if state.journal.header().is_some() {
+                    // Somebody removed the folder. What it said is gone.
+                    *state = State::default();
+                }
+                Ok(())
+            }
+            Err(error) => Err(EditorError::io(&error)),
+        }
+    }
+
+    /// Appends the records that `make` gives, knowing everything that was written before, and takes them in.
+    pub(super) fn record<T>(
+        &self,
+        make: impl FnOnce(&Ledger) -> Result<(Vec<Record>, T), EditorError>,
+    ) -> Result<T, EditorError> {
+        let folder = self.private()?;
+        let deadline = Instant::now() + self.limits.lock_timeout;
+        let _lock = folder
+            .lock(JOURNAL_LOCK, deadline, &|| false)
+            .map_err(|error| EditorError::io(&error))?
+            .ok_or(EditorError::Busy)?;
+        let mut state = self.state();
+        take_news(&mut state, &folder)?;
+        if state.journal.len() == 0 {
+            let header = self.first_header();
+            let lines = state.journal.append(&folder, &[Record::Header(header)])?;
+            lines.into_iter().for_each(|line| state.ledger.apply(line));
+        }
+        let (records, result) = make(&state.ledger)?;
+        let lines = state.journal.append(&folder, &records)?;
+        lines.into_iter().for_each(|line| state.ledger.apply(line));
+        Ok(result)
+    }
+
+    /// Like [`Self::record`], but where nothing can be written the records are only remembered.
+    pub(super) fn remember<T>(
+        &self,
+        make: impl Fn(&Ledger) -> Result<(Vec<Record>, T), EditorError>,
+    ) -> Result<T, EditorError> {
+        if !self.state().only_in_memory {
+            match self.record(&make) {
+                Err(
+                    EditorError::NotPermitted
+                    | EditorError::ReadOnlyFileSystem
+                    | EditorError::DiskFull,
+                ) => self.state().only_in_memory = true,
+                result => return result,
+            }
+        }
+        let mut state = self.state();
+        let (records, result) = make(&state.ledger)?;
+        for record in records {
+            state.lines_in_memory += 1;
+            let line = Line {
+                offset: u64::MAX - state.lines_in_memory,
+                len: 0,
+                record,
+            };
+            state.ledger.apply(line);
+        }
+        Ok(result)
+    }
+
+    fn first_header(&self) -> Header {
+        let created = (self.clock)();
+        Header {
+            version: VERSION,
+            generation: 1,
+            created,
+            first_id: ids::first_number(created),
+            first_entry: 1,
+        }
+    }
+
+    /// Locks documents against other processes and threads, in an order that cannot lead to a deadlock.
+    pub(super) fn lock_documents<'a>(
+        &self,
+        paths: impl IntoIterator<Item = &'a str>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<DocumentLocks, EditorError> {
+        let mut names: Vec<String> = paths.into_iter().map(lock_name).collect();
+        names.sort();
+        names.dedup();
+        let folder = self.private()?;
+        let deadline = Instant::now() + self.limits.lock_timeout;
+        let mut held = Vec::with_capacity(names.len());
+        for name in names {
+            let lock = folder
+                .lock(&name, deadline, stop)
+                .map_err(|error| EditorError::io(&error))?;
+            match lock {
+                Some(lock) => held.push(lock),
+                None if stop() => return Err(EditorError::Cancelled),
+                None => return Err(EditorError::Busy),
+            }
+        }
+        Ok(DocumentLocks { _held: held })
+    }
+
+    /// Locks documents if nobody holds them.
+    pub(super) fn try_lock_documents<'a>(
+        &self,
+        paths: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Option<DocumentLocks>, EditorError> {
+        match self.lock_documents(paths, &|| true) {
+            Ok(locks) => Ok(Some(locks)),
+            Err(EditorError::Cancelled) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Documents share 256 locks, so that these need never be cleaned up.
+fn lock_name(path: &str) -> String {
+    let digest = Digest::of(path.as_bytes());
+    format!("document-{:02x}", digest.as_bytes()[0])
+}
+
+pub(super) fn take_news(state: &mut State, folder: &PrivateFolder) -> Result<(), EditorError> {
+    let read = match state.journal.news(folder)? {
+        News::More(read) => read,
+        News::Anew(read) => {
+            state.ledger = Ledger::default();
+            read
+        }
+    };
+    state.ledger.add_damage(read.damage);
+    for line in read.lines {
+        state.ledger.apply(line);
+    }
+    Ok(())
+}

@@ -1,0 +1,430 @@
+//! Undo and redo: an entry is taken back by the inverse of its changes, shifted past what came later.
+//!
+//! Nothing that came later is lost: where later changes, ours or another program's, touch the same text, the undo is
+//! refused.
+
+use std::collections::{BTreeSet, HashMap};
+
+use sectile_markdown::{Changes, Digest, Source};
+
+use super::{
+    Editor, EditorError, WriteReport,
+    commit::Heading,
+    draft::{Draft, PendingStep, Transaction},
+};
+use crate::{
+    NotePath, ReadError,
+    journal::{Entry, Kind, Request, Step},
+    ledger::DocumentState,
+};
+
+/// What to take back or make again.
+#[derive(Clone, Debug)]
+pub struct UndoRequest {
+    /// The document whose last change is meant.
+    pub path: Option<NotePath>,
+    /// The entry, if not the last one.
+    pub entry: Option<u64>,
+    /// Make it again instead.
+    pub redo: bool,
+    /// Who asks.
+    pub actor: String,
+    /// Why.
+    pub reason: Option<String>,
+    /// The caller's name for the request, and a digest of what it asks.
+    pub request: Option<(String, String)>,
+    /// Only say what would happen.
+    pub dry_run: bool,
+}
+
+/// A document that changes under the hands is tried again this often.
+const MOST_TRIES: usize = 40;
+
+impl Editor {
+    /// Takes back an entry, or makes one again.
+    ///
+    /// # Errors
+    /// [`EditorError`]; then nothing was written.
+    pub fn undo(
+        &self,
+        request: &UndoRequest,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<WriteReport, EditorError> {
+        if let Some((id, digest)) = &request.request {
+            let found = {
+                let mut state = self.state();
+                self.catch_up(&mut state)?;
+                state.ledger.request(id).cloned()
+            };
+            match found {
+                Some((known, _)) if known != *digest => return Err(EditorError::RequestReused),
+                Some((_, number)) => return self.report_of_entry(number),
+                None => {}
+            }
+        }
+        for _ in 0..MOST_TRIES {
+            let (target, reverted) = self.chosen(request)?;
+            let entry = self.entry(reverted)?;
+            let paths = self.current_paths(&entry);
+            let _locks = self.lock_documents(paths.iter().map(String::as_str), stop)?;
+            if self.chosen(request)? != (target, reverted) {
+                continue;
+            }
+            let mut transaction = Transaction::new(self);
+            for step in &entry.steps {
+                let draft = self.reverted(&entry, step)?;
+                transaction
+                    .drafts
+                    .insert(draft.path.as_str().to_owned(), draft);
+            }
+            note_step(&mut transaction);
+            let heading = Heading {
+                actor: request.actor.clone(),
+                operation: if request.redo { "redo" } else { "undo" }.to_owned(),
+                reason: request.reason.clone(),
+                request: request
+                    .request
+                    .clone()
+                    .map(|(id, digest)| Request { id, digest }),
+                kind: if request.redo {
+                    Kind::Redo(target)
+                } else {
+                    Kind::Undo(target)
+                },
+            };
+            if request.dry_run {
+                return Ok(self.preview(&transaction));
+            }
+            if let Some(report) = self.finish(&transaction, heading)? {
+                return Ok(report);
+            }
+        }
+        Err(EditorError::KeepsChanging)
+    }
+
+    /// The entry that is meant, and the one whose changes must be inverted for it.
+    fn chosen(&self, request: &UndoRequest) -> Result<(u64, u64), EditorError> {
+        if let Some(path) = &request.path {
+            match self.view(path) {
+                Ok(_) | Err(EditorError::DocumentNotFound) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let mut state = self.state();
+        self.catch_up(&mut state)?;
+        let real = |path: &NotePath| {
+            self.root
+                .locate(path)
+                .map_or_else(|_| path.as_str().to_owned(), |located| located.path().as_str().to_owned())
+        };
+        let known = match (&request.path, request.entry) {
+            (Some(path), _) => state.ledger.document(&real(path)),
+            (None, Some(entry)) => state
+                .ledger
+                .entry(entry)
+                .and_then(|card| state.ledger.document_by_number(card.steps.first()?.document)),
+            (None, None) => return Err(EditorError::NoDocument),
+        };
+        let known = known.ok_or(if request.entry.is_some() {
+            EditorError::EntryNotFound
+        } else {
+            EditorError::DocumentNotFound
+        })?;
+        let target = match (request.entry, request.redo) {
+            (Some(entry), _) => entry,
+            (None, false) => *known.done.last().ok_or(EditorError::NothingToUndo)?,
+            (None, true) => *known.undone.last().ok_or(EditorError::NothingToRedo)?,
+        };
+        let card = state
+            .ledger
+            .entry(target)
+            .filter(|card| card.step(known.id).is_some())
+            .ok_or(EditorError::EntryNotFound)?;
+        let is_undone = known.undone.contains(&target);
+        if request.redo {
+            if !is_undone {
+                return Err(EditorError::NothingToRedo);
+            }
+            let undo = known.entries.iter().rev().find(|number| {
+                state
+                    .ledger
+                    .entry(**number)
+                    .is_some_and(|card| card.kind == Kind::Undo(target))
+            });
+            return Ok((target, *undo.ok_or(EditorError::EntryNotFound)?));
+        }
+        match card.kind {
+            Kind::Edit if known.done.contains(&target) => {}
+            Kind::Foreign if !is_undone => {}
+            Kind::Edit | Kind::Foreign => return Err(EditorError::AlreadyUndone),
+            Kind::Undo(_) | Kind::Redo(_) => return Err(EditorError::EntryNotFound),
+        }
+        // What was made again is taken back by inverting the entry that did so.
+        let latest = known.entries.iter().rev().find(|number| {
+            **number == target
+                || state
+                    .ledger
+                    .entry(**number)
+                    .is_some_and(|card| card.kind == Kind::Redo(target))
+        });
+        Ok((target, latest.copied().unwrap_or(target)))
+    }
+
+    /// Where the documents of an entry are now, and where they would be.
+    fn current_paths(&self, entry: &Entry) -> BTreeSet<String> {
+        let state = self.state();
+        let mut paths = BTreeSet::new();
+        for step in &entry.steps {
+            paths.insert(step.path.clone());
+            paths.extend(step.moved_to.clone());
+            let known = state.ledger.document_by_number(step.document);
+            paths.extend(known.and_then(|known| known.path.clone()));
+        }
+        paths
+    }
+
+    /// The draft that takes one step back.
+    fn reverted(&self, entry: &Entry, step: &Step) -> Result<Draft, EditorError> {
+        let old_path = NotePath::parse_vault(&step.path).map_err(|_| EditorError::OutsideRoot)?;
+        if step.after.is_none() {
+            return self.brought_back(step, old_path);
+        }
+        let known = self
+            .state()
+            .ledger
+            .document_by_number(step.document)
+            .cloned()
+            .ok_or(EditorError::EntryNotFound)?;
+        let path = known.path.as_deref().ok_or(EditorError::DocumentNotFound)?;
+        let path = NotePath::parse_vault(path).map_err(|_| EditorError::OutsideRoot)?;
+        let view = self.settled(&path)?;
+        if !super::commit::is_utf8(view.bytes()) {
+            return Err(sectile_markdown::edit::EditError::NotUtf8.into());
+        }
+        let known = self
+            .state()
+            .ledger
+            .document_by_number(step.document)
+            .cloned()
+            .ok_or(EditorError::EntryNotFound)?;
+        let direct = step.after.as_deref() == Some(view.hash().to_string().as_str());
+        if step.before.is_none() && !direct {
+            return Err(EditorError::UndoOverlaps {
+                entry: known.entries.last().copied().unwrap_or_default(),
+            });
+        }
+        let inverse = step.inverse().ok_or(EditorError::TextUnknown)?;
+        let changes = if direct {
+            inverse
+        } else {
+            self.shifted(inverse, entry.number, step, &known)?
+        };
+        let bytes = changes
+            .apply(view.bytes())
+            .ok_or(EditorError::TextUnknown)?;
+        let document = Source::new(&bytes).parse();
+        let ids = if direct {
+            step.ids.inverse().apply(view.ids())
+        } else {
+            None
+        };
+        let mut draft = Draft {
+            path: path.clone(),
+            bytes: Some(bytes),
+            document,
+            ids: Vec::new(),
+            changes,
+            touched: step.touched.clone(),
+            moved_to: (step.moved_to.as_deref() == Some(path.as_str()))
+                .then(|| old_path.clone()),
+            number: None,
+            base: Some(view),
+        };
+        let expected = draft.document.top_level().count();
+        draft.ids = match ids.filter(|ids| ids.len() == expected) {
+            Some(ids) => ids,
+            None => carried_ids(&draft, step).ok_or(EditorError::UndoOverlaps {
+                entry: known.entries.last().copied().unwrap_or_default(),
+            })?,
+        };
+        if let Some(target) = &draft.moved_to
+            && self.root.is_occupied(target)
+        {
+            return Err(EditorError::DocumentExists);
+        }
+        if step.before.is_none() {
+            draft.bytes = None;
+            draft.ids = Vec::new();
+        }
+        Ok(draft)
+    }
+
+    /// A document that was deleted, as it was.
+    fn brought_back(&self, step: &Step, path: NotePath) -> Result<Draft, EditorError> {
+        let taken = self.root.is_occupied(&path)
+            || !matches!(
+                self.root.read(&path, u64::MAX - 1),
+                Err(ReadError::NotFound)
+            );
+        if taken {
+            return Err(EditorError::DocumentExists);
+        }
+        let changes = step.inverse().ok_or(EditorError::TextUnknown)?;
+        let bytes = changes.apply(b"").ok_or(EditorError::TextUnknown)?;
+        if step.before.as_deref() != Some(Digest::of(&bytes).to_string().as_str()) {
+            return Err(EditorError::TextUnknown);
+        }
+        self.root
+            .make_folders_above(&path)
+            .map_err(|error| EditorError::io(&error))?;
+        Ok(Draft {
+            path,
+            base: None,
+            document: Source::new(&bytes).parse(),
+            ids: step.ids.removed.clone(),
+            touched: step.touched.clone(),
+            bytes: Some(bytes),
+            changes,
+            moved_to: None,
+            number: Some(step.document),
+        })
+    }
+
+    /// Shifts the inverse of an entry past what came after it in a document.
+    fn shifted(
+        &self,
+        inverse: Changes,
+        number: u64,
+        step: &Step,
+        known: &DocumentState,
+    ) -> Result<Changes, EditorError> {
+        let at = known
+            .entries
+            .iter()
+            .position(|entry| *entry == number)
+            .ok_or(EditorError::EntryNotFound)?;
+        if at < known.chain_start {
+            return Err(EditorError::TextUnknown);
+        }
+        let later = &known.entries[at + 1..];
+        // Where the document was later the same as before, what lies between cancels out.
+        let mut last_with: HashMap<String, usize> = HashMap::new();
+        let afters: Vec<Option<String>> = {
+            let state = self.state();
+            let after = |number: &u64| {
+                let card = state.ledger.entry(*number)?;
+                card.step(known.id)?.after.clone()
+            };
+            later.iter().map(after).collect()
+        };
+        for (index, hash) in afters.iter().enumerate() {
+            if let Some(hash) = hash {
+                last_with.insert(hash.clone(), index + 1);
+            }
+        }
+        let mut shifted = inverse;
+        let mut index = step
+            .after
+            .as_ref()
+            .and_then(|hash| last_with.get(hash).copied())
+            .unwrap_or(0);
+        while let Some(number) = later.get(index) {
+            let changes = self
+                .step(*number, known.id)?
+                .changes()
+                .ok_or(EditorError::TextUnknown)?;
+            shifted = shifted
+                .after(&changes)
+                .ok_or(EditorError::UndoOverlaps { entry: *number })?;
+            index += 1;
+            if let Some(jump) = afters[index - 1]
+                .as_ref()
+                .and_then(|hash| last_with.get(hash).copied())
+            {
+                index = jump.max(index);
+            }
+        }
+        Ok(shifted)
+    }
+}
+
+/// The ids after a shifted undo: sections outside its changes keep theirs, sections that it brings back get theirs again.
+/// `None` when a section that the undo is not about would change.
+fn carried_ids(draft: &Draft, step: &Step) -> Option<Vec<String>> {
+    let view = draft.base.as_ref()?;
+    let back = draft.changes.inverse(view.bytes());
+    let old: HashMap<usize, (u8, usize)> = view
+        .document()
+        .top_level()
+        .enumerate()
+        .map(|(position, (_, section, _))| (section.heading.start, (section.level, position)))
+        .collect();
+    let inside: Vec<_> = draft.changes.spans_after().collect();
+    let mut ids: Vec<Option<String>> = Vec::new();
+    let mut kept: BTreeSet<usize> = BTreeSet::new();
+    for (_, section, _) in draft.document.top_level() {
+        let start = section.heading.start;
+        let is_new = inside
+            .iter()
+            .any(|span| span.start <= start && start < span.end);
+        let origin = back
+            .map_offset(start)
+            .filter(|_| !is_new)
+            .and_then(|offset| old.get(&offset));
+        match origin {
+            Some((level, position)) => {
+                if *level != section.level {
+                    return None;
+                }
+                kept.insert(*position);
+                ids.push(Some(view.ids()[*position].clone()));
+            }
+            None if is_new => ids.push(None),
+            None => return None,
+        }
+    }
+    let replaced = |start: usize| {
+        draft
+            .changes
+            .iter()
+            .any(|change| change.span.start <= start && start < change.span.end)
+    };
+    let lost = old
+        .iter()
+        .any(|(start, (_, position))| !kept.contains(position) && !replaced(*start));
+    if lost {
+        return None;
+    }
+    let held: BTreeSet<&String> = ids.iter().flatten().collect();
+    let free: Vec<String> = step
+        .ids
+        .removed
+        .iter()
+        .filter(|id| !held.contains(id))
+        .cloned()
+        .collect();
+    let missing = ids.iter().filter(|id| id.is_none()).count();
+    if free.len() != missing {
+        return None;
+    }
+    let mut free = free.into_iter();
+    ids.into_iter().map(|id| id.or_else(|| free.next())).collect()
+}
+
+/// The section that the answer speaks of: the first that the entry was about and that is still there.
+fn note_step(transaction: &mut Transaction<'_>) {
+    let steps: Vec<PendingStep> = transaction
+        .drafts
+        .iter()
+        .map(|(path, draft)| PendingStep {
+            path: path.clone(),
+            section: draft
+                .touched
+                .iter()
+                .find(|id| draft.ids.contains(id))
+                .cloned(),
+            merged: false,
+        })
+        .collect();
+    transaction.steps = steps;
+}

@@ -1,0 +1,119 @@
+//! The steps of a commit, each with a name, so that tests can make any of them fail or be the last thing a process does.
+//!
+//! In release builds a step is just its work.
+
+use std::io;
+
+/// Does the work of a named step.
+#[cfg(not(debug_assertions))]
+pub(crate) fn step<T>(_: &'static str, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    work()
+}
+
+/// Does the work of a named step, unless a fault was armed for it.
+#[cfg(debug_assertions)]
+pub(crate) fn step<T>(
+    name: &'static str,
+    work: impl FnOnce() -> io::Result<T>,
+) -> io::Result<T> {
+    armed::strike(name)?;
+    work()
+}
+
+/// How much of a write reaches the disk: all of it, unless a fault tears it.
+#[cfg(debug_assertions)]
+pub(crate) fn torn(name: &'static str, bytes: &[u8]) -> Option<usize> {
+    armed::tears(name).then_some(bytes.len() / 2)
+}
+
+#[cfg(debug_assertions)]
+pub use self::armed::{arm, steps_taken};
+
+#[cfg(debug_assertions)]
+mod armed {
+    use std::{
+        io,
+        sync::{Mutex, PoisonError},
+    };
+
+    struct Fault {
+        kind: Kind,
+        /// The step that it waits for, or any.
+        step: String,
+        /// Strikes when this many have passed.
+        passes: usize,
+        lasting: bool,
+    }
+
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Kind {
+        Kill,
+        Tear,
+        Fail(i32),
+    }
+
+    static FAULT: Mutex<Option<Fault>> = Mutex::new(None);
+    static STEPS: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+
+    /// Arms a fault: `kill:STEP:N` ends the process before the step is taken for the Nth time (from 0), `tear:STEP:N`
+    /// writes half of what the step writes and ends the process, `errno:NUMBER:STEP:N` makes the step and all like it
+    /// fail from then on. `*` stands for any step. Anything else disarms.
+    pub fn arm(description: &str) {
+        let parts: Vec<&str> = description.split(':').collect();
+        let fault = match parts[..] {
+            ["kill", step, passes] => Some((Kind::Kill, step, passes, false)),
+            ["tear", step, passes] => Some((Kind::Tear, step, passes, false)),
+            ["errno", number, step, passes] => number
+                .parse()
+                .ok()
+                .map(|number| (Kind::Fail(number), step, passes, true)),
+            _ => None,
+        };
+        *lock(&FAULT) = fault.map(|(kind, step, passes, lasting)| Fault {
+            kind,
+            step: step.to_owned(),
+            passes: passes.parse().unwrap_or(0),
+            lasting,
+        });
+        lock(&STEPS).clear();
+    }
+
+    /// The steps taken since a fault was last armed or disarmed.
+    pub fn steps_taken() -> Vec<&'static str> {
+        lock(&STEPS).clone()
+    }
+
+    pub(super) fn strike(name: &'static str) -> io::Result<()> {
+        lock(&STEPS).push(name);
+        match due(name, |kind| kind != Kind::Tear) {
+            Some(Kind::Kill) => std::process::abort(),
+            Some(Kind::Fail(number)) => Err(io::Error::from_raw_os_error(number)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn tears(name: &'static str) -> bool {
+        due(name, |kind| kind == Kind::Tear).is_some()
+    }
+
+    fn due(name: &str, wanted: impl Fn(Kind) -> bool) -> Option<Kind> {
+        let mut armed = lock(&FAULT);
+        let fault = armed.as_mut()?;
+        if !wanted(fault.kind) || (fault.step != "*" && fault.step != name) {
+            return None;
+        }
+        if fault.passes > 0 {
+            fault.passes -= 1;
+            return None;
+        }
+        let kind = fault.kind;
+        if !fault.lasting {
+            *armed = None;
+        }
+        Some(kind)
+    }
+
+    fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,198 @@
+//! Sectile's own folder inside a root: locks, journal and temporary files. Private, and ignored by version control.
+
+use std::{
+    io::{self, Read as _, Write as _},
+    time::{Duration, Instant},
+};
+
+use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _};
+use cap_std::fs::{Dir, DirBuilder, File, OpenOptions};
+
+use super::{PRIVATE_FOLDER, Root};
+use crate::fault::step;
+
+/// An open private folder.
+#[derive(Debug)]
+pub(crate) struct PrivateFolder {
+    pub(super) dir: Dir,
+}
+
+/// A lock that is held until it is dropped, also when the process ends in whatever way.
+#[derive(Debug)]
+pub(crate) struct HeldLock {
+    _file: std::fs::File,
+}
+
+/// Between two tries for a lock that another process holds.
+const LOCK_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+const TEMPORARY: &str = "tmp";
+const LOCKS: &str = "locks";
+
+impl Root {
+    /// The private folder, or `None` when there is none.
+    pub(crate) fn private_folder(&self) -> io::Result<Option<PrivateFolder>> {
+        match self.dir()?.open_dir_nofollow(PRIVATE_FOLDER) {
+            Ok(dir) => Ok(Some(PrivateFolder { dir })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The private folder, made when there is none.
+    pub(crate) fn make_private_folder(&self) -> io::Result<PrivateFolder> {
+        let root = self.dir()?;
+        step("private_folder", || make_folder(&root, PRIVATE_FOLDER))?;
+        let dir = root.open_dir_nofollow(PRIVATE_FOLDER)?;
+        make_folder(&dir, TEMPORARY)?;
+        make_folder(&dir, LOCKS)?;
+        let folder = PrivateFolder { dir };
+        if !folder.exists(".gitignore") {
+            // Whoever makes it writes the same; a half-written one ignores as much as it needs to.
+            folder.write_file(".gitignore", b"*\n")?;
+        }
+        Ok(folder)
+    }
+}
+
+/// Makes a folder that only its owner can open. One that is there stays as it is, but for the permissions.
+fn make_folder(parent: &Dir, name: &str) -> io::Result<()> {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no modes to set"))]
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    {
+        use cap_std::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    match parent.create_dir_with(name, &builder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Options for files that only their owner can read.
+fn private_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.follow(FollowSymlinks::No);
+    #[cfg(unix)]
+    {
+        use cap_std::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options
+}
+
+impl PrivateFolder {
+    /// Takes the lock `name`, waiting until `deadline`. `None` when it is still held then, or `stop` says so.
+    pub(crate) fn lock(
+        &self,
+        name: &str,
+        deadline: Instant,
+        stop: &dyn Fn() -> bool,
+    ) -> io::Result<Option<HeldLock>> {
+        let file = self
+            .dir
+            .open_dir_nofollow(LOCKS)?
+            .open_with(name, private_options().write(true).create(true))?
+            .into_std();
+        let mut pause = LOCK_PAUSE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(HeldLock { _file: file })),
+                Err(std::fs::TryLockError::WouldBlock) => {}
+                Err(std::fs::TryLockError::Error(error)) => return Err(error),
+            }
+            if Instant::now() >= deadline || stop() {
+                return Ok(None);
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LONGEST_LOCK_PAUSE);
+        }
+    }
+
+    pub(crate) fn exists(&self, name: &str) -> bool {
+        self.dir.symlink_metadata(name).is_ok()
+    }
+
+    /// Opens a file of the folder for reading and appending, and makes it when `create` is set.
+    pub(crate) fn open_log(&self, name: &str, create: bool) -> io::Result<File> {
+        let mut options = private_options();
+        options.read(true).append(true).create(create);
+        self.dir.open_with(name, &options)
+    }
+
+    /// Opens a file of the folder for reading, or `None` when it is not there.
+    pub(crate) fn open_for_reading(&self, name: &str) -> io::Result<Option<File>> {
+        let mut options = private_options();
+        match self.dir.open_with(name, options.read(true)) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes a file of the folder, replacing what was there.
+    pub(crate) fn write_file(&self, name: &str, bytes: &[u8]) -> io::Result<File> {
+        let mut options = private_options();
+        options.write(true).create(true).truncate(true);
+        let mut file = self.dir.open_with(name, &options)?;
+        file.write_all(bytes)?;
+        Ok(file)
+    }
+
+    pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.dir.rename(from, &self.dir, to)
+    }
+
+    pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
+        self.dir.remove_file(name)
+    }
+
+    /// Makes what was renamed in the folder survive a power cut.
+    pub(crate) fn flush(&self) -> io::Result<()> {
+        flush_folder(&self.dir)
+    }
+
+    /// The folder for temporary files.
+    pub(super) fn temporary(&self) -> io::Result<Dir> {
+        self.dir.open_dir_nofollow(TEMPORARY)
+    }
+
+    /// Names of temporary files that are there now.
+    pub(crate) fn temporary_files(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in self.temporary()?.entries()? {
+            if let Ok(name) = entry?.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    pub(crate) fn remove_temporary(&self, name: &str) -> io::Result<()> {
+        match self.temporary()?.remove_file(name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Makes what was renamed or made in `dir` survive a power cut.
+pub(super) fn flush_folder(dir: &Dir) -> io::Result<()> {
+    #[cfg(unix)]
+    dir.open(".")?.sync_all()?;
+    #[cfg(not(unix))]
+    let _: &Dir = dir;
+    Ok(())
+}
+
+/// All bytes of a file.
+pub(super) fn read_all(dir: &Dir, name: &str) -> io::Result<Vec<u8>> {
+    let mut options = private_options();
+    let mut bytes = Vec::new();
+    dir.open_with(name, options.read(true))?
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

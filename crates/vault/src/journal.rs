@@ -1,0 +1,27 @@
+//! The journal: every change of every document, appended before it is made.
+//!
+//! One record a line: a checksum, a blank, a JSON object. A line that is not complete at the end of the file was being
+//! written when the power went; it is cut off by the next writer. A line that is complete but wrong is damage: it is
+//! skipped, reported and left alone.
+
+mod file;
+mod record;
+
+pub(crate) use self::{
+    file::{Journal, JournalError, Line, News, VERSION},
+    record::{Adopt, Bytes, Checkpoint, Entry, Header, Kind, Mark, Record, Request, Splice, Step, written},
+};
+pub use self::file::Damage;
+
+/// Reads journal bytes and does nothing with them, for the fuzzer: no input may panic.
+#[doc(hidden)]
+#[must_use]
+pub fn replay_for_fuzzing(bytes: &[u8]) -> (usize, usize) {
+    let mut ledger = crate::ledger::Ledger::default();
+    let read = file::read_lines(bytes, 0);
+    let lines = read.lines.len();
+    for line in read.lines {
+        ledger.apply(line);
+    }
+    (lines, ledger.damage().len())
+}

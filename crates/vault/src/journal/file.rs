@@ -1,0 +1,261 @@
+//! The journal as a file: reading what is new, appending, and writing it anew.
+
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+
+use sectile_markdown::Digest;
+
+use super::{Header, Record};
+use crate::{fault::step, fs::PrivateFolder};
+
+const NAME: &str = "journal";
+const NEW_NAME: &str = "journal.new";
+/// The format that this program writes and reads.
+pub(crate) const VERSION: u32 = 1;
+const CHECKSUM_DIGITS: usize = 16;
+
+/// A record, and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub(crate) offset: u64,
+    pub(crate) len: usize,
+    pub(crate) record: Record,
+}
+
+/// A place of the journal that cannot be read. It is left as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Where the line starts.
+    pub offset: u64,
+    /// How long it is.
+    pub len: u64,
+}
+
+/// Why the journal cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum JournalError {
+    #[error("the journal was written by a newer version")]
+    UnknownVersion,
+    #[error("the journal cannot be read or written ({})", .0.kind())]
+    Io(#[from] io::Error),
+}
+
+/// How far the journal has been read.
+#[derive(Debug, Default)]
+pub(crate) struct Journal {
+    header: Option<(Header, Vec<u8>)>,
+    /// Everything before this is known.
+    end: u64,
+}
+
+/// What a look at the journal found.
+pub(crate) enum News {
+    /// These lines are new.
+    More(Read),
+    /// The journal was written anew; these are all its lines.
+    Anew(Read),
+}
+
+#[derive(Default)]
+pub(crate) struct Read {
+    pub(crate) lines: Vec<Line>,
+    pub(crate) damage: Vec<Damage>,
+    /// Bytes that were read as complete lines.
+    pub(crate) complete: u64,
+    /// Bytes behind them.
+    pub(crate) torn: u64,
+}
+
+impl Journal {
+    /// Reads what was appended since the last look.
+    pub(crate) fn news(&mut self, folder: &PrivateFolder) -> Result<News, JournalError> {
+        let Some(mut file) = folder.open_for_reading(NAME)? else {
+            let anew = self.header.take().is_some();
+            self.end = 0;
+            return Ok(if anew {
+                News::Anew(Read::default())
+            } else {
+                News::More(Read::default())
+            });
+        };
+        if let Some((_, line)) = &self.header {
+            let mut start = vec![0; line.len()];
+            let same = file.read_exact(&mut start).is_ok() && start == *line;
+            if same {
+                if file.metadata()?.len() == self.end {
+                    return Ok(News::More(Read::default()));
+                }
+                file.seek(SeekFrom::Start(self.end))?;
+                let mut bytes = Vec::new();
+                file.read_to_end(&mut bytes)?;
+                let read = read_lines(&bytes, self.end);
+                self.end += read.complete;
+                return Ok(News::More(read));
+            }
+            file.seek(SeekFrom::Start(0))?;
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        let read = read_lines(&bytes, 0);
+        self.header = match read.lines.first() {
+            Some(Line {
+                offset: 0,
+                len,
+                record: Record::Header(header),
+            }) => {
+                if header.version != VERSION {
+                    return Err(JournalError::UnknownVersion);
+                }
+                Some((header.clone(), bytes[..*len].to_vec()))
+            }
+            _ => None,
+        };
+        self.end = read.complete;
+        Ok(News::Anew(read))
+    }
+
+    /// Appends records. The caller holds the journal's lock and has read all news. What is torn at the end is cut.
+    pub(crate) fn append(
+        &mut self,
+        folder: &PrivateFolder,
+        records: &[Record],
+    ) -> Result<Vec<Line>, JournalError> {
+        let mut file = step("open_journal", || folder.open_log(NAME, true))?;
+        if file.metadata()?.len() != self.end {
+            step("cut_journal", || file.set_len(self.end))?;
+        }
+        let mut bytes = Vec::new();
+        let mut lines = Vec::with_capacity(records.len());
+        for record in records {
+            let written = line(record)?;
+            lines.push(Line {
+                offset: self.end + bytes.len() as u64,
+                len: written.len(),
+                record: record.clone(),
+            });
+            bytes.extend_from_slice(&written);
+        }
+        let result = step("write_journal", || {
+            #[cfg(debug_assertions)]
+            if let Some(length) = crate::fault::torn("write_journal", &bytes) {
+                file.write_all(&bytes[..length])?;
+                std::process::abort();
+            }
+            file.write_all(&bytes)
+        })
+        .and_then(|()| step("flush_journal", || file.sync_data()));
+        if let Err(error) = result {
+            // What did get written is taken back; where even that fails, it is cut off by the next writer.
+            return match file.set_len(self.end) {
+                Ok(()) | Err(_) => Err(error.into()),
+            };
+        }
+        if self.end == 0 {
+            step("flush_private_folder", || folder.flush())?;
+            if let Some(Line {
+                len,
+                record: Record::Header(header),
+                ..
+            }) = lines.first()
+            {
+                self.header = Some((header.clone(), bytes[..*len].to_vec()));
+            }
+        }
+        self.end += bytes.len() as u64;
+        Ok(lines)
+    }
+
+    /// Puts a journal of these records in place of the one that is there.
+    pub(crate) fn rewrite(
+        &mut self,
+        folder: &PrivateFolder,
+        records: &[Record],
+    ) -> Result<Vec<Line>, JournalError> {
+        let mut bytes = Vec::new();
+        for record in records {
+            bytes.extend_from_slice(&line(record)?);
+        }
+        let file = step("write_new_journal", || folder.write_file(NEW_NAME, &bytes))?;
+        step("flush_new_journal", || file.sync_all())?;
+        step("place_new_journal", || folder.rename(NEW_NAME, NAME))?;
+        step("flush_private_folder", || folder.flush())?;
+        self.header = None;
+        self.end = 0;
+        match self.news(folder)? {
+            News::More(read) | News::Anew(read) => Ok(read.lines),
+        }
+    }
+
+    /// The record at a place that was read before.
+    pub(crate) fn read_at(
+        &self,
+        folder: &PrivateFolder,
+        offset: u64,
+        len: usize,
+    ) -> Result<Option<Record>, JournalError> {
+        let Some(mut file) = folder.open_for_reading(NAME)? else {
+            return Ok(None);
+        };
+        file.seek(SeekFrom::Start(offset))?;
+        let mut bytes = vec![0; len];
+        file.read_exact(&mut bytes)?;
+        Ok(parse(bytes.strip_suffix(b"\n").unwrap_or(&bytes)))
+    }
+
+    pub(crate) fn header(&self) -> Option<&Header> {
+        self.header.as_ref().map(|(header, _)| header)
+    }
+
+    /// Its length in bytes.
+    pub(crate) fn len(&self) -> u64 {
+        self.end
+    }
+}
+
+fn line(record: &Record) -> io::Result<Vec<u8>> {
+    let json = serde_json::to_vec(record)?;
+    let mut line = checksum(&json).into_bytes();
+    line.push(b' ');
+    line.extend_from_slice(&json);
+    line.push(b'\n');
+    Ok(line)
+}
+
+fn checksum(json: &[u8]) -> String {
+    let mut digits = Digest::of(json).to_string();
+    digits.truncate(CHECKSUM_DIGITS);
+    digits
+}
+
+fn parse(line: &[u8]) -> Option<Record> {
+    let (sum, rest) = line.split_at_checked(CHECKSUM_DIGITS)?;
+    let json = rest.strip_prefix(b" ")?;
+    if checksum(json).as_bytes() != sum {
+        return None;
+    }
+    serde_json::from_slice(json).ok()
+}
+
+/// The complete lines of `bytes`, which stand at `offset` of the journal.
+pub(crate) fn read_lines(bytes: &[u8], offset: u64) -> Read {
+    let mut read = Read::default();
+    let mut at = 0;
+    while let Some(length) = bytes[at..].iter().position(|byte| *byte == b'\n') {
+        let len = length + 1;
+        let place = offset + at as u64;
+        match parse(&bytes[at..at + length]) {
+            Some(record) => read.lines.push(Line {
+                offset: place,
+                len,
+                record,
+            }),
+            None => read.damage.push(Damage {
+                offset: place,
+                len: len as u64,
+            }),
+        }
+        at += len;
+    }
+    read.complete = at as u64;
+    read.torn = (bytes.len() - at) as u64;
+    read
+}

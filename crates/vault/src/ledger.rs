@@ -1,0 +1,437 @@
+//! What the journal comes to: the documents, the ids of their sections, and the entries of their history.
+//!
+//! The ledger is a function of the journal's lines and nothing else. Every process that reads the same journal has the
+//! same one; memory is only a copy.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::journal::{
+    Adopt, Checkpoint, Damage, Entry, Header, Kind, Line, Mark, Record, Splice,
+};
+
+/// State of a root as its journal tells it.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    documents: HashMap<u64, DocumentState>,
+    by_path: HashMap<String, u64>,
+    /// The document that holds the section of an id.
+    by_id: HashMap<String, u64>,
+    /// Ids of sections that are gone, with the entry that deleted them.
+    deleted: HashMap<String, u64>,
+    entries: BTreeMap<u64, EntryCard>,
+    pending: BTreeMap<u64, Pending>,
+    requests: HashMap<String, (String, u64)>,
+    next: Numbers,
+    first_entry: u64,
+    damage: Vec<Damage>,
+}
+
+/// The next free number of each kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    pub(crate) entry: u64,
+    pub(crate) id: u64,
+    pub(crate) document: u64,
+}
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Self {
+            entry: 1,
+            id: 0,
+            document: 1,
+        }
+    }
+}
+
+/// A document as far as the journal knows it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DocumentState {
+    pub(crate) id: u64,
+    /// `None` when it was deleted.
+    pub(crate) path: Option<String>,
+    /// Digest of its bytes; `None` when it was deleted.
+    pub(crate) hash: Option<String>,
+    /// The ids of its sections, in order.
+    pub(crate) ids: Vec<String>,
+    /// What its sections are known by, when its text is not in the journal.
+    pub(crate) marks: Vec<Mark>,
+    /// Its entries, oldest first.
+    pub(crate) entries: Vec<u64>,
+    /// Entries before this index do not connect to what is there now.
+    pub(crate) chain_start: usize,
+    /// Entries of ours that are in force, in the order they came to be.
+    pub(crate) done: Vec<u64>,
+    /// Entries that were taken back and can be made again.
+    pub(crate) undone: Vec<u64>,
+    /// Bytes of changes since the last snapshot, or `None` when there is no snapshot.
+    pub(crate) weight_since_snapshot: Option<usize>,
+}
+
+/// An entry without the bytes it carries, and where these are.
+#[derive(Clone, Debug)]
+pub(crate) struct EntryCard {
+    pub(crate) number: u64,
+    pub(crate) time: i64,
+    pub(crate) actor: String,
+    pub(crate) operation: String,
+    pub(crate) reason: Option<String>,
+    pub(crate) kind: Kind,
+    pub(crate) steps: Vec<StepCard>,
+    pub(crate) offset: u64,
+    pub(crate) len: usize,
+}
+
+/// A step without the bytes it carries.
+#[derive(Clone, Debug)]
+pub(crate) struct StepCard {
+    pub(crate) document: u64,
+    pub(crate) path: String,
+    pub(crate) moved_to: Option<String>,
+    pub(crate) before: Option<String>,
+    pub(crate) after: Option<String>,
+    pub(crate) touched: Vec<String>,
+    pub(crate) has_changes: bool,
+    pub(crate) has_snapshot: bool,
+}
+
+/// An intent without its end.
+#[derive(Clone, Debug)]
+pub(crate) struct Pending {
+    pub(crate) entry: Entry,
+    offset: u64,
+    len: usize,
+}
+
+impl Ledger {
+    /// Takes in one line.
+    pub(crate) fn apply(&mut self, line: Line) {
+        match line.record {
+            Record::Header(header) => self.header(&header),
+            Record::Adopt(adopt) => self.adopt(adopt),
+            Record::Checkpoint(checkpoint) => self.checkpoint(*checkpoint),
+            Record::Intent(entry) => {
+                self.count_ids(&entry);
+                self.next.entry = self.next.entry.max(entry.number.saturating_add(1));
+                let pending = Pending {
+                    entry: *entry,
+                    offset: line.offset,
+                    len: line.len,
+                };
+                self.pending.insert(pending.entry.number, pending);
+            }
+            Record::Commit { entry } => {
+                if let Some(pending) = self.pending.remove(&entry) {
+                    self.commit(&pending.entry, pending.offset, pending.len);
+                }
+            }
+            Record::Abort { entry } => {
+                self.pending.remove(&entry);
+            }
+            Record::Done(entry) => {
+                self.count_ids(&entry);
+                self.next.entry = self.next.entry.max(entry.number.saturating_add(1));
+                self.commit(&entry, line.offset, line.len);
+            }
+        }
+    }
+
+    pub(crate) fn add_damage(&mut self, damage: Vec<Damage>) {
+        self.damage.extend(damage);
+    }
+
+    pub(crate) fn damage(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    pub(crate) fn next(&self) -> Numbers {
+        self.next
+    }
+
+    /// The first entry that was not dropped.
+    pub(crate) fn first_entry(&self) -> u64 {
+        self.first_entry
+    }
+
+    pub(crate) fn document(&self, path: &str) -> Option<&DocumentState> {
+        self.by_path
+            .get(path)
+            .and_then(|document| self.documents.get(document))
+    }
+
+    pub(crate) fn document_by_number(&self, document: u64) -> Option<&DocumentState> {
+        self.documents.get(&document)
+    }
+
+    /// All documents, in a fixed order.
+    pub(crate) fn documents(&self) -> Vec<&DocumentState> {
+        let mut all: Vec<&DocumentState> = self.documents.values().collect();
+        all.sort_by_key(|document| document.id);
+        all
+    }
+
+    /// The documents whose bytes have this digest.
+    pub(crate) fn documents_with(&self, hash: &str) -> impl Iterator<Item = &DocumentState> {
+        self.documents
+            .values()
+            .filter(move |document| document.hash.as_deref() == Some(hash))
+    }
+
+    /// The document that holds a section.
+    pub(crate) fn document_of(&self, id: &str) -> Option<&DocumentState> {
+        self.by_id
+            .get(id)
+            .and_then(|document| self.documents.get(document))
+    }
+
+    /// The entry that deleted the section of an id.
+    pub(crate) fn deleted_by(&self, id: &str) -> Option<u64> {
+        self.deleted.get(id).copied()
+    }
+
+    pub(crate) fn deleted(&self) -> &HashMap<String, u64> {
+        &self.deleted
+    }
+
+    pub(crate) fn entry(&self, number: u64) -> Option<&EntryCard> {
+        self.entries.get(&number)
+    }
+
+    /// All entries, oldest first.
+    pub(crate) fn entries(&self) -> impl DoubleEndedIterator<Item = &EntryCard> {
+        self.entries.values()
+    }
+
+    pub(crate) fn request(&self, id: &str) -> Option<&(String, u64)> {
+        self.requests.get(id)
+    }
+
+    /// Intents without an end that concern the document at `path`, or all of them.
+    pub(crate) fn pending(&self, path: Option<&str>) -> Vec<Entry> {
+        let concerns = |entry: &Entry| {
+            path.is_none_or(|path| {
+                entry.steps.iter().any(|step| {
+                    step.path == path || step.moved_to.as_deref() == Some(path)
+                })
+            })
+        };
+        self.pending
+            .values()
+            .map(|pending| &pending.entry)
+            .filter(|entry| concerns(entry))
+            .cloned()
+            .collect()
+    }
+
+    pub(crate) fn is_pending(&self, entry: u64) -> bool {
+        self.pending.contains_key(&entry)
+    }
+
+    fn header(&mut self, header: &Header) {
+        self.next.id = self.next.id.max(header.first_id);
+        self.next.entry = self.next.entry.max(header.first_entry.max(1));
+        self.first_entry = header.first_entry;
+    }
+
+    fn adopt(&mut self, adopt: Adopt) {
+        let ids: Vec<String> = adopt.sections.iter().map(|mark| mark.id.clone()).collect();
+        self.saw_ids(ids.iter());
+        self.place(adopt.document, Some(adopt.path));
+        for id in &ids {
+            self.by_id.insert(id.clone(), adopt.document);
+        }
+        let state = self.documents.entry(adopt.document).or_default();
+        state.id = adopt.document;
+        state.hash = Some(adopt.hash);
+        state.ids = ids;
+        state.marks = adopt.sections;
+        state.chain_start = state.entries.len();
+        state.weight_since_snapshot = None;
+    }
+
+    fn checkpoint(&mut self, checkpoint: Checkpoint) {
+        self.saw_ids(checkpoint.ids.iter());
+        self.saw_ids(checkpoint.deleted.iter().map(|(id, _)| id));
+        self.place(checkpoint.document, checkpoint.path);
+        for id in &checkpoint.ids {
+            self.by_id.insert(id.clone(), checkpoint.document);
+        }
+        self.deleted.extend(checkpoint.deleted);
+        let state = self.documents.entry(checkpoint.document).or_default();
+        state.id = checkpoint.document;
+        state.hash = checkpoint.hash;
+        state.ids = checkpoint.ids;
+        state.marks = checkpoint.marks;
+    }
+
+    /// Notes where a document is, and takes the place away from whichever was there.
+    fn place(&mut self, document: u64, path: Option<String>) {
+        self.next.document = self.next.document.max(document.saturating_add(1));
+        let state = self.documents.entry(document).or_default();
+        state.id = document;
+        if let Some(old) = state.path.take()
+            && self.by_path.get(&old) == Some(&document)
+        {
+            self.by_path.remove(&old);
+        }
+        if let Some(path) = path {
+            if let Some(other) = self.by_path.insert(path.clone(), document)
+                && other != document
+                && let Some(displaced) = self.documents.get_mut(&other)
+            {
+                displaced.path = None;
+                displaced.hash = None;
+                for id in &displaced.ids {
+                    self.by_id.remove(id);
+                }
+            }
+            if let Some(state) = self.documents.get_mut(&document) {
+                state.path = Some(path);
+            }
+        }
+    }
+
+    fn commit(&mut self, entry: &Entry, offset: u64, len: usize) {
+        let kept_elsewhere: HashSet<&String> = entry
+            .steps
+            .iter()
+            .flat_map(|step| &step.ids.inserted)
+            .collect();
+        for step in &entry.steps {
+            let path = match step.after {
+                Some(_) => Some(step.moved_to.clone().unwrap_or_else(|| step.path.clone())),
+                None => None,
+            };
+            self.place(step.document, path);
+            let state = self.documents.entry(step.document).or_default();
+            let connected = state.hash == step.before;
+            state.hash.clone_from(&step.after);
+            state.entries.push(entry.number);
+            match step.ids.apply(&state.ids) {
+                Some(ids) if connected => state.ids = ids,
+                _ => {
+                    // The line that connects them is damaged. What can be known again is taken from the entry.
+                    state.ids = if step.marks.is_empty() {
+                        Vec::new()
+                    } else {
+                        step.marks.iter().map(|mark| mark.id.clone()).collect()
+                    };
+                    state.hash = if state.ids.is_empty() {
+                        None
+                    } else {
+                        step.after.clone()
+                    };
+                }
+            }
+            if !connected || step.changes.is_none() {
+                state.chain_start = state.entries.len() - usize::from(step.changes.is_some());
+                state.weight_since_snapshot = None;
+            }
+            state.marks.clone_from(&step.marks);
+            state.weight_since_snapshot = match step.snapshot {
+                Some(_) => Some(step.weight()),
+                None => state
+                    .weight_since_snapshot
+                    .map(|weight| weight + step.weight()),
+            };
+            let document = step.document;
+            for id in &step.ids.removed {
+                if self.by_id.get(id) == Some(&document) {
+                    self.by_id.remove(id);
+                }
+                if !kept_elsewhere.contains(id) {
+                    self.deleted.insert(id.clone(), entry.number);
+                }
+            }
+        }
+        for step in &entry.steps {
+            for id in &step.ids.inserted {
+                self.deleted.remove(id);
+                self.by_id.insert(id.clone(), step.document);
+            }
+            self.stacks(step.document, entry);
+        }
+        if let Some(request) = &entry.request {
+            self.requests
+                .insert(request.id.clone(), (request.digest.clone(), entry.number));
+        }
+        self.entries
+            .insert(entry.number, EntryCard::of(entry, offset, len));
+    }
+
+    fn stacks(&mut self, document: u64, entry: &Entry) {
+        let Some(state) = self.documents.get_mut(&document) else {
+            return;
+        };
+        match entry.kind {
+            Kind::Edit => {
+                state.done.push(entry.number);
+                state.undone.clear();
+            }
+            Kind::Undo(target) => {
+                state.done.retain(|number| *number != target);
+                if self.entries.contains_key(&target) {
+                    state.undone.push(target);
+                }
+            }
+            Kind::Redo(target) => {
+                state.undone.retain(|number| *number != target);
+                if self.entries.contains_key(&target) {
+                    state.done.push(target);
+                }
+            }
+            Kind::Foreign => {}
+        }
+    }
+
+    fn count_ids(&mut self, entry: &Entry) {
+        for Splice {
+            removed, inserted, ..
+        } in entry.steps.iter().map(|step| &step.ids)
+        {
+            self.saw_ids(removed.iter().chain(inserted));
+        }
+        for step in &entry.steps {
+            self.next.document = self.next.document.max(step.document.saturating_add(1));
+        }
+    }
+
+    fn saw_ids<'a>(&mut self, ids: impl Iterator<Item = &'a String>) {
+        for number in ids.filter_map(|id| crate::ids::number(id)) {
+            self.next.id = self.next.id.max(number.saturating_add(1));
+        }
+    }
+}
+
+impl EntryCard {
+    fn of(entry: &Entry, offset: u64, len: usize) -> Self {
+        Self {
+            number: entry.number,
+            time: entry.time,
+            actor: entry.actor.clone(),
+            operation: entry.operation.clone(),
+            reason: entry.reason.clone(),
+            kind: entry.kind,
+            steps: entry
+                .steps
+                .iter()
+                .map(|step| StepCard {
+                    document: step.document,
+                    path: step.path.clone(),
+                    moved_to: step.moved_to.clone(),
+                    before: step.before.clone(),
+                    after: step.after.clone(),
+                    touched: step.touched.clone(),
+                    has_changes: step.changes.is_some(),
+                    has_snapshot: step.snapshot.is_some(),
+                })
+                .collect(),
+            offset,
+            len,
+        }
+    }
+
+    pub(crate) fn step(&self, document: u64) -> Option<&StepCard> {
+        self.steps.iter().find(|step| step.document == document)
+    }
+}
