@@ -1,6 +1,11 @@
 //! Where front matter starts and ends. It is split off before the parser sees the text, so it can never become a heading.
 
+mod edit;
+mod written;
+
 use crate::{Span, lines::line_at};
+
+pub use self::edit::{FrontMatterError, remove_key, set_key};
 
 /// A front matter block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

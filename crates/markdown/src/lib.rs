@@ -27,12 +27,12 @@ mod yaml;
 pub use changes::{Change, Changes};
 pub use digest::Digest;
 pub use document::{Document, Extent, Section};
-pub use front_matter::FrontMatter;
 pub use lines::{LineIndex, Position, dominant_line_end};
 pub use links::{
     Anchors, Link, LinkForm, LinkPart, MovedAnchor, PathResolution, Repair, Resolution,
     github_anchor, links, moved_anchors, repair_fragment, repair_path, resolve_path,
 };
+pub use front_matter::{FrontMatter, FrontMatterError, remove_key, set_key};
 pub use slug::{heading_id, section_id, slug};
 pub use source::Source;
 pub use span::Span;

@@ -59,30 +59,6 @@ impl LineIndex {
     }
 }
 
-/// The line end that `source` uses most: LF, CRLF or CR. LF when there is none, or no clear answer.
-#[must_use]
-pub fn dominant_line_end(source: &[u8]) -> &'static str {
-    let (mut lf, mut crlf, mut cr) = (0_usize, 0_usize, 0_usize);
-    let mut at = 0;
-    while at < source.len() {
-        let line = line_at(source, at);
-        match &source[line.content_end..line.end] {
-            b"\n" => lf += 1,
-            b"\r\n" => crlf += 1,
-            b"\r" => cr += 1,
-            _ => {}
-        }
-        at = line.end;
-    }
-    if crlf > lf && crlf > cr {
-        "\r\n"
-    } else if cr > lf && cr > crlf {
-        "\r"
-    } else {
-        "\n"
-    }
-}
-
 /// One line found by [`line_at`]: its text ends at `content_end`, the next line starts at `end`.
 pub(crate) struct Line {
     pub(crate) content_end: usize,
@@ -111,6 +87,30 @@ pub(crate) fn line_start(source: &[u8], offset: usize) -> usize {
         .map_or(0, |at| at + 1)
 }
 
+/// The line end that most lines of `bytes` have: `\n`, `\r\n` or `\r`. Without one, or with a tie, `\n`.
+#[must_use]
+pub fn dominant_line_end(bytes: &[u8]) -> &'static str {
+    let (mut line_feeds, mut pairs, mut returns) = (0_usize, 0_usize, 0_usize);
+    let mut at = 0;
+    while at < bytes.len() {
+        let line = line_at(bytes, at);
+        match &bytes[line.content_end..line.end] {
+            b"\n" => line_feeds += 1,
+            b"\r\n" => pairs += 1,
+            b"\r" => returns += 1,
+            _ => {}
+        }
+        at = line.end;
+    }
+    if pairs > line_feeds.max(returns) {
+        "\r\n"
+    } else if returns > line_feeds.max(pairs) {
+        "\r"
+    } else {
+        "\n"
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -131,6 +131,21 @@ mod tests {
         assert_eq!(index.position(99), Position { line: 4, column: 1 });
         assert_eq!(index.line_start(0), None);
         assert_eq!(index.line_start(5), None);
+    }
+
+    #[test]
+    fn the_most_frequent_line_end() {
+        for (text, expected) in [
+            ("", "\n"),
+            ("a", "\n"),
+            ("a\nb\r\n", "\n"),
+            ("a\r\nb\r\nc\n", "\r\n"),
+            ("a\rb\rc\r\n", "\r"),
+            ("a\rb\r\n", "\n"),
+            ("\n\r\n\r", "\n"),
+        ] {
+            assert_eq!(dominant_line_end(text.as_bytes()), expected, "{text:?}");
+        }
     }
 
     proptest! {

@@ -3,6 +3,7 @@
 //! The events come from a maintained parser; this module builds the value. It does so without recursion and counts
 //! every node, also those an alias repeats, so that neither depth nor alias bombs can cost more than [`MAX_NODES`].
 
+mod layout;
 mod scalar;
 
 use std::collections::{HashMap, HashSet};
@@ -10,11 +11,15 @@ use std::collections::{HashMap, HashSet};
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
 pub use self::scalar::Timestamp;
+pub(crate) use self::{
+    layout::{Entry, Layout, Shape, layout, properties, skip_to_content},
+    scalar::resolve,
+};
 
 /// Collections may nest this deep.
-const MAX_DEPTH: usize = 64;
+pub(crate) const MAX_DEPTH: usize = 64;
 /// A block may hold this many values and keys, counting what aliases repeat.
-const MAX_NODES: usize = 100_000;
+pub(crate) const MAX_NODES: usize = 100_000;
 
 /// A front matter value.
 #[derive(Clone, Debug, PartialEq)]

@@ -15,6 +15,15 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
+    /// The date or date-time that `written` is without quotes.
+    #[must_use]
+    pub fn new(written: &str) -> Option<Self> {
+        match resolve(written) {
+            Value::Timestamp(timestamp) => Some(timestamp),
+            _ => None,
+        }
+    }
+
     /// The text of the front matter.
     #[must_use]
     pub fn as_written(&self) -> &str {
@@ -38,7 +47,8 @@ impl Timestamp {
     }
 }
 
-pub(super) fn resolve(text: &str) -> Value {
+/// The value of an unquoted scalar.
+pub(crate) fn resolve(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "true" | "True" | "TRUE" => Value::Bool(true),

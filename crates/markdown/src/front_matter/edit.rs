@@ -1,0 +1,248 @@
+//! Sets or removes one top-level key of a front matter block. Everything else keeps its bytes: other keys, comments,
+//! order, quotes, dates and blank lines.
+//!
+//! An edit is made from where the parser saw the entry, and then proved: the changed note is read again, and unless
+//! exactly what was asked for is different, the edit is refused.
+
+mod block;
+mod proof;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use self::{block::Block, proof::Proof};
+use super::{
+    byte_order_mark_len, split,
+    written::{self, Dates, looks_like_a_date, reads_as},
+};
+use crate::{
+    Change, Changes, Mapping, Source, Span, Value, YamlError,
+    lines::{dominant_line_end, line_at},
+    yaml::{self, MAX_DEPTH, MAX_NODES},
+};
+
+/// Longer keys need a notation that hardly any reader of YAML knows.
+const MAX_KEY_CHARS: usize = 1000;
+
+/// Why front matter cannot be changed as asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FrontMatterError {
+    /// The note has bytes that are not UTF-8.
+    NotUtf8,
+    /// The block is a list or a scalar.
+    NotAMapping,
+    /// The whole block is one mapping in braces.
+    FlowRoot,
+    /// The block is not YAML that Sectile reads.
+    Broken,
+    /// The key to remove is not there.
+    KeyNotFound,
+    /// Other keys depend on the entry by an anchor, or the key comes from a merge or an alias.
+    UsesAnchors,
+    /// The key is empty, very long, or has a line break.
+    InvalidKey,
+    /// The block or the value has too many parts or nests too deeply.
+    TooLarge,
+    /// The change would touch other keys or the text of the note.
+    Unsafe,
+}
+
+impl fmt::Display for FrontMatterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotUtf8 => "the note is not UTF-8 text",
+            Self::NotAMapping => {
+                "the front matter is a list or a single value instead of keys with values"
+            }
+            Self::FlowRoot => "the front matter is one mapping in braces instead of a key a line",
+            Self::Broken => "the front matter is not valid YAML",
+            Self::KeyNotFound => "the front matter has no such key",
+            Self::UsesAnchors => "the key shares its value with others by a YAML anchor",
+            Self::InvalidKey => {
+                "the key is empty, longer than 1000 characters, or has a line break"
+            }
+            Self::TooLarge => "the front matter or the value is too large or nests too deeply",
+            Self::Unsafe => "the key cannot be changed without touching other keys",
+        })
+    }
+}
+
+impl std::error::Error for FrontMatterError {}
+
+impl From<YamlError> for FrontMatterError {
+    fn from(error: YamlError) -> Self {
+        match error {
+            YamlError::TooDeep | YamlError::TooLarge => Self::TooLarge,
+            _ => Self::Broken,
+        }
+    }
+}
+
+/// The changes that give `key` the value `value` in the front matter of the note `bytes`. A missing key becomes the
+/// last one, a missing block is made. Without a difference there are no changes.
+///
+/// Text stays text when it is read again, with one exception: text that looks like a date is written without quotes
+/// where the key is new or empty, or where its value so far was an unquoted date.
+///
+/// # Errors
+///
+/// When the change cannot be made without touching anything else.
+pub fn set_key(bytes: &[u8], key: &str, value: &Value) -> Result<Changes, FrontMatterError> {
+    check_key(key)?;
+    check_size(value)?;
+    let source = utf8_source(bytes)?;
+    let before = mapping(&source)?;
+    let old = before.get(key);
+    if old.is_some_and(|old| reads_as(value, old, Dates::Plain)) {
+        return Ok(Changes::default());
+    }
+    let new = NewValue {
+        value,
+        dates: dates_beside(old),
+    };
+    let changes = match split(&source.text) {
+        None => vec![new_block(&source.text, key, new)],
+        Some(found) => in_note(
+            Block::new(&source.text, found).set(key, old, new)?,
+            found.yaml.start,
+        ),
+    };
+    Proof {
+        source: &source,
+        before: &before,
+        key,
+        asked: Some(new),
+    }
+    .of(bytes, changes)
+}
+
+/// The changes that take `key` out of the front matter of the note `bytes`. Comments around it stay.
+///
+/// # Errors
+///
+/// When the key is not there, or cannot be removed without touching anything else.
+pub fn remove_key(bytes: &[u8], key: &str) -> Result<Changes, FrontMatterError> {
+    check_key(key)?;
+    let source = utf8_source(bytes)?;
+    let before = mapping(&source)?;
+    let (Some(found), Some(_)) = (split(&source.text), before.get(key)) else {
+        return Err(FrontMatterError::KeyNotFound);
+    };
+    let removal = Block::new(&source.text, found).remove(key)?;
+    let changes = in_note(vec![removal], found.yaml.start);
+    Proof {
+        source: &source,
+        before: &before,
+        key,
+        asked: None,
+    }
+    .of(bytes, changes)
+}
+
+fn check_key(key: &str) -> Result<(), FrontMatterError> {
+    if key.is_empty() || key.contains(['\n', '\r']) || key.chars().nth(MAX_KEY_CHARS).is_some() {
+        Err(FrontMatterError::InvalidKey)
+    } else {
+        Ok(())
+    }
+}
+
+fn check_size(value: &Value) -> Result<(), FrontMatterError> {
+    let mut waiting = vec![(value, 1)];
+    let mut nodes = 0;
+    while let Some((value, depth)) = waiting.pop() {
+        nodes += 1;
+        let is_collection = matches!(value, Value::List(_) | Value::Map(_));
+        if nodes > MAX_NODES || (is_collection && depth >= MAX_DEPTH) {
+            return Err(FrontMatterError::TooLarge);
+        }
+        match value {
+            Value::List(items) => waiting.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Map(pairs) => waiting.extend(pairs.iter().map(|(_, value)| (value, depth + 1))),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// How text that looks like a date is written in place of `old`.
+fn dates_beside(old: Option<&Value>) -> Dates {
+    let Some(old) = old.filter(|old| **old != Value::Null) else {
+        return Dates::Plain;
+    };
+    let mut waiting = vec![old];
+    let mut dates = Dates::Quoted;
+    while let Some(value) = waiting.pop() {
+        match value {
+            Value::Timestamp(_) => dates = Dates::Plain,
+            // Somebody took care that this is text.
+            Value::String(text) if looks_like_a_date(text) => return Dates::Quoted,
+            Value::List(items) => waiting.extend(items),
+            Value::Map(pairs) => waiting.extend(pairs.iter().map(|(_, value)| value)),
+            _ => {}
+        }
+    }
+    dates
+}
+
+/// A value and how it is to be written.
+#[derive(Clone, Copy)]
+struct NewValue<'a> {
+    value: &'a Value,
+    dates: Dates,
+}
+
+impl NewValue<'_> {
+    fn text(self) -> String {
+        written::value(self.value, self.dates)
+    }
+}
+
+fn utf8_source(bytes: &[u8]) -> Result<Source<'_>, FrontMatterError> {
+    let source = Source::new(bytes);
+    if source.is_valid_utf8() {
+        Ok(source)
+    } else {
+        Err(FrontMatterError::NotUtf8)
+    }
+}
+
+/// The keys and values of a note; none without a block or in an empty one.
+fn mapping(source: &Source<'_>) -> Result<Mapping, FrontMatterError> {
+    match source.front_matter_value().transpose()? {
+        Some(Value::Map(mapping)) => Ok(mapping),
+        None | Some(Value::Null) => Ok(Mapping::default()),
+        Some(_) => Err(FrontMatterError::NotAMapping),
+    }
+}
+
+/// Changes inside a block that starts at `start`, as changes of the whole note.
+fn in_note(changes: Vec<Change>, start: usize) -> Vec<Change> {
+    let moved = changes.into_iter().map(|change| Change {
+        span: Span::new(change.span.start + start, change.span.end + start),
+        ..change
+    });
+    moved.collect()
+}
+
+/// A block at the top of `text`, which has none.
+fn new_block(text: &str, key: &str, new: NewValue<'_>) -> Change {
+    let start = byte_order_mark_len(text);
+    let line_end = dominant_line_end(text.as_bytes());
+    let first = line_at(text.as_bytes(), start);
+    let is_blank = text[start..first.content_end]
+        .trim_matches([' ', '\t'])
+        .is_empty();
+    let gap = if is_blank { "" } else { line_end };
+    let entry = entry_line(key, new);
+    Change::new(
+        Span::new(start, start),
+        format!("---{line_end}{entry}{line_end}---{line_end}{gap}"),
+    )
+}
+
+fn entry_line(key: &str, new: NewValue<'_>) -> String {
+    format!("{}: {}", written::key(key), new.text())
+}

@@ -1,0 +1,125 @@
+//! The proof of an edit: the changed note, read again, differs in what was asked for and in nothing else.
+
+use super::{FrontMatterError, NewValue, mapping, reads_as};
+use crate::{
+    Change, Changes, Extent, Mapping, Section, Source, Span, Value,
+    front_matter::{byte_order_mark_len, written::Dates},
+};
+
+/// What is known before the change, and what should be there after it.
+pub(super) struct Proof<'a> {
+    pub(super) source: &'a Source<'a>,
+    pub(super) before: &'a Mapping,
+    pub(super) key: &'a str,
+    /// The new value, or `None` when the key should be gone.
+    pub(super) asked: Option<NewValue<'a>>,
+}
+
+impl Proof<'_> {
+    /// `changes` of the decoded text as changes of `bytes`, when they do what they should.
+    pub(super) fn of(
+        &self,
+        bytes: &[u8],
+        changes: Vec<Change>,
+    ) -> Result<Changes, FrontMatterError> {
+        let changes = changes.into_iter().map(|change| Change {
+            span: self.source.offsets.span_to_raw(change.span),
+            ..change
+        });
+        let changes = Changes::new(changes).ok_or(FrontMatterError::Unsafe)?;
+        let changed = changes.apply(bytes).ok_or(FrontMatterError::Unsafe)?;
+        let source = Source::new(&changed);
+        let after = match mapping(&source) {
+            Ok(after) => after,
+            Err(FrontMatterError::TooLarge) => return Err(FrontMatterError::TooLarge),
+            Err(_) => return Err(FrontMatterError::Unsafe),
+        };
+        let holds = self.key_is_as_asked(&after)
+            && self.other_keys_are_the_same(&after)
+            && self.surroundings_are_the_same(bytes, &changed, &source)
+            && self.sections_are_the_same(bytes.len(), changed.len(), &source);
+        if holds {
+            Ok(changes)
+        } else {
+            Err(FrontMatterError::Unsafe)
+        }
+    }
+
+    fn key_is_as_asked(&self, after: &Mapping) -> bool {
+        match (self.asked, after.get(self.key)) {
+            (Some(asked), Some(read)) => reads_as(asked.value, read, asked.dates),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
+    fn other_keys_are_the_same(&self, after: &Mapping) -> bool {
+        let place = |mapping: &Mapping| mapping.iter().position(|(key, _)| key == self.key);
+        let (old_place, new_place) = (place(self.before), place(after));
+        let stays = old_place.is_none() || new_place.is_none() || old_place == new_place;
+        let others = |mapping: &Mapping| -> Mapping {
+            mapping
+                .iter()
+                .filter(|(key, _)| *key != self.key)
+                .map(|(key, value)| (key.to_owned(), value.clone()))
+                .collect()
+        };
+        let (before, after) = (others(self.before), others(after));
+        stays && reads_as(&Value::Map(before), &Value::Map(after), Dates::Quoted)
+    }
+
+    /// Outside of the YAML nothing is different, apart from the delimiter lines of a new block and a blank line behind
+    /// it.
+    fn surroundings_are_the_same(&self, before: &[u8], after: &[u8], changed: &Source<'_>) -> bool {
+        let Some(new) = changed.front_matter() else {
+            return false;
+        };
+        match self.source.front_matter() {
+            Some(old) => {
+                before[..old.yaml.start] == after[..new.yaml.start]
+                    && before[old.yaml.end..] == after[new.yaml.end..]
+            }
+            None => {
+                let (mark, body) = before.split_at(byte_order_mark_len(&self.source.text));
+                let behind = &after[new.block.end..];
+                *mark == after[..new.block.start]
+                    && behind
+                        .strip_suffix(body)
+                        .is_some_and(|gap| matches!(gap, b"" | b"\n" | b"\r\n" | b"\r"))
+            }
+        }
+    }
+
+    fn sections_are_the_same(&self, old_len: usize, new_len: usize, changed: &Source<'_>) -> bool {
+        // All growth is above the first heading.
+        let moved = |span: Span| {
+            (span.start + new_len)
+                .checked_sub(old_len)
+                .map(|start| Span::new(start, start + span.len()))
+        };
+        let (old, new) = (self.source.parse(), changed.parse());
+        old.sections().len() == new.sections().len()
+            && old
+                .sections()
+                .iter()
+                .zip(new.sections())
+                .all(|(old, new)| section_after(old, moved).as_ref() == Some(new))
+    }
+}
+
+/// `section` when all its spans have moved.
+fn section_after(section: &Section, moved: impl Fn(Span) -> Option<Span>) -> Option<Section> {
+    let extent = match section.extent {
+        Some(extent) => Some(Extent {
+            own_body: moved(extent.own_body)?,
+            subtree: moved(extent.subtree)?,
+            ..extent
+        }),
+        None => None,
+    };
+    Some(Section {
+        heading: moved(section.heading)?,
+        extent,
+        ..section.clone()
+    })
+}
