@@ -8,6 +8,7 @@
 
 pub mod align;
 mod changes;
+mod diff;
 mod digest;
 mod document;
 pub mod edit;
@@ -15,6 +16,7 @@ mod front_matter;
 mod heading_text;
 mod lines;
 mod links;
+mod merge;
 mod options;
 mod slug;
 mod source;
@@ -25,14 +27,16 @@ mod whitespace;
 mod yaml;
 
 pub use changes::{Change, Changes};
+pub use diff::{DiffOptions, UnifiedDiff, line_changes, unified_diff};
 pub use digest::Digest;
 pub use document::{Document, Extent, Section};
+pub use front_matter::{FrontMatter, FrontMatterError, remove_key, set_key};
 pub use lines::{LineIndex, Position, dominant_line_end};
 pub use links::{
     Anchors, Link, LinkForm, LinkPart, MovedAnchor, PathResolution, Repair, Resolution,
     github_anchor, links, moved_anchors, repair_fragment, repair_path, resolve_path,
 };
-pub use front_matter::{FrontMatter, FrontMatterError, remove_key, set_key};
+pub use merge::{MergeConflict, merge};
 pub use slug::{heading_id, section_id, slug};
 pub use source::Source;
 pub use span::Span;
