@@ -15,6 +15,20 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// The digest that prints as `digits`.
+    #[must_use]
+    pub fn parse(digits: &str) -> Option<Self> {
+        let mut bytes = [0; 32];
+        if digits.len() != 64 || !digits.is_ascii() {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks(2)) {
+            let pair = std::str::from_utf8(pair).ok()?;
+            *byte = u8::from_str_radix(pair, 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
     /// The 32 bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
@@ -44,5 +58,9 @@ mod tests {
             Digest::of(b"abc").to_string(),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
         );
+        let digest = Digest::of(b"abc");
+        assert_eq!(Digest::parse(&digest.to_string()), Some(digest));
+        assert_eq!(Digest::parse("ba78"), None);
+        assert_eq!(Digest::parse(&"zz".repeat(32)), None);
     }
 }

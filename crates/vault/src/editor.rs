@@ -14,6 +14,7 @@ mod history;
 mod links;
 mod operation;
 mod recovery;
+mod report;
 mod section;
 mod store;
 mod undo;

@@ -12,10 +12,7 @@ pub(crate) fn step<T>(_: &'static str, work: impl FnOnce() -> io::Result<T>) -> 
 
 /// Does the work of a named step, unless a fault was armed for it.
 #[cfg(debug_assertions)]
-pub(crate) fn step<T>(
-    name: &'static str,
-    work: impl FnOnce() -> io::Result<T>,
-) -> io::Result<T> {
+pub(crate) fn step<T>(name: &'static str, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     armed::strike(name)?;
     work()
 }

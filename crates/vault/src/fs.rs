@@ -8,6 +8,9 @@
     reason = "this is the listed home of file access to notes"
 )]
 
+mod private;
+mod replace;
+
 use std::{
     io::{self, Read as _},
     path::{Path, PathBuf},
@@ -19,6 +22,10 @@ use cap_std::{
     fs::{Dir, File, OpenOptions},
 };
 
+pub(crate) use self::{
+    private::{HeldLock, PrivateFolder},
+    replace::{Located, Swap},
+};
 use crate::NotePath;
 
 /// Sectile's own folder inside a root. No tool reaches it.
@@ -88,6 +95,18 @@ impl Root {
         }
     }
 
+    /// Whether something, of whatever kind, is at `note`.
+    pub(crate) fn is_occupied(&self, note: &NotePath) -> bool {
+        self.dir()
+            .is_ok_and(|dir| dir.symlink_metadata(note.as_str()).is_ok())
+    }
+
+    /// Whether the folder itself can still be opened.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        self.dir().is_ok()
+    }
+
     /// Whether the folder is known to be on a disk of this machine, where a read takes no longer than the disk. Anything
     /// else (network, FUSE, a system that does not tell) may keep a read waiting without end.
     #[must_use]
@@ -100,13 +119,13 @@ impl Root {
     /// # Errors
     /// [`ReadError`] says why not.
     pub fn read(&self, note: &NotePath, limit: u64) -> Result<Vec<u8>, ReadError> {
-        if note
-            .segments()
-            .any(|segment| segment.eq_ignore_ascii_case(PRIVATE_FOLDER))
-        {
+        if is_private(note.as_str()) {
             return Err(ReadError::NotFound);
         }
         let file = self.open_note(note)?;
+        if self.leads_into_private_folder(&file, note) {
+            return Err(ReadError::NotFound);
+        }
         let metadata = file.metadata().map_err(|error| read_error(&error))?;
         if !metadata.is_file() {
             return Err(ReadError::NotFound);
@@ -136,7 +155,7 @@ impl Root {
         match open_confined(&dir, Path::new(note.as_str())) {
             Err(ReadError::OutsideRoot) => {
                 let target = self
-                    .absolute_link_target(note)
+                    .absolute_link_target(note.as_str())
                     .ok_or(ReadError::OutsideRoot)?;
                 open_confined(&dir, &target)
             }
@@ -146,13 +165,43 @@ impl Root {
 
     /// Where `note` leads if only absolute links made it look like an escape. The answer is opened under the same
     /// confinement, so that it is a hint and no permission.
-    fn absolute_link_target(&self, note: &NotePath) -> Option<PathBuf> {
-        let target = self.location.join(note.as_str()).canonicalize().ok()?;
+    fn absolute_link_target(&self, note: &str) -> Option<PathBuf> {
+        let target = self.location.join(note).canonicalize().ok()?;
         target
             .strip_prefix(&self.location)
             .ok()
             .map(Path::to_path_buf)
     }
+
+    /// Whether links lead from `note` to the open `file` in the private folder.
+    fn leads_into_private_folder(&self, file: &File, note: &NotePath) -> bool {
+        let real =
+            open_file_path(file).or_else(|| self.location.join(note.as_str()).canonicalize().ok());
+        real.is_none_or(|real| {
+            let below = real.strip_prefix(&self.location).unwrap_or(&real);
+            below
+                .components()
+                .any(|part| part.as_os_str().eq_ignore_ascii_case(PRIVATE_FOLDER))
+        })
+    }
+}
+
+/// Whether a path below the root names the private folder, or something in it.
+pub(crate) fn is_private(path: &str) -> bool {
+    path.split('/')
+        .any(|segment| segment.eq_ignore_ascii_case(PRIVATE_FOLDER))
+}
+
+/// The path of an open file without links, where the system tells.
+#[cfg(target_os = "linux")]
+fn open_file_path(file: &File) -> Option<PathBuf> {
+    use std::os::fd::AsRawFd as _;
+    std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_file_path(_: &File) -> Option<PathBuf> {
+    None
 }
 
 /// Opens for reading without waiting: a pipe without a writer must not block the call.

@@ -40,7 +40,11 @@ fn base36(mut number: u64) -> String {
             break;
         }
     }
-    digits.iter().rev().map(|digit| char::from(*digit)).collect()
+    digits
+        .iter()
+        .rev()
+        .map(|digit| char::from(*digit))
+        .collect()
 }
 
 #[cfg(test)]
@@ -52,7 +56,10 @@ mod tests {
         assert_eq!(id("Alpha child", 71), "alpha-child-1z");
         assert_eq!(id("日本語", 0), "section-0");
         assert_eq!(number("alpha-child-1z"), Some(71));
-        assert_eq!(number(&id(&"long heading ".repeat(20), 123_456_789)), Some(123_456_789));
+        assert_eq!(
+            number(&id(&"long heading ".repeat(20), 123_456_789)),
+            Some(123_456_789)
+        );
         assert_eq!(number("nothing"), None);
     }
 }

@@ -7,11 +7,13 @@
 mod file;
 mod record;
 
+pub use self::file::Damage;
 pub(crate) use self::{
     file::{Journal, JournalError, Line, News, VERSION},
-    record::{Adopt, Bytes, Checkpoint, Entry, Header, Kind, Mark, Record, Request, Splice, Step, written},
+    record::{
+        Adopt, Bytes, Checkpoint, Entry, Header, Kind, Mark, Record, Request, Splice, Step, written,
+    },
 };
-pub use self::file::Damage;
 
 /// Reads journal bytes and does nothing with them, for the fuzzer: no input may panic.
 #[doc(hidden)]

@@ -5,9 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::journal::{
-    Adopt, Checkpoint, Damage, Entry, Header, Kind, Line, Mark, Record, Splice,
-};
+use crate::journal::{Adopt, Checkpoint, Damage, Entry, Header, Kind, Line, Mark, Record, Splice};
 
 /// State of a root as its journal tells it.
 #[derive(Debug, Default)]
@@ -91,7 +89,6 @@ pub(crate) struct StepCard {
     pub(crate) before: Option<String>,
     pub(crate) after: Option<String>,
     pub(crate) touched: Vec<String>,
-    pub(crate) has_changes: bool,
     pub(crate) has_snapshot: bool,
 }
 
@@ -210,9 +207,10 @@ impl Ledger {
     pub(crate) fn pending(&self, path: Option<&str>) -> Vec<Entry> {
         let concerns = |entry: &Entry| {
             path.is_none_or(|path| {
-                entry.steps.iter().any(|step| {
-                    step.path == path || step.moved_to.as_deref() == Some(path)
-                })
+                entry
+                    .steps
+                    .iter()
+                    .any(|step| step.path == path || step.moved_to.as_deref() == Some(path))
             })
         };
         self.pending
@@ -298,10 +296,8 @@ impl Ledger {
             .flat_map(|step| &step.ids.inserted)
             .collect();
         for step in &entry.steps {
-            let path = match step.after {
-                Some(_) => Some(step.moved_to.clone().unwrap_or_else(|| step.path.clone())),
-                None => None,
-            };
+            let final_path = step.moved_to.as_ref().unwrap_or(&step.path);
+            let path = step.after.as_ref().map(|_| final_path.clone());
             self.place(step.document, path);
             let state = self.documents.entry(step.document).or_default();
             let connected = state.hash == step.before;
@@ -422,7 +418,6 @@ impl EntryCard {
                     before: step.before.clone(),
                     after: step.after.clone(),
                     touched: step.touched.clone(),
-                    has_changes: step.changes.is_some(),
                     has_snapshot: step.snapshot.is_some(),
                 })
                 .collect(),

@@ -3,8 +3,15 @@
 //! A [`NotePath`] can only come from its parser, and a [`Root`] opens nothing but what lies inside its folder, whatever
 //! links are swapped in between. This crate knows nothing of MCP, HTTP, search or roles.
 
+pub mod editor;
+#[cfg_attr(debug_assertions, doc(hidden))]
+pub mod fault;
 mod fs;
+mod ids;
+pub mod journal;
+mod ledger;
 mod path;
 
+pub use editor::Editor;
 pub use fs::{ReadError, Root, RootError};
 pub use path::{NotePath, PathError};

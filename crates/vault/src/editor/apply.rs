@@ -3,7 +3,7 @@
 use sectile_markdown::{
     Change, Changes, Source, Span,
     edit::{Edit, Place, Within},
-    front_matter,
+    remove_key, set_key,
 };
 
 use super::{
@@ -59,8 +59,8 @@ impl Transaction<'_> {
                 let path = path.as_ref().ok_or(EditorError::NoDocument)?;
                 let draft = self.draft(path)?;
                 let changes = match value {
-                    Some(value) => front_matter::set_key(draft.text(), key, value),
-                    None => front_matter::remove_key(draft.text(), key),
+                    Some(value) => set_key(draft.text(), key, value),
+                    None => remove_key(draft.text(), key),
                 }
                 .map_err(|error| EditorError::FrontMatter(error.to_string()))?;
                 let at = draft.path.as_str().to_owned();
@@ -103,11 +103,7 @@ impl Transaction<'_> {
     }
 
     /// The document and the place that `at` names.
-    fn place(
-        &mut self,
-        path: Option<&NotePath>,
-        at: &At,
-    ) -> Result<(String, Place), EditorError> {
+    fn place(&mut self, path: Option<&NotePath>, at: &At) -> Result<(String, Place), EditorError> {
         match at {
             At::Position(position) => {
                 let path = path.ok_or(EditorError::NoDocument)?;
@@ -415,8 +411,8 @@ impl Transaction<'_> {
         let size = draft.text().len();
         let ids = draft.ids.clone();
         let text = draft.base.as_ref().map_or(0, |base| base.bytes().len());
-        draft.changes = Changes::new([Change::new(Span::new(0, text), Vec::new())])
-            .unwrap_or_default();
+        draft.changes =
+            Changes::new([Change::new(Span::new(0, text), Vec::new())]).unwrap_or_default();
         draft.bytes = None;
         draft.ids = Vec::new();
         draft.touched = ids;

@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use sectile_markdown::{Digest, Source};
 
 use super::{
-    Editor, EditorError, Operation, StepReport, View, WriteReport, WriteRequest,
-    draft::{DocumentReport, Draft, Plan, PlannedDocument, Transaction, fresh_index},
+    Editor, EditorError, Operation, View, WriteReport, WriteRequest,
+    draft::{Draft, PlannedDocument, Transaction, fresh_index},
 };
 use crate::{
     NotePath,
@@ -30,7 +30,11 @@ pub(super) struct Heading {
 
 /// Whether a commit was made.
 pub(super) enum Committed {
-    Yes { entry: u64, views: Vec<Option<Arc<View>>>, ids: Vec<String> },
+    Yes {
+        entry: u64,
+        views: Vec<Option<Arc<View>>>,
+        ids: Vec<String>,
+    },
     /// A document had changed; nothing was written.
     Changed,
 }
@@ -163,98 +167,6 @@ impl Editor {
         }
     }
 
-    fn dry_run(&self, request: &WriteRequest, transaction: &Transaction<'_>) -> WriteReport {
-        let mut report = self.report(transaction, None, &[], &[]);
-        let documents = transaction.planned();
-        if !documents.is_empty() {
-            let mut token = Digest::of(format!("{documents:?}").as_bytes()).to_string();
-            token.truncate(24);
-            let plan = Plan {
-                request: request.clone(),
-                documents,
-            };
-            self.plans
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .put(token.clone(), plan);
-            report.plan = Some(token);
-        }
-        report
-    }
-
-    /// What a transaction did, or would do when there are no views.
-    fn report(
-        &self,
-        transaction: &Transaction<'_>,
-        entry: Option<u64>,
-        views: &[Option<Arc<View>>],
-        ids: &[String],
-    ) -> WriteReport {
-        let mut documents = Vec::new();
-        let changed = transaction.drafts.values().filter(|draft| draft.is_changed());
-        for (at, draft) in changed.enumerate() {
-            let (diff, diff_truncated) = self.diff(draft);
-            let view = match views.get(at) {
-                Some(view) => view.clone(),
-                None => draft.bytes.as_ref().map(|bytes| {
-                    let revision = draft.base.as_ref().map_or(0, |base| base.revision());
-                    Arc::new(View::new(
-                        draft.final_path().clone(),
-                        bytes.clone(),
-                        Digest::of(bytes),
-                        draft.document.clone(),
-                        draft.ids.clone(),
-                        revision,
-                    ))
-                }),
-            };
-            documents.push(DocumentReport {
-                path: draft.final_path().as_str().to_owned(),
-                revision: view.as_ref().map_or(entry.unwrap_or(0), |view| view.revision()),
-                hash: view.as_ref().map(|view| *view.hash()),
-                diff,
-                diff_truncated,
-                view,
-            });
-        }
-        let steps = transaction.steps.iter().map(|step| {
-            let draft = transaction.drafts.get(&step.path);
-            let path = draft.map_or(step.path.clone(), |draft| {
-                draft.final_path().as_str().to_owned()
-            });
-            let view = documents
-                .iter()
-                .find(|document| document.path == path)
-                .and_then(|document| document.view.clone())
-                .or_else(|| draft.and_then(|draft| draft.base.clone()));
-            let id = step.section.as_ref().map(|id| match fresh_index(id) {
-                Some(fresh) => ids.get(fresh).cloned().unwrap_or_else(|| id.clone()),
-                None => id.clone(),
-            });
-            let section = id.zip(view).and_then(|(id, view)| {
-                let mut section = view.section(view.position_of(&id)?)?;
-                if fresh_index(&section.id).is_some() {
-                    // A dry run hands out no id.
-                    section.id = String::new();
-                }
-                Some(section)
-            });
-            StepReport {
-                path,
-                section,
-                merged: step.merged,
-            }
-        });
-        WriteReport {
-            entry,
-            plan: None,
-            steps: steps.collect(),
-            documents,
-            repaired_links: transaction.repaired_links,
-            replayed: false,
-        }
-    }
-
     /// The answer to a request that was met before, if this is a retry of it.
     fn replay(&self, request: &WriteRequest) -> Result<Option<WriteReport>, EditorError> {
         let Some((id, digest)) = &request.request else {
@@ -333,7 +245,14 @@ impl Editor {
                     });
                 let old_ids = known.map(|known| known.ids.as_slice()).unwrap_or_default();
                 let old_ids = if draft.base.is_some() { old_ids } else { &[] };
-                steps.push(step_of(draft, document, old_ids, &ids, &new_ids, needs_snapshot));
+                steps.push(step_of(
+                    draft,
+                    document,
+                    old_ids,
+                    &ids,
+                    &new_ids,
+                    needs_snapshot,
+                ));
                 final_ids.push(ids);
             }
             let entry = Entry {
@@ -347,7 +266,10 @@ impl Editor {
                 steps,
             };
             let number = entry.number;
-            Ok((vec![Record::Intent(Box::new(entry))], (number, new_ids, final_ids)))
+            Ok((
+                vec![Record::Intent(Box::new(entry))],
+                (number, new_ids, final_ids),
+            ))
         })?;
         let folder = self.private()?;
         match self.carry_out(&folder, number, drafts, &places) {
@@ -593,9 +515,14 @@ fn step_of(
         path: draft.path.as_str().to_owned(),
         moved_to: draft.moved_to.as_ref().map(|path| path.as_str().to_owned()),
         before: draft.base.as_ref().map(|base| base.hash().to_string()),
-        after: draft.bytes.as_ref().map(|bytes| Digest::of(bytes).to_string()),
+        after: draft
+            .bytes
+            .as_ref()
+            .map(|bytes| Digest::of(bytes).to_string()),
         changes: Some(written(&draft.changes, old.unwrap_or_default())),
-        snapshot: old.filter(|_| needs_snapshot).map(|old| Bytes(old.to_vec())),
+        snapshot: old
+            .filter(|_| needs_snapshot)
+            .map(|old| Bytes(old.to_vec())),
         ids: Splice::between(old_ids, ids),
         touched: given_out(&draft.touched, new_ids),
         marks: Vec::new(),
@@ -656,13 +583,16 @@ impl Transaction<'_> {
     }
 
     /// What the transaction comes to, for comparison with a plan.
-    fn planned(&self) -> Vec<PlannedDocument> {
+    pub(super) fn planned(&self) -> Vec<PlannedDocument> {
         let changed = self.drafts.values().filter(|draft| draft.is_changed());
         changed
             .map(|draft| PlannedDocument {
                 path: draft.final_path().as_str().to_owned(),
                 before: draft.base.as_ref().map(|base| base.hash().to_string()),
-                after: draft.bytes.as_ref().map(|bytes| Digest::of(bytes).to_string()),
+                after: draft
+                    .bytes
+                    .as_ref()
+                    .map(|bytes| Digest::of(bytes).to_string()),
             })
             .collect()
     }

@@ -48,11 +48,7 @@ impl Editor {
     ///
     /// # Errors
     /// [`EditorError::StillThere`] when a document holds the text now; other errors when the journal cannot be written.
-    pub fn purge(
-        &self,
-        path: Option<&NotePath>,
-        text: Option<&str>,
-    ) -> Result<usize, EditorError> {
+    pub fn purge(&self, path: Option<&NotePath>, text: Option<&str>) -> Result<usize, EditorError> {
         let document = match path {
             Some(path) => {
                 let real = self.root.locate(path)?.path().clone();
@@ -166,8 +162,16 @@ impl Editor {
             records.push(Record::Checkpoint(Box::new(checkpoint)));
         }
         entries.retain(|entry| !entry.steps.is_empty());
-        records.extend(entries.into_iter().map(|entry| Record::Done(Box::new(entry))));
-        records.extend(pending.into_iter().map(|entry| Record::Intent(Box::new(entry))));
+        records.extend(
+            entries
+                .into_iter()
+                .map(|entry| Record::Done(Box::new(entry))),
+        );
+        records.extend(
+            pending
+                .into_iter()
+                .map(|entry| Record::Intent(Box::new(entry))),
+        );
         let mut state = self.state();
         let lines = state.journal.rewrite(&folder, &records)?;
         state.ledger = crate::ledger::Ledger::default();
@@ -191,10 +195,6 @@ impl Editor {
             marks: known.marks.clone(),
         };
         let text = self.text_of(known)?;
-        let text = match text {
-            None => self.text_on_disk(known),
-            text => text,
-        };
         let mut at = now.clone();
         let mut bytes = text.clone();
         let mut first = None;
@@ -229,14 +229,6 @@ impl Editor {
             None => Ok(with_marks(at, text.as_deref())),
         }
     }
-
-    /// The text of a document on disk, if it is what the journal says.
-    fn text_on_disk(&self, known: &DocumentState) -> Option<Vec<u8>> {
-        let path = NotePath::parse_vault(known.path.as_deref()?).ok()?;
-        let bytes = self.read(&path).ok()?;
-        let hash = sectile_markdown::Digest::of(&bytes).to_string();
-        (known.hash.as_deref() == Some(hash.as_str())).then_some(bytes)
-    }
 }
 
 fn drop_steps(entries: &mut [Entry], document: u64) {
@@ -256,7 +248,10 @@ fn with_marks(mut checkpoint: Checkpoint, text: Option<&[u8]>) -> Checkpoint {
 
 fn holds(entry: &Entry, text: &str) -> bool {
     let within = |bytes: &Bytes| String::from_utf8_lossy(&bytes.0).contains(text);
-    entry.reason.as_deref().is_some_and(|reason| reason.contains(text))
+    entry
+        .reason
+        .as_deref()
+        .is_some_and(|reason| reason.contains(text))
         || entry.steps.iter().any(|step| {
             step.snapshot.as_ref().is_some_and(within)
                 || step

@@ -1,6 +1,6 @@
 //! Changes that are based on an older text: combined with what is there now where that is clean, refused otherwise.
 
-use sectile_markdown::{Digest, Document, Source, merge::merge};
+use sectile_markdown::{Digest, Document, Source, merge};
 
 use super::{
     Conflict, Editor, EditorError, Scope,
@@ -85,7 +85,9 @@ impl Transaction<'_> {
         let theirs = texts(draft.text(), &draft.document, found.position, hashed, scope)
             .map(|(_, text)| text)
             .unwrap_or_default();
-        let base = self.editor.base_of(draft, &found.id, expected, hashed, scope)?;
+        let base = self
+            .editor
+            .base_of(draft, &found.id, expected, hashed, scope)?;
         if let Some(base) = &base
             && let Ok(merged) = merge(&lines(base), &lines(ours.as_bytes()), &lines(&theirs))
             && let Ok(merged) = String::from_utf8(merged)
@@ -104,9 +106,15 @@ impl Transaction<'_> {
         theirs: &[u8],
     ) -> EditorError {
         let draft = &self.drafts[&found.path];
-        let hash = texts(draft.text(), &draft.document, found.position, Hashed::Own, Scope::Body)
-            .map(|(digest, _)| short_hash(&digest))
-            .unwrap_or_default();
+        let hash = texts(
+            draft.text(),
+            &draft.document,
+            found.position,
+            Hashed::Own,
+            Scope::Body,
+        )
+        .map(|(digest, _)| short_hash(&digest))
+        .unwrap_or_default();
         EditorError::Conflict(Box::new(Conflict {
             section_id: found.id.clone(),
             hash,

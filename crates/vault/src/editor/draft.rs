@@ -7,7 +7,6 @@ use std::{
 
 use sectile_markdown::{
     Changes, Digest, Document, Source,
-    diff::{DiffOptions, unified_diff},
     edit::{Edit, EditError, Editable, Edited},
 };
 
@@ -197,13 +196,12 @@ impl<'e> Transaction<'e> {
         edit: &Edit<'_>,
         given: &[String],
     ) -> Result<Edited, EditorError> {
-        let draft = self
-            .drafts
-            .get(path)
-            .ok_or(EditorError::DocumentNotFound)?;
+        let draft = self.drafts.get(path).ok_or(EditorError::DocumentNotFound)?;
         let edited = {
             let editable = Editable::new(draft.text(), &draft.document)?;
-            editable.edit(edit).map_err(|error| explained(draft, error))?
+            editable
+                .edit(edit)
+                .map_err(|error| explained(draft, error))?
         };
         let limit = self.editor.limits.max_document_bytes;
         if edited.bytes.len() as u64 > limit {
@@ -293,7 +291,10 @@ impl<'e> Transaction<'e> {
     }
 
     fn find_id(&mut self, path: Option<&NotePath>, id: &str) -> Result<Found, EditorError> {
-        let id = match id.strip_prefix('@').and_then(|label| self.labels.get(label)) {
+        let id = match id
+            .strip_prefix('@')
+            .and_then(|label| self.labels.get(label))
+        {
             Some(labelled) => labelled.clone(),
             None => id.to_owned(),
         };
@@ -417,27 +418,6 @@ impl Plans {
     pub(super) fn take(&mut self, token: &str) -> Option<Plan> {
         let at = self.plans.iter().position(|(known, _)| known == token)?;
         Some(self.plans.remove(at).1)
-    }
-}
-
-impl Editor {
-    /// The diff of a draft.
-    pub(super) fn diff(&self, draft: &Draft) -> (String, bool) {
-        let base = draft.base.as_ref().map_or(&[][..], |view| view.bytes());
-        let name = |prefix: &str, path: Option<&NotePath>| match path {
-            Some(path) => format!("{prefix}/{path}"),
-            None => "/dev/null".to_owned(),
-        };
-        let old_name = name("a", draft.base.as_ref().map(|view| view.path()));
-        let new_name = name("b", draft.bytes.as_ref().map(|_| draft.final_path()));
-        let options = DiffOptions {
-            old_name: &old_name,
-            new_name: &new_name,
-            context: 3,
-            max_bytes: self.limits.max_diff_bytes,
-        };
-        let diff = unified_diff(base, &draft.changes, options);
-        (diff.text, diff.truncated)
     }
 }
 

@@ -73,7 +73,9 @@ pub enum EditorError {
     #[error("{0}")]
     FrontMatter(String),
     /// The section is not what the caller based the change on.
-    #[error("The section has changed since it was read, and the changes overlap. Nothing was written.")]
+    #[error(
+        "The section has changed since it was read, and the changes overlap. Nothing was written."
+    )]
     Conflict(Box<Conflict>),
     /// A change must say what it is based on.
     #[error("expected_hash is required here.")]

@@ -56,6 +56,13 @@ pub struct Revision {
     pub bytes: Option<Vec<u8>>,
 }
 
+/// A document at an earlier time.
+struct Past {
+    path: String,
+    bytes: Option<Vec<u8>>,
+    ids: Vec<String>,
+}
+
 impl Editor {
     /// The entries of a document's history, newest first, and whether there are more.
     ///
@@ -136,21 +143,54 @@ impl Editor {
                 found.ok_or(EditorError::EntryNotFound)? + 1
             }
         };
+        let past = self.walk_back(&known, at)?;
+        Ok(Revision {
+            entry: number,
+            path: past.path,
+            bytes: past.bytes,
+        })
+    }
+
+    /// Path, bytes and section ids of a document before its entry at index `at`.
+    fn walk_back(&self, known: &DocumentState, at: usize) -> Result<Past, EditorError> {
         if at < known.chain_start {
             return Err(EditorError::TextUnknown);
         }
-        let mut bytes = Some(view.bytes().to_vec());
-        let mut path = view.path().as_str().to_owned();
+        let mut bytes = match known.hash {
+            Some(_) => Some(self.text_of(known)?.ok_or(EditorError::TextUnknown)?),
+            None => None,
+        };
+        let mut path = known.path.clone().unwrap_or_default();
+        let mut ids = known.ids.clone();
         for entry in known.entries[at..].iter().rev() {
             let step = self.step(*entry, known.id)?;
             bytes = before(&step, bytes.as_deref())?;
+            ids = step
+                .ids
+                .inverse()
+                .apply(&ids)
+                .ok_or(EditorError::TextUnknown)?;
             path.clone_from(&step.path);
         }
-        Ok(Revision {
-            entry: number,
-            path,
-            bytes,
-        })
+        Ok(Past { path, bytes, ids })
+    }
+
+    /// Bytes and section ids of a document after an entry.
+    pub(super) fn document_after(
+        &self,
+        document: u64,
+        number: u64,
+    ) -> Result<(Option<Vec<u8>>, Vec<String>), EditorError> {
+        let known = self
+            .state()
+            .ledger
+            .document_by_number(document)
+            .cloned()
+            .ok_or(EditorError::EntryNotFound)?;
+        let found = known.entries.iter().position(|entry| *entry == number);
+        let at = found.ok_or(EditorError::EntryNotFound)? + 1;
+        let past = self.walk_back(&known, at)?;
+        Ok((past.bytes, past.ids))
     }
 
     /// The replacements that an entry made in a document, with the bytes before them.
@@ -226,22 +266,28 @@ impl Editor {
         let Some(wanted) = known.hash.as_deref() else {
             return Ok(None);
         };
-        if let Some(view) = known.path.as_deref().and_then(|path| self.views().get(path))
+        if let Some(view) = known
+            .path
+            .as_deref()
+            .and_then(|path| self.views().get(path))
             && view.hash().to_string() == wanted
         {
             return Ok(Some(view.bytes().to_vec()));
         }
+        if let Some(text) = self.text_on_disk(known) {
+            return Ok(Some(text));
+        }
         let start = {
             let state = self.state();
             let chain = known.entries.get(known.chain_start..).unwrap_or_default();
-            let has_snapshot = |number: &&u64| {
+            let starts_known = |number: &&u64| {
                 state
                     .ledger
                     .entry(**number)
                     .and_then(|card| card.step(known.id))
-                    .is_some_and(|step| step.has_snapshot)
+                    .is_some_and(|step| step.has_snapshot || step.before.is_none())
             };
-            match chain.iter().rev().find(has_snapshot) {
+            match chain.iter().rev().find(starts_known) {
                 Some(number) => *number,
                 None => return Ok(None),
             }
@@ -252,6 +298,7 @@ impl Editor {
             let base = match (text, &step.snapshot) {
                 (Some(text), _) => text,
                 (None, Some(snapshot)) => snapshot.0.clone(),
+                (None, None) if step.before.is_none() => Vec::new(),
                 (None, None) => return Ok(None),
             };
             text = step.changes().and_then(|changes| changes.apply(&base));
@@ -260,6 +307,16 @@ impl Editor {
             }
         }
         Ok(text.filter(|text| Digest::of(text).to_string() == wanted))
+    }
+}
+
+impl Editor {
+    /// The text of a document on disk, if it is what the journal says.
+    fn text_on_disk(&self, known: &DocumentState) -> Option<Vec<u8>> {
+        let path = NotePath::parse_vault(known.path.as_deref()?).ok()?;
+        let bytes = self.read(&path).ok()?;
+        let is_known = known.hash.as_deref() == Some(Digest::of(&bytes).to_string().as_str());
+        is_known.then_some(bytes)
     }
 }
 

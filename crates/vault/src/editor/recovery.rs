@@ -56,7 +56,10 @@ impl Editor {
             .temporary_files()
             .map_err(|error| EditorError::io(&error))?;
         for name in names {
-            let number = name.split('-').next().and_then(|digits| digits.parse().ok());
+            let number = name
+                .split('-')
+                .next()
+                .and_then(|digits| digits.parse().ok());
             let is_left_over = number.is_none_or(|number: u64| {
                 number < known_entries && !self.state().ledger.is_pending(number)
             });
@@ -213,7 +216,9 @@ impl Editor {
         let bytes = read(from)?;
         let changed = match target_hash {
             None => None,
-            Some(_) => changes.and_then(|changes| changes.apply(bytes.as_deref().unwrap_or_default())),
+            Some(_) => {
+                changes.and_then(|changes| changes.apply(bytes.as_deref().unwrap_or_default()))
+            }
         };
         if target_hash.is_some() && changed.is_none() {
             return Err(EditorError::TextUnknown);

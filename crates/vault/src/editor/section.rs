@@ -58,7 +58,6 @@ pub(super) fn hash_matches(expected: &str, digest: &Digest) -> bool {
 /// The parts of a section that have a text of their own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts {
-    pub(super) heading: Span,
     /// Own text without blank lines around it.
     pub(super) content: Span,
     /// Text with subsections, without blank lines around it.
@@ -204,15 +203,10 @@ fn wanted_heading(heading: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn parts_of(
-    bytes: &[u8],
-    heading: Span,
-    extent: sectile_markdown::Extent,
-) -> Parts {
+pub(super) fn parts_of(bytes: &[u8], heading: Span, extent: sectile_markdown::Extent) -> Parts {
     let below = Span::new(heading.end, extent.subtree.end);
     let subtree = content_span(bytes, extent.subtree);
     Parts {
-        heading,
         content: content_span(bytes, extent.own_body),
         below: content_span(bytes, below),
         subtree,

@@ -113,16 +113,18 @@ impl Editor {
         let mut state = self.state();
         self.catch_up(&mut state)?;
         let real = |path: &NotePath| {
-            self.root
-                .locate(path)
-                .map_or_else(|_| path.as_str().to_owned(), |located| located.path().as_str().to_owned())
+            self.root.locate(path).map_or_else(
+                |_| path.as_str().to_owned(),
+                |located| located.path().as_str().to_owned(),
+            )
         };
         let known = match (&request.path, request.entry) {
             (Some(path), _) => state.ledger.document(&real(path)),
-            (None, Some(entry)) => state
-                .ledger
-                .entry(entry)
-                .and_then(|card| state.ledger.document_by_number(card.steps.first()?.document)),
+            (None, Some(entry)) => state.ledger.entry(entry).and_then(|card| {
+                state
+                    .ledger
+                    .document_by_number(card.steps.first()?.document)
+            }),
             (None, None) => return Err(EditorError::NoDocument),
         };
         let known = known.ok_or(if request.entry.is_some() {
@@ -235,8 +237,7 @@ impl Editor {
             ids: Vec::new(),
             changes,
             touched: step.touched.clone(),
-            moved_to: (step.moved_to.as_deref() == Some(path.as_str()))
-                .then(|| old_path.clone()),
+            moved_to: (step.moved_to.as_deref() == Some(path.as_str())).then(|| old_path.clone()),
             number: None,
             base: Some(view),
         };
@@ -408,7 +409,9 @@ fn carried_ids(draft: &Draft, step: &Step) -> Option<Vec<String>> {
         return None;
     }
     let mut free = free.into_iter();
-    ids.into_iter().map(|id| id.or_else(|| free.next())).collect()
+    ids.into_iter()
+        .map(|id| id.or_else(|| free.next()))
+        .collect()
 }
 
 /// The section that the answer speaks of: the first that the entry was about and that is still there.

@@ -9,7 +9,7 @@ use std::{
 use sectile_markdown::{
     Digest, Document, Source, Span,
     align::{self, Fingerprint},
-    diff::line_changes,
+    line_changes,
 };
 
 use super::{Editor, EditorError, section::parts_of, store::State};
@@ -106,7 +106,8 @@ impl View {
     }
 
     pub(super) fn outline(&self) -> &[Outline] {
-        self.outline.get_or_init(|| outline(&self.bytes, &self.document))
+        self.outline
+            .get_or_init(|| outline(&self.bytes, &self.document))
     }
 
     pub(super) fn hashes(&self) -> &[Hashes] {
@@ -219,7 +220,9 @@ impl Editor {
         match self.lock_documents([real.as_str()], &|| false) {
             Ok(_locks) => self.settled(real),
             // Where nothing can be locked, nothing of ours is changed either.
-            Err(EditorError::NotPermitted | EditorError::ReadOnlyFileSystem | EditorError::DiskFull) => {
+            Err(
+                EditorError::NotPermitted | EditorError::ReadOnlyFileSystem | EditorError::DiskFull,
+            ) => {
                 self.state().only_in_memory = true;
                 self.settled(real)
             }
@@ -340,10 +343,11 @@ impl Editor {
             state.ledger.documents_with(&wanted).cloned().collect()
         };
         candidates.into_iter().find(|known| {
-            let path = known.path.as_deref().and_then(|path| NotePath::parse_vault(path).ok());
-            path.is_some_and(|path| {
-                matches!(self.root.read(&path, 0), Err(ReadError::NotFound))
-            })
+            let path = known
+                .path
+                .as_deref()
+                .and_then(|path| NotePath::parse_vault(path).ok());
+            path.is_some_and(|path| matches!(self.root.read(&path, 0), Err(ReadError::NotFound)))
         })
     }
 
@@ -456,12 +460,7 @@ struct New<'a> {
 }
 
 /// Gives sections that another program took out and put back their ids again.
-fn revive(
-    state: &mut State,
-    document: u64,
-    prints: &[Fingerprint],
-    ids: &mut [Option<String>],
-) {
+fn revive(state: &mut State, document: u64, prints: &[Fingerprint], ids: &mut [Option<String>]) {
     let State { ghosts, ledger, .. } = state;
     let Some(ghosts) = ghosts.get_mut(&document) else {
         return;

@@ -145,10 +145,6 @@ impl PrivateFolder {
         self.dir.rename(from, &self.dir, to)
     }
 
-    pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
-        self.dir.remove_file(name)
-    }
-
     /// Makes what was renamed in the folder survive a power cut.
     pub(crate) fn flush(&self) -> io::Result<()> {
         flush_folder(&self.dir)

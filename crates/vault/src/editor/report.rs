@@ -1,0 +1,195 @@
+//! What callers are told of a write: made when it is done, foreseen by a dry run, or made again for a retry.
+
+use std::sync::Arc;
+
+use sectile_markdown::{Changes, DiffOptions, Digest, Source, unified_diff};
+
+use super::{
+    Editor, EditorError, StepReport, View, WriteReport, WriteRequest,
+    draft::{DocumentReport, Draft, Plan, Transaction, fresh_index},
+    history::before,
+};
+use crate::NotePath;
+
+impl Editor {
+    pub(super) fn dry_run(
+        &self,
+        request: &WriteRequest,
+        transaction: &Transaction<'_>,
+    ) -> WriteReport {
+        let mut report = self.report(transaction, None, &[], &[]);
+        let documents = transaction.planned();
+        if !documents.is_empty() {
+            let mut token = Digest::of(format!("{documents:?}").as_bytes()).to_string();
+            token.truncate(24);
+            let plan = Plan {
+                request: request.clone(),
+                documents,
+            };
+            self.plans
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .put(token.clone(), plan);
+            report.plan = Some(token);
+        }
+        report
+    }
+
+    /// What a transaction did, or would do when there are no views.
+    pub(super) fn report(
+        &self,
+        transaction: &Transaction<'_>,
+        entry: Option<u64>,
+        views: &[Option<Arc<View>>],
+        ids: &[String],
+    ) -> WriteReport {
+        let mut documents = Vec::new();
+        let changed = transaction
+            .drafts
+            .values()
+            .filter(|draft| draft.is_changed());
+        for (at, draft) in changed.enumerate() {
+            let (diff, diff_truncated) = self.diff_of(draft);
+            let view = match views.get(at) {
+                Some(view) => view.clone(),
+                None => draft.bytes.as_ref().map(|bytes| {
+                    let revision = draft.base.as_ref().map_or(0, |base| base.revision());
+                    Arc::new(View::new(
+                        draft.final_path().clone(),
+                        bytes.clone(),
+                        Digest::of(bytes),
+                        draft.document.clone(),
+                        draft.ids.clone(),
+                        revision,
+                    ))
+                }),
+            };
+            documents.push(DocumentReport {
+                path: draft.final_path().as_str().to_owned(),
+                revision: view
+                    .as_ref()
+                    .map_or(entry.unwrap_or(0), |view| view.revision()),
+                hash: view.as_ref().map(|view| *view.hash()),
+                diff,
+                diff_truncated,
+                view,
+            });
+        }
+        let steps = transaction.steps.iter().map(|step| {
+            let draft = transaction.drafts.get(&step.path);
+            let path = draft.map_or(step.path.clone(), |draft| {
+                draft.final_path().as_str().to_owned()
+            });
+            let view = documents
+                .iter()
+                .find(|document| document.path == path)
+                .and_then(|document| document.view.clone())
+                .or_else(|| draft.and_then(|draft| draft.base.clone()));
+            let id = step.section.as_ref().map(|id| match fresh_index(id) {
+                Some(fresh) => ids.get(fresh).cloned().unwrap_or_else(|| id.clone()),
+                None => id.clone(),
+            });
+            let section = id.zip(view).and_then(|(id, view)| {
+                let mut section = view.section(view.position_of(&id)?)?;
+                if fresh_index(&section.id).is_some() {
+                    // A dry run hands out no id.
+                    section.id = String::new();
+                }
+                Some(section)
+            });
+            StepReport {
+                path,
+                section,
+                merged: step.merged,
+            }
+        });
+        WriteReport {
+            entry,
+            plan: None,
+            steps: steps.collect(),
+            documents,
+            repaired_links: transaction.repaired_links,
+            replayed: false,
+        }
+    }
+
+    /// What a transaction would do.
+    pub(super) fn preview(&self, transaction: &Transaction<'_>) -> WriteReport {
+        self.report(transaction, None, &[], &[])
+    }
+
+    /// The answer to the request that entry `number` met, made again.
+    pub(super) fn report_of_entry(&self, number: u64) -> Result<WriteReport, EditorError> {
+        let entry = self.entry(number)?;
+        let mut report = WriteReport {
+            entry: Some(number),
+            replayed: true,
+            ..WriteReport::default()
+        };
+        for step in &entry.steps {
+            let path = step.moved_to.as_ref().unwrap_or(&step.path);
+            let (bytes, ids) = self.document_after(step.document, number)?;
+            let old = before(step, bytes.as_deref())?;
+            let changes = step.changes().unwrap_or_default();
+            let names = (
+                old.as_ref().map(|_| step.path.as_str()),
+                bytes.as_ref().map(|_| path.as_str()),
+            );
+            let (diff, diff_truncated) = self.diff(names, old.as_deref(), &changes);
+            let note = NotePath::parse_vault(path).map_err(|_| EditorError::OutsideRoot)?;
+            let view = bytes.map(|bytes| {
+                let (hash, document) = (Digest::of(&bytes), Source::new(&bytes).parse());
+                Arc::new(View::new(note, bytes, hash, document, ids, number))
+            });
+            let section = view.as_ref().and_then(|view| {
+                let position = step.touched.iter().find_map(|id| view.position_of(id))?;
+                view.section(position)
+            });
+            report.steps.push(StepReport {
+                path: path.clone(),
+                section,
+                merged: false,
+            });
+            report.documents.push(DocumentReport {
+                path: path.clone(),
+                revision: number,
+                hash: view.as_ref().map(|view| *view.hash()),
+                diff,
+                diff_truncated,
+                view,
+            });
+        }
+        Ok(report)
+    }
+
+    fn diff_of(&self, draft: &Draft) -> (String, bool) {
+        let names = (
+            draft.base.as_ref().map(|view| view.path().as_str()),
+            draft.bytes.as_ref().map(|_| draft.final_path().as_str()),
+        );
+        let old = draft.base.as_ref().map(|view| view.bytes());
+        self.diff(names, old, &draft.changes)
+    }
+
+    /// A unified diff, and whether it was cut. A document that is not there has no name.
+    fn diff(
+        &self,
+        names: (Option<&str>, Option<&str>),
+        old: Option<&[u8]>,
+        changes: &Changes,
+    ) -> (String, bool) {
+        let name = |prefix: &str, path: Option<&str>| match path {
+            Some(path) => format!("{prefix}/{path}"),
+            None => "/dev/null".to_owned(),
+        };
+        let (old_name, new_name) = (name("a", names.0), name("b", names.1));
+        let options = DiffOptions {
+            old_name: &old_name,
+            new_name: &new_name,
+            context: 3,
+            max_bytes: self.limits.max_diff_bytes,
+        };
+        let diff = unified_diff(old.unwrap_or_default(), changes, options);
+        (diff.text, diff.truncated)
+    }
+}
