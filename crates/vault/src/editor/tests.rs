@@ -1,5 +1,10 @@
 //! The editor on real files: every operation, undo and redo, ids, outside edits, faults.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests look at the files behind the editor's back"
+)]
+
 mod faults;
 mod scripts;
 
