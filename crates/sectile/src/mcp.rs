@@ -3,6 +3,8 @@
 //! Read `pipeline.rs` first: it is the life of a call. A world hands in a [`WorldSpec`] (its table) and its state; what
 //! comes out is a [`Surface`], which the transports serve without knowing the world.
 
+mod arguments;
+mod context;
 mod error;
 #[cfg(debug_assertions)]
 pub mod fault;
@@ -20,11 +22,12 @@ mod surface;
 mod tool;
 
 pub use self::{
-    error::{Envelope, Failure, FailureKind},
+    context::{CallContext, Connection},
+    error::{Detail, Envelope, Failure, FailureKind, Said},
     policy::Policy,
     prompt::{Prompt, PromptArgument},
     resource::{Resource, ResourceText, Resources},
     schema::{JsonObject, input_schema, output_schema},
     surface::{Limits, Surface, ToolCard, WorldCard, WorldSpec},
-    tool::{Access, Answer, CallContext, Facts, Pace, Tool, run},
+    tool::{Access, Answer, Facts, Pace, Tool, run},
 };

@@ -1,7 +1,6 @@
 //! `sectile sections|outline|tree|facets`: the vault world's answers from a shell, through the same tools.
 
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::{
     args::NoteArgs,
@@ -43,13 +42,11 @@ fn call(tool: &str, args: &NoteArgs) -> Result<Answer, CliError> {
     let arguments: JsonObject = [("path".to_owned(), json!(args.path))]
         .into_iter()
         .collect();
-    let context = CallContext {
-        cancelled: CancellationToken::new(),
-    };
+    let context = CallContext::without_client();
     (tool.handler)(&vault, arguments, &context).map_err(|failure| {
         // The same object a client reads, so that scripts can branch on it.
         if args.json {
-            CliError::failed_json(&vault::envelope(&failure))
+            CliError::failed_json(&vault::error_object(&failure))
         } else {
             CliError::failed(failure.message)
         }

@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value, json};
 
+use super::JsonObject;
+
 /// A call that a tool could not meet. The message is for the caller: one sentence, no unsafe or absolute path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -15,6 +17,19 @@ pub struct Failure {
     pub kind: FailureKind,
     /// What the caller reads.
     pub message: Cow<'static, str>,
+    /// What a program can act on, where the world has such.
+    pub detail: Option<Box<Detail>>,
+}
+
+/// A failure in a form that a program can act on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detail {
+    /// A word that stays the same, such as `section_not_found`. The audit line shows it.
+    pub code: &'static str,
+    /// What the caller can do about it: one sentence.
+    pub recovery: Cow<'static, str>,
+    /// Facts about it. They reach the caller only, never a log.
+    pub data: JsonObject,
 }
 
 /// The class of a failure: what a world's envelope and the audit line branch on.
@@ -30,6 +45,10 @@ pub enum FailureKind {
     TooLarge,
     /// It is there but the system refuses it.
     Unreadable,
+    /// It has changed, or is in use, in a way that does not fit the call.
+    Conflict,
+    /// It cannot be had now, but perhaps later.
+    Unavailable,
     /// Nobody waits for the answer.
     Cancelled,
     /// A defect.
@@ -42,6 +61,32 @@ impl Failure {
         Self {
             kind,
             message: message.into(),
+            detail: None,
+        }
+    }
+
+    /// The same failure in a form that a program can act on as well.
+    #[must_use]
+    pub fn with_detail(
+        mut self,
+        code: &'static str,
+        recovery: impl Into<Cow<'static, str>>,
+        data: JsonObject,
+    ) -> Self {
+        self.detail = Some(Box::new(Detail {
+            code,
+            recovery: recovery.into(),
+            data,
+        }));
+        self
+    }
+
+    /// Word for the audit line.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match &self.detail {
+            Some(detail) => detail.code,
+            None => self.kind.name(),
         }
     }
 }
@@ -55,14 +100,47 @@ impl FailureKind {
             Self::NotFound => "not_found",
             Self::TooLarge => "too_large",
             Self::Unreadable => "unreadable",
+            Self::Conflict => "conflict",
+            Self::Unavailable => "unavailable",
             Self::Cancelled => "cancelled",
             Self::Internal => "internal",
         }
     }
 }
 
-/// How a world says that a call failed: the JSON of a tool result with `isError`.
-pub type Envelope = fn(&Failure) -> Value;
+/// How a world says that a call failed.
+pub type Envelope = fn(&Failure) -> Said;
+
+/// A failure as the client gets it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Said {
+    /// A tool result with `isError`, whose text is this JSON. Resources and prompts have no such result: there the frame
+    /// makes a protocol error of the failure's message.
+    Result(Value),
+    /// A JSON-RPC error.
+    Error {
+        /// Its code; none of the protocol's own, which mean something else to clients.
+        code: i32,
+        /// What people read.
+        message: String,
+        /// What programs read.
+        data: Value,
+    },
+}
+
+impl Said {
+    /// The JSON-RPC error, or the JSON of a result.
+    pub(super) fn into_result(self) -> Result<Value, ErrorData> {
+        match self {
+            Self::Result(value) => Ok(value),
+            Self::Error {
+                code,
+                message,
+                data,
+            } => Err(ErrorData::new(ErrorCode(code), message, Some(data))),
+        }
+    }
+}
 
 /// A call that never reached a tool, or whose tool broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -105,6 +105,7 @@ fn service(surface: Arc<Surface>) -> StreamableHttpService<Server, NeverSessionM
             Ok(Server {
                 surface: Arc::clone(&surface),
                 structured: Structured::Tree,
+                connection: None,
             })
         },
         Arc::new(NeverSessionManager::default()),

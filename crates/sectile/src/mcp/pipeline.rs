@@ -14,13 +14,12 @@ use std::{
 
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, ErrorData};
 use tokio::sync::OwnedSemaphorePermit;
-use tokio_util::sync::CancellationToken;
 
 use super::{
     Answer, CallContext, Facts, Failure, FailureKind, JsonObject, Pace, Surface,
+    arguments::check_arguments,
     error::{Refusal, invalid_params},
     resource::ResourceText,
-    schema::check_arguments,
     structured::Structured,
 };
 
@@ -50,11 +49,11 @@ impl Surface {
         self: Arc<Self>,
         name: &str,
         arguments: JsonObject,
-        cancelled: CancellationToken,
+        context: CallContext,
         structured: Structured,
     ) -> Result<CallToolResult, ErrorData> {
         let started = Instant::now();
-        let result = self.tool_steps(name, arguments, cancelled).await;
+        let result = self.tool_steps(name, arguments, context).await;
         let label = self.tool(name).map_or(UNKNOWN, |(_, tool)| &tool.card.name);
         self.audit(label, &result, |answer| answer.facts, started);
         match result {
@@ -65,8 +64,9 @@ impl Surface {
                 Ok(result)
             }
             Err(Stop::Failed(failure)) => {
-                let envelope = (self.envelope)(&failure).to_string();
-                Ok(CallToolResult::error(vec![ContentBlock::text(envelope)]))
+                let said = (self.envelope)(&failure).into_result()?;
+                let text = ContentBlock::text(said.to_string());
+                Ok(CallToolResult::error(vec![text]))
             }
             Err(Stop::Refused(refusal) | Stop::Hidden(refusal)) => Err(refusal.into()),
         }
@@ -76,14 +76,14 @@ impl Surface {
         self: &Arc<Self>,
         name: &str,
         arguments: JsonObject,
-        cancelled: CancellationToken,
+        context: CallContext,
     ) -> Result<Answer, Stop> {
         let unknown = Refusal::UnknownTool(ErrorCode(self.unknown_tool_code));
         let (index, tool) = self.tool(name).ok_or(unknown)?;
         self.exists(&tool.card.name, unknown)?;
         self.authorise(&tool.card.name)?;
         let surface = Arc::clone(self);
-        self.within_limits(tool.pace, cancelled, move |context| {
+        self.within_limits(tool.pace, context, move |context| {
             let tool = &surface.tools[index];
             check_arguments(&tool.card.input, &arguments)?;
             #[cfg(debug_assertions)]
@@ -97,23 +97,23 @@ impl Surface {
     pub(super) async fn read_resource(
         self: Arc<Self>,
         uri: String,
-        cancelled: CancellationToken,
+        context: CallContext,
     ) -> Result<ResourceText, ErrorData> {
         let started = Instant::now();
-        let result = self.resource_steps(uri, cancelled).await;
+        let result = self.resource_steps(uri, context).await;
         self.audit("resources/read", &result, |_| Facts::default(), started);
-        result.map_err(protocol_error)
+        result.map_err(|stop| self.protocol_error(stop))
     }
 
     async fn resource_steps(
         self: &Arc<Self>,
         uri: String,
-        cancelled: CancellationToken,
+        context: CallContext,
     ) -> Result<ResourceText, Stop> {
         self.exists(&uri, Refusal::UnknownResource)?;
         let surface = Arc::clone(self);
         let name = uri.clone();
-        let read = self.within_limits(Pace::Slow, cancelled, move |_| match &surface.resources {
+        let read = self.within_limits(Pace::Slow, context, move |_| match &surface.resources {
             Some(resources) => (resources.read)(&uri),
             None => Ok(None),
         });
@@ -128,29 +128,29 @@ impl Surface {
         self: Arc<Self>,
         name: &str,
         arguments: JsonObject,
-        cancelled: CancellationToken,
+        context: CallContext,
     ) -> Result<String, ErrorData> {
         let started = Instant::now();
         let known = self.prompts.iter().position(|prompt| prompt.name == name);
         let label = known.map_or(UNKNOWN, |index| self.prompts[index].name);
-        let result = self.prompt_steps(known, arguments, cancelled).await;
+        let result = self.prompt_steps(known, arguments, context).await;
         self.audit(label, &result, |_| Facts::default(), started);
-        result.map_err(protocol_error)
+        result.map_err(|stop| self.protocol_error(stop))
     }
 
     async fn prompt_steps(
         self: &Arc<Self>,
         index: Option<usize>,
         arguments: JsonObject,
-        cancelled: CancellationToken,
+        context: CallContext,
     ) -> Result<String, Stop> {
         let index = index.ok_or(Refusal::UnknownPrompt)?;
         self.exists(self.prompts[index].name, Refusal::UnknownPrompt)?;
         self.authorise(self.prompts[index].name)?;
         self.prompts[index].check_arguments(&arguments)?;
         let surface = Arc::clone(self);
-        self.within_limits(Pace::Slow, cancelled, move |_| {
-            (surface.prompts[index].render)(&arguments)
+        self.within_limits(Pace::Slow, context, move |context| {
+            (surface.prompts[index].render)(&arguments, context)
         })
         .await
     }
@@ -177,14 +177,12 @@ impl Surface {
     async fn within_limits<T: Send + 'static>(
         &self,
         pace: Pace,
-        cancelled: CancellationToken,
+        context: CallContext,
         work: impl FnOnce(&CallContext) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Stop> {
         // Cancelled when this call ends early for whatever reason, so that the handler can stop as well.
+        let cancelled = context.cancelled.clone();
         let _stop = cancelled.clone().drop_guard();
-        let context = CallContext {
-            cancelled: cancelled.clone(),
-        };
         let steps = async {
             let slot = self.slot().await?;
             let inline = pace == Pace::Quick && self.limits.inline_when_alone && self.is_alone();
@@ -224,6 +222,23 @@ impl Surface {
         slots.acquire_owned().await.map_err(|_| Refusal::Busy)
     }
 
+    /// Resources and prompts have no result that could carry an error object, so a failure is a protocol error there.
+    fn protocol_error(&self, stop: Stop) -> ErrorData {
+        let failure = match stop {
+            Stop::Refused(refusal) | Stop::Hidden(refusal) => return refusal.into(),
+            Stop::Failed(failure) => failure,
+        };
+        match ((self.envelope)(&failure).into_result(), failure.kind) {
+            (Err(error), _) => error,
+            (Ok(_), FailureKind::InvalidArguments) => ErrorData {
+                message: failure.message,
+                ..invalid_params()
+            },
+            (Ok(_), FailureKind::Internal) => Refusal::Internal.into(),
+            (Ok(_), _) => ErrorData::new(ErrorCode(-32000), failure.message, None),
+        }
+    }
+
     /// One line per call, with nothing of the note, the arguments or an unknown name in it.
     fn audit<T>(
         &self,
@@ -234,7 +249,7 @@ impl Surface {
     ) {
         let (outcome, facts) = match result {
             Ok(value) => ("ok", facts(value)),
-            Err(Stop::Failed(failure)) => (failure.kind.name(), Facts::default()),
+            Err(Stop::Failed(failure)) => (failure.name(), Facts::default()),
             Err(Stop::Hidden(_)) => ("hidden", Facts::default()),
             Err(Stop::Refused(refusal)) => (refusal.name(), Facts::default()),
         };
@@ -265,20 +280,5 @@ impl<'a> Place<'a> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Resources and prompts have no result that could carry a world's envelope, so a failure is a protocol error there.
-fn protocol_error(stop: Stop) -> ErrorData {
-    match stop {
-        Stop::Refused(refusal) | Stop::Hidden(refusal) => refusal.into(),
-        Stop::Failed(failure) => match failure.kind {
-            FailureKind::InvalidArguments => ErrorData {
-                message: failure.message,
-                ..invalid_params()
-            },
-            FailureKind::Internal => Refusal::Internal.into(),
-            _ => ErrorData::new(ErrorCode(-32000), failure.message, None),
-        },
     }
 }

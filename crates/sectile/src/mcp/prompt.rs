@@ -1,6 +1,6 @@
 //! A prompt is a value, like a tool.
 
-use super::{Failure, JsonObject};
+use super::{CallContext, Failure, JsonObject};
 
 /// One prompt of a world whose state is `S`.
 pub struct Prompt<S: 'static> {
@@ -13,7 +13,7 @@ pub struct Prompt<S: 'static> {
     /// What it takes; every argument is a string.
     pub arguments: &'static [PromptArgument],
     /// Fills the template; the result is one message of the user.
-    pub render: fn(&S, &JsonObject) -> Result<String, Failure>,
+    pub render: fn(&S, &JsonObject, &CallContext) -> Result<String, Failure>,
 }
 
 /// One argument of a prompt.

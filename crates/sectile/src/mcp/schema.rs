@@ -1,9 +1,7 @@
-//! JSON schemas of tools: made from types, cleaned for picky clients, and used to check arguments before a handler runs.
+//! JSON schemas of tools: made from types, and cleaned for picky clients.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
-
-use super::{Failure, FailureKind};
 
 /// A JSON object with its keys in order.
 pub type JsonObject = Map<String, Value>;
@@ -80,62 +78,5 @@ fn clean(schema: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(clean),
         _ => {}
-    }
-}
-
-/// Checks `arguments` against an input schema made by [`input_schema`]: nothing unknown, nothing missing, the right JSON
-/// types. What the caller sent is never repeated in the message.
-pub(super) fn check_arguments(schema: &JsonObject, arguments: &JsonObject) -> Result<(), Failure> {
-    let empty = JsonObject::new();
-    let properties = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .unwrap_or(&empty);
-    if arguments.keys().any(|key| !properties.contains_key(key)) {
-        let known: Vec<&str> = properties.keys().map(String::as_str).collect();
-        return Err(invalid(format!(
-            "this tool takes only: {}.",
-            known.join(", ")
-        )));
-    }
-    let required = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    for key in required.filter_map(Value::as_str) {
-        if !arguments.contains_key(key) {
-            return Err(invalid(format!("{key} is required.")));
-        }
-    }
-    for (key, value) in arguments {
-        if let Some(expected) = properties
-            .get(key)
-            .and_then(|property| property.get("type"))
-            .and_then(Value::as_str)
-            && !has_type(value, expected)
-        {
-            return Err(invalid(format!("{key} must be a JSON {expected}.")));
-        }
-    }
-    Ok(())
-}
-
-fn invalid(what: String) -> Failure {
-    Failure::new(
-        FailureKind::InvalidArguments,
-        format!("Invalid arguments: {what}"),
-    )
-}
-
-fn has_type(value: &Value, expected: &str) -> bool {
-    match expected {
-        "string" => value.is_string(),
-        "integer" => value.is_i64() || value.is_u64(),
-        "number" => value.is_number(),
-        "boolean" => value.is_boolean(),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        _ => true,
     }
 }

@@ -21,7 +21,7 @@ use rmcp::{
 };
 
 use super::{
-    Access, Surface, ToolCard,
+    Access, CallContext, Connection, Surface, ToolCard,
     error::{Refusal, invalid_params, method_not_found},
     structured::Structured,
 };
@@ -42,6 +42,17 @@ pub(super) const VERSIONS: [ProtocolVersion; 3] = [
 pub(super) struct Server {
     pub(super) surface: Arc<Surface>,
     pub(super) structured: Structured,
+    /// What is kept between calls, where the transport knows which calls belong together.
+    pub(super) connection: Option<Arc<Connection>>,
+}
+
+impl Server {
+    fn call_context(&self, request: RequestContext<RoleServer>) -> CallContext {
+        CallContext {
+            cancelled: request.ct,
+            connection: self.connection.clone(),
+        }
+    }
 }
 
 impl ServerHandler for Server {
@@ -99,7 +110,12 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
         let result = Arc::clone(&self.surface)
-            .call_tool(&request.name, arguments, context.ct, self.structured)
+            .call_tool(
+                &request.name,
+                arguments,
+                self.call_context(context),
+                self.structured,
+            )
             .await?;
         Ok(CallToolResponse::from(result))
     }
@@ -152,7 +168,7 @@ impl ServerHandler for Server {
             .as_ref()
             .ok_or_else(method_not_found)?;
         let content = Arc::clone(&self.surface)
-            .read_resource(request.uri.clone(), context.ct)
+            .read_resource(request.uri.clone(), self.call_context(context))
             .await?;
         let text =
             ResourceContents::text(content.text, request.uri).with_mime_type(content.mime_type);
@@ -194,7 +210,7 @@ impl ServerHandler for Server {
         }
         let arguments = request.arguments.unwrap_or_default();
         let text = Arc::clone(&self.surface)
-            .get_prompt(&request.name, arguments, context.ct)
+            .get_prompt(&request.name, arguments, self.call_context(context))
             .await?;
         let message = PromptMessage::new_text(Role::User, text);
         Ok(GetPromptResponse::from(GetPromptResult::new(vec![message])))

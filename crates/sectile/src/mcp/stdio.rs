@@ -65,6 +65,7 @@ pub async fn serve_streams(
     let server = Server {
         surface,
         structured: Structured::Text,
+        connection: Some(Arc::default()),
     };
     let transport = LineTransport::new(reader, writer, max_line_bytes);
     let running = match server.serve_with_ct(transport, shutdown).await {

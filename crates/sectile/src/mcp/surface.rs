@@ -29,7 +29,7 @@ pub struct WorldSpec<S: 'static> {
     pub prompts: Vec<Prompt<S>>,
     /// JSON-RPC code for a tool that does not exist.
     pub unknown_tool_code: i32,
-    /// How its tools say that a call failed.
+    /// How it says that a call failed.
     pub envelope: Envelope,
 }
 
@@ -131,7 +131,7 @@ pub struct Surface {
 type Handler = Box<dyn Fn(JsonObject, &CallContext) -> Result<Answer, Failure> + Send + Sync>;
 type Lister = Box<dyn Fn() -> Vec<Resource> + Send + Sync>;
 type Reader = Box<dyn Fn(&str) -> Result<Option<ResourceText>, Failure> + Send + Sync>;
-type Renderer = Box<dyn Fn(&JsonObject) -> Result<String, Failure> + Send + Sync>;
+type Renderer = Box<dyn Fn(&JsonObject, &CallContext) -> Result<String, Failure> + Send + Sync>;
 
 pub(super) struct BoundTool {
     pub(super) card: ToolCard,
@@ -276,6 +276,6 @@ fn bind_prompt<S: Send + Sync + 'static>(prompt: &Prompt<S>, state: &Arc<S>) -> 
         title: prompt.title,
         description: prompt.description,
         arguments: prompt.arguments,
-        render: Box::new(move |arguments| render(&state, arguments)),
+        render: Box::new(move |arguments, context| render(&state, arguments, context)),
     }
 }

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
-use super::{Failure, FailureKind, JsonObject};
+use super::{CallContext, Failure, FailureKind, JsonObject};
 
 /// One tool of a world whose state is `S`.
 pub struct Tool<S: 'static> {
@@ -61,28 +60,6 @@ impl Access {
             Self::Write => "write",
             Self::Destructive => "destructive",
         }
-    }
-}
-
-/// What a handler knows of the call besides its arguments.
-pub struct CallContext {
-    /// Fires when the caller no longer waits.
-    pub cancelled: CancellationToken,
-}
-
-impl CallContext {
-    /// Stops a handler between two steps of work when nobody waits for it.
-    ///
-    /// # Errors
-    /// [`FailureKind::Cancelled`] once the call is.
-    pub fn check(&self) -> Result<(), Failure> {
-        if self.cancelled.is_cancelled() {
-            return Err(Failure::new(
-                FailureKind::Cancelled,
-                "The call was cancelled.",
-            ));
-        }
-        Ok(())
     }
 }
 

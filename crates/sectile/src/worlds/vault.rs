@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    mcp::{CallContext, Failure, FailureKind, WorldSpec},
+    mcp::{CallContext, Failure, FailureKind, Said, WorldSpec},
     structure::Note,
 };
 
@@ -40,12 +40,12 @@ pub(crate) fn spec() -> WorldSpec<Vault> {
         resources: None,
         prompts: Vec::new(),
         unknown_tool_code: -32602,
-        envelope,
+        envelope: |failure| Said::Result(error_object(failure)),
     }
 }
 
 /// How this world says that a call failed.
-pub(crate) fn envelope(failure: &Failure) -> Value {
+pub(crate) fn error_object(failure: &Failure) -> Value {
     json!({ "error": failure.message, "code": "RUNTIME_ERROR" })
 }
 

@@ -1,8 +1,15 @@
-//! Resources and prompts through the frame, with a world made for the test.
+//! The frame, with worlds made for the test.
 
+/// What is kept between the calls of one client.
+mod connections;
+/// How a world says that a call failed.
+mod errors;
+/// Handlers that panic, hang or are no longer wanted.
 mod faults;
 mod listings;
 mod policies;
+/// The same server over HTTP, without the binary around it.
+mod wire;
 
 use std::{
     borrow::Cow,
@@ -13,7 +20,7 @@ use std::{
 use schemars::JsonSchema;
 use sectile::mcp::{
     Access, Answer, CallContext, Facts, Failure, FailureKind, JsonObject, Limits, Pace, Policy,
-    Prompt, PromptArgument, Resource, ResourceText, Resources, Surface, Tool, WorldSpec,
+    Prompt, PromptArgument, Resource, ResourceText, Resources, Said, Surface, Tool, WorldSpec,
     input_schema, output_schema, run, stdio::serve_streams,
 };
 use serde::{Deserialize, Serialize};
@@ -130,7 +137,7 @@ const GREET: Prompt<Shelf> = Prompt {
             required: false,
         },
     ],
-    render: |_, arguments| {
+    render: |_, arguments, _| {
         let argument = |name: &str| arguments.get(name).and_then(Value::as_str);
         let reader = argument("reader").ok_or(Failure::new(
             FailureKind::InvalidArguments,
@@ -146,7 +153,7 @@ const TIDY: Prompt<Shelf> = Prompt {
     title: "Tidy up",
     description: "Asks for order.",
     arguments: &[],
-    render: |_, _| Ok("Tidy the shelf.".to_owned()),
+    render: |_, _, _| Ok("Tidy the shelf.".to_owned()),
 };
 
 /// A world with a tool, two resources and two prompts.
@@ -163,7 +170,7 @@ fn spec() -> WorldSpec<Shelf> {
         resources: Some(Resources { list, read }),
         prompts: vec![GREET, TIDY],
         unknown_tool_code: -32601,
-        envelope: |failure| json!({ "problem": failure.message }),
+        envelope: |failure| Said::Result(json!({ "problem": failure.message })),
     }
 }
 

@@ -33,7 +33,7 @@ mod vectors;
 mod cli;
 /// What clients can rely on: listings and schemas, pinned in files.
 mod contract;
-/// Resources and prompts through the frame, with a world made for the test.
+/// Whatever the frame offers to worlds, with worlds made for the test.
 mod frame;
 /// The MCP protocol itself: eras, malformed messages, limits, shutdown.
 mod protocol;

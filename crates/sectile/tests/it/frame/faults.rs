@@ -54,7 +54,7 @@ async fn a_panic_is_an_internal_error_and_the_server_lives() {
                     let list = |_: &Shelf| panic!("{PANIC_MESSAGE}");
                     world.resources = Some(Resources { list, read });
                 }
-                _ => world.prompts[1].render = |_, _| panic!("{PANIC_MESSAGE}"),
+                _ => world.prompts[1].render = |_, _, _| panic!("{PANIC_MESSAGE}"),
             }
             let surface = Surface::new(world, Shelf::default(), Policy::default(), limits);
             let mut client = Client::connect_to(era, surface).await;

@@ -19,7 +19,7 @@ fn names(list: &[&str]) -> Names {
 }
 
 /// A policy with the given allowlist, denylist and list of what callers may use.
-fn policy(mode: Mode, allow: &[&str], deny: &[&str], callable: &[&str]) -> Policy {
+pub(super) fn policy(mode: Mode, allow: &[&str], deny: &[&str], callable: &[&str]) -> Policy {
     Policy {
         visibility: Visibility {
             mode,
@@ -192,7 +192,7 @@ async fn what_does_not_exist_is_unknown_whatever_a_caller_may_use() {
 
 /// Log lines of this thread, as JSON.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -206,9 +206,32 @@ impl io::Write for Log {
 }
 
 impl Log {
-    fn outcomes(&self) -> Vec<String> {
+    /// Takes what this thread logs, until the guard goes.
+    pub(super) fn record(&self) -> tracing::subscriber::DefaultGuard {
+        // Without a subscriber on every thread, one that has none can switch an event off for all of them.
+        let everywhere = tracing_subscriber::fmt().with_writer(io::sink).finish();
+        tracing::subscriber::set_global_default(everywhere).ok();
+        let writer = self.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .json()
+            .flatten_event(true)
+            .with_writer(move || writer.clone())
+            .finish();
+        tracing::subscriber::set_default(subscriber)
+    }
+
+    /// The lines of ours, which are the only ones that the program writes.
+    pub(super) fn text(&self) -> String {
         let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         text.lines()
+            .filter(|line| line.contains(r#""target":"sectile"#))
+            .flat_map(|line| [line, "\n"])
+            .collect()
+    }
+
+    pub(super) fn outcomes(&self) -> Vec<String> {
+        self.text()
+            .lines()
             .map(|line| serde_json::from_str::<Value>(line).unwrap())
             .filter(|line| line["target"] == "sectile::call")
             .map(|line| line["outcome"].as_str().unwrap().to_owned())
@@ -219,13 +242,7 @@ impl Log {
 #[tokio::test]
 async fn only_the_log_tells_hidden_forbidden_and_unknown_apart() {
     let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .json()
-        .flatten_event(true)
-        .with_writer(move || writer.clone())
-        .finish();
-    let _logging = tracing::subscriber::set_default(subscriber);
+    let _logging = log.record();
     let policy = policy(
         Mode::Filter,
         &[],

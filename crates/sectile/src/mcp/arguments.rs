@@ -1,0 +1,268 @@
+//! Arguments against a tool's schema, before a handler runs.
+//!
+//! Knows the keywords that schemas made from types use. What the caller sent is never repeated: a message names the place
+//! with words of the schema and positions only, such as `edits[2].section_id`.
+
+use std::{cmp::Ordering, fmt};
+
+use serde_json::{Number, Value};
+
+use super::{Failure, FailureKind, JsonObject};
+
+/// References that may lead from one schema to the next without going deeper into the arguments.
+const MAX_HOPS: usize = 32;
+
+/// Checks `arguments` against an input schema made by [`super::input_schema`].
+pub(super) fn check_arguments(schema: &JsonObject, arguments: &JsonObject) -> Result<(), Failure> {
+    let checker = Checker { root: schema };
+    checker
+        .fields(schema, arguments, &Place::Root, Others::Refused)
+        .map_err(|what| {
+            Failure::new(
+                FailureKind::InvalidArguments,
+                format!("Invalid arguments: {what}"),
+            )
+        })
+}
+
+/// What is wrong, as the end of a sentence.
+type Verdict = Result<(), String>;
+
+struct Checker<'s> {
+    root: &'s JsonObject,
+}
+
+/// Where in the arguments a value is.
+enum Place<'a> {
+    Root,
+    Field(&'a Self, &'a str),
+    Item(&'a Self, usize),
+    /// A field whose name the caller chose.
+    Entry(&'a Self),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => out.write_str("this tool"),
+            Self::Field(Place::Root, name) => out.write_str(name),
+            Self::Field(parent, name) => write!(out, "{parent}.{name}"),
+            Self::Item(parent, index) => write!(out, "{parent}[{index}]"),
+            Self::Entry(parent) => write!(out, "{parent}.*"),
+        }
+    }
+}
+
+/// What becomes of fields that a schema does not name.
+#[derive(Clone, Copy)]
+enum Others<'s> {
+    Refused,
+    Checked(&'s Value),
+    Free,
+}
+
+impl Checker<'_> {
+    fn value(&self, schema: &Value, value: &Value, place: &Place<'_>, hops: usize) -> Verdict {
+        let Value::Object(schema) = schema else {
+            return match schema {
+                Value::Bool(false) => Err(format!("{place} is not allowed.")),
+                _ => Ok(()),
+            };
+        };
+        if hops > MAX_HOPS {
+            return Err(format!("{place} cannot be checked."));
+        }
+        for (keyword, rule) in schema {
+            match keyword.as_str() {
+                "type" => has_type(rule, value, place)?,
+                "enum" => is_one_of(rule.as_array().map_or(&[], Vec::as_slice), value, place)?,
+                "const" => is_one_of(std::slice::from_ref(rule), value, place)?,
+                "$ref" => match rule.as_str().and_then(|name| self.definition(name)) {
+                    Some(target) => self.value(target, value, place, hops + 1)?,
+                    None => return Err(format!("{place} cannot be checked.")),
+                },
+                "anyOf" | "oneOf" => {
+                    let forms = rule.as_array().map_or(&[][..], Vec::as_slice);
+                    self.any_form(forms, value, place, hops + 1)?;
+                }
+                "allOf" => {
+                    for form in rule.as_array().into_iter().flatten() {
+                        self.value(form, value, place, hops + 1)?;
+                    }
+                }
+                "items" => {
+                    for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+                        self.value(rule, item, &Place::Item(place, index), 0)?;
+                    }
+                }
+                _ => within_bound(keyword, rule, value, place)?,
+            }
+        }
+        match value {
+            Value::Object(fields) => {
+                let others = match schema.get("additionalProperties") {
+                    Some(Value::Bool(false)) => Others::Refused,
+                    Some(Value::Bool(true)) | None => Others::Free,
+                    Some(schema) => Others::Checked(schema),
+                };
+                self.fields(schema, fields, place, others)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn fields(
+        &self,
+        schema: &JsonObject,
+        fields: &JsonObject,
+        place: &Place<'_>,
+        others: Others<'_>,
+    ) -> Verdict {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let property = |name: &String| properties?.get_key_value(name);
+        if matches!(others, Others::Refused) && fields.keys().any(|name| property(name).is_none()) {
+            let known: Vec<&str> = properties
+                .into_iter()
+                .flat_map(|properties| properties.keys().map(String::as_str))
+                .collect();
+            return Err(format!("{place} takes only: {}.", known.join(", ")));
+        }
+        let required = schema.get("required").and_then(Value::as_array);
+        for name in required.into_iter().flatten().filter_map(Value::as_str) {
+            if !fields.contains_key(name) {
+                return Err(format!("{} is required.", Place::Field(place, name)));
+            }
+        }
+        for (name, value) in fields {
+            match (property(name), others) {
+                (Some((name, schema)), _) => {
+                    self.value(schema, value, &Place::Field(place, name), 0)?;
+                }
+                (None, Others::Checked(schema)) => {
+                    self.value(schema, value, &Place::Entry(place), 0)?;
+                }
+                (None, _) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// One of several forms has to fit. When none does, the complaint is that of the form the caller seems to have meant.
+    fn any_form(&self, forms: &[Value], value: &Value, place: &Place<'_>, hops: usize) -> Verdict {
+        let mut meant = Vec::new();
+        for form in forms {
+            match self.value(form, value, place, hops) {
+                Ok(()) => return Ok(()),
+                Err(what) if self.seems_meant(form, value) => meant.push(what),
+                Err(_) => {}
+            }
+        }
+        let constants: Option<Vec<&Value>> = forms.iter().map(|form| form.get("const")).collect();
+        match (meant.as_slice(), constants) {
+            (_, Some(constants)) => Err(must_be_one_of(constants.into_iter(), place)),
+            ([what], _) => Err(what.clone()),
+            _ => Err(format!("{place} has none of the forms it may have.")),
+        }
+    }
+
+    /// Whether a form is not for `null`, and whatever field of it has one fixed value has that one here.
+    fn seems_meant(&self, form: &Value, value: &Value) -> bool {
+        let form = match form.get("$ref").and_then(Value::as_str) {
+            Some(name) => self.definition(name).unwrap_or(form),
+            None => form,
+        };
+        let properties = form.get("properties").and_then(Value::as_object);
+        let fixed = properties
+            .into_iter()
+            .flatten()
+            .filter_map(|(name, field)| Some((name, field.get("const")?)));
+        form.get("type").and_then(Value::as_str) != Some("null")
+            && fixed
+                .into_iter()
+                .all(|(name, fixed)| value.get(name) == Some(fixed))
+    }
+
+    fn definition(&self, reference: &str) -> Option<&Value> {
+        let name = reference.strip_prefix("#/$defs/")?;
+        self.root.get("$defs")?.get(name)
+    }
+}
+
+fn has_type(rule: &Value, value: &Value, place: &Place<'_>) -> Verdict {
+    let Some(expected) = rule.as_str() else {
+        return Ok(());
+    };
+    let fits = match expected {
+        "string" => value.is_string(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "null" => value.is_null(),
+        _ => true,
+    };
+    match fits {
+        true => Ok(()),
+        false => Err(format!("{place} must be a JSON {expected}.")),
+    }
+}
+
+fn is_one_of(allowed: &[Value], value: &Value, place: &Place<'_>) -> Verdict {
+    match allowed.contains(value) {
+        true => Ok(()),
+        false => Err(must_be_one_of(allowed.iter(), place)),
+    }
+}
+
+fn must_be_one_of<'v>(allowed: impl Iterator<Item = &'v Value>, place: &Place<'_>) -> String {
+    let words: Vec<String> = allowed
+        .map(|value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        })
+        .collect();
+    format!("{place} must be one of: {}.", words.join(", "))
+}
+
+fn within_bound(keyword: &str, rule: &Value, value: &Value, place: &Place<'_>) -> Verdict {
+    let Value::Number(bound) = rule else {
+        return Ok(());
+    };
+    let (found, unit) = match (keyword, value) {
+        ("minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum", Value::Number(found)) => {
+            (found.clone(), "")
+        }
+        ("minLength" | "maxLength", Value::String(text)) => {
+            (Number::from(text.chars().count()), " characters long")
+        }
+        ("minItems" | "maxItems", Value::Array(items)) => {
+            (Number::from(items.len()), " items long")
+        }
+        _ => return Ok(()),
+    };
+    let order = compare(&found, bound);
+    let (fits, demand) = match keyword {
+        "exclusiveMinimum" => (order == Ordering::Greater, "more than"),
+        "exclusiveMaximum" => (order == Ordering::Less, "less than"),
+        _ if keyword.starts_with("min") => (order != Ordering::Less, "at least"),
+        _ => (order != Ordering::Greater, "at most"),
+    };
+    match fits {
+        true => Ok(()),
+        false => Err(format!("{place} must be {demand} {bound}{unit}.")),
+    }
+}
+
+fn compare(left: &Number, right: &Number) -> Ordering {
+    match (left.as_i128(), right.as_i128()) {
+        (Some(left), Some(right)) => left.cmp(&right),
+        _ => {
+            let (left, right) = (left.as_f64(), right.as_f64());
+            left.partial_cmp(&right).unwrap_or(Ordering::Equal)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! Every keyword that schemas of types use, with what is said when it is not met.
+
+use schemars::JsonSchema;
+use serde_json::json;
+
+use super::*;
+use crate::mcp::input_schema;
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "only the schema of it is used")]
+struct Params {
+    document: String,
+    edits: Option<Vec<Edit>>,
+    limit: Option<u8>,
+    labels: Option<std::collections::BTreeMap<String, i64>>,
+    #[schemars(length(min = 2, max = 3))]
+    code: Option<String>,
+    order: Option<Order>,
+    place: Option<Anchor>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "only the schema of it is used")]
+struct Edit {
+    section_id: String,
+    #[schemars(range(min = 1, max = 6))]
+    level: Option<u64>,
+    mode: Mode,
+    inner: Option<Box<Self>>,
+}
+
+/// A choice of words.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[expect(dead_code, reason = "only the schema of it is used")]
+enum Mode {
+    /// Puts something in its place.
+    Replace,
+    /// Puts something behind it.
+    Append,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[expect(dead_code, reason = "only the schema of it is used")]
+enum Order {
+    Up,
+    Down,
+}
+
+#[derive(JsonSchema)]
+#[schemars(tag = "at", rename_all = "lowercase")]
+#[expect(dead_code, reason = "only the schema of it is used")]
+enum Anchor {
+    Start,
+    After { section_id: String },
+}
+
+fn check(arguments: Value) -> Result<(), String> {
+    let Value::Object(arguments) = arguments else {
+        panic!("arguments are an object");
+    };
+    check_arguments(&input_schema::<Params>(), &arguments)
+        .map_err(|failure| failure.message.replace("Invalid arguments: ", ""))
+}
+
+#[test]
+fn what_fits_is_accepted() {
+    for arguments in [
+        json!({ "document": "a" }),
+        json!({ "document": "a", "edits": null, "limit": null, "order": null, "place": null }),
+        json!({ "document": "", "edits": [], "limit": 255, "labels": { "x": -1 }, "code": "é√" }),
+        json!({ "document": "a", "order": "up", "place": { "at": "start" } }),
+        json!({ "document": "a", "place": { "at": "after", "section_id": "x" } }),
+        json!({ "document": "a", "edits": [
+            { "section_id": "x", "mode": "append" },
+            { "section_id": "y", "mode": "replace", "level": 6,
+              "inner": { "section_id": "z", "mode": "append", "inner": null } },
+        ] }),
+    ] {
+        assert_eq!(check(arguments.clone()), Ok(()), "{arguments}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_named_by_its_place() {
+    let edit = |edit: Value| json!({ "document": "a", "edits": [{ "section_id": "x", "mode": "append" }, edit] });
+    for (arguments, expected) in [
+        (json!({}), "document is required."),
+        (json!({ "document": 5 }), "document must be a JSON string."),
+        (
+            json!({ "document": "a", "SENT": 1 }),
+            "this tool takes only: document, edits, limit, labels, code, order, place.",
+        ),
+        (
+            json!({ "document": "a", "edits": {} }),
+            "edits must be a JSON array.",
+        ),
+        (edit(json!("SENT")), "edits[1] must be a JSON object."),
+        (
+            edit(json!({ "mode": "append" })),
+            "edits[1].section_id is required.",
+        ),
+        (
+            edit(json!({ "section_id": "SENT", "mode": "SENT" })),
+            "edits[1].mode must be one of: replace, append.",
+        ),
+        (
+            edit(json!({ "section_id": "SENT", "mode": "append", "SENT": 1 })),
+            "edits[1] takes only: section_id, level, mode, inner.",
+        ),
+        (
+            edit(json!({ "section_id": "SENT", "mode": "append", "level": 0 })),
+            "edits[1].level must be at least 1.",
+        ),
+        (
+            edit(json!({ "section_id": "SENT", "mode": "append", "level": 7 })),
+            "edits[1].level must be at most 6.",
+        ),
+        (
+            edit(json!({ "section_id": "SENT", "mode": "append", "inner": { "section_id": 5 } })),
+            "edits[1].inner.mode is required.",
+        ),
+        (
+            json!({ "document": "a", "limit": 256 }),
+            "limit must be at most 255.",
+        ),
+        (
+            json!({ "document": "a", "limit": -1 }),
+            "limit must be at least 0.",
+        ),
+        (
+            json!({ "document": "a", "limit": 1.5 }),
+            "limit must be a JSON integer.",
+        ),
+        (
+            json!({ "document": "a", "labels": { "SENT": "SENT" } }),
+            "labels.* must be a JSON integer.",
+        ),
+        (
+            json!({ "document": "a", "code": "é" }),
+            "code must be at least 2 characters long.",
+        ),
+        (
+            json!({ "document": "a", "code": "SENT" }),
+            "code must be at most 3 characters long.",
+        ),
+        (
+            json!({ "document": "a", "order": "SENT" }),
+            "order must be one of: up, down.",
+        ),
+        (
+            json!({ "document": "a", "place": { "at": "after" } }),
+            "place.section_id is required.",
+        ),
+        (
+            json!({ "document": "a", "place": { "at": "SENT" } }),
+            "place has none of the forms it may have.",
+        ),
+    ] {
+        assert_eq!(
+            check(arguments.clone()),
+            Err(expected.to_owned()),
+            "{arguments}"
+        );
+    }
+}
+
+#[test]
+fn a_schema_that_leads_in_circles_ends() {
+    let Value::Object(schema) = json!({
+        "properties": { "x": { "$ref": "#/$defs/A" } },
+        "$defs": { "A": { "$ref": "#/$defs/A" } },
+    }) else {
+        unreachable!("it is an object")
+    };
+    let Value::Object(arguments) = json!({ "x": 1 }) else {
+        unreachable!("it is an object")
+    };
+    assert!(check_arguments(&schema, &arguments).is_err());
+}

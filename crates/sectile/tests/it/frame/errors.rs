@@ -1,0 +1,105 @@
+//! How a world says that a call failed: as a result, or as a JSON-RPC error.
+
+use sectile::mcp::{
+    Access, Failure, FailureKind, Policy, Resources, Said, Surface, WorldSpec, policy::Mode,
+};
+use serde_json::{Value, json};
+
+use super::{
+    Client, Shelf, limits, list,
+    policies::{Log, policy},
+    spec, tool,
+    wire::HttpServer,
+};
+use crate::fixture::Era;
+
+fn torn() -> Failure {
+    let Value::Object(data) = json!({ "page": 3, "near": "the middle" }) else {
+        unreachable!("it is an object")
+    };
+    Failure::new(FailureKind::Conflict, "The page is torn.").with_detail(
+        "page_torn",
+        "Take another copy.",
+        data,
+    )
+}
+
+/// A world in which everything fails, and says so with JSON-RPC errors.
+fn failing() -> WorldSpec<Shelf> {
+    let mut world = spec();
+    world.tools = vec![tool("shelve", Access::Write, |_, _, _| Err(torn()))];
+    let read = |_: &Shelf, _: &str| Err(torn());
+    world.resources = Some(Resources { list, read });
+    world.prompts[1].render = |_, _, _| Err(torn());
+    world.envelope = |failure| match &failure.detail {
+        Some(detail) => Said::Error {
+            code: -32050,
+            message: failure.message.to_string(),
+            data: json!({ "z": detail.code, "a": detail.recovery, "facts": detail.data }),
+        },
+        None => Said::Error {
+            code: -32051,
+            message: failure.message.to_string(),
+            data: json!({}),
+        },
+    };
+    world
+}
+
+fn surface(world: WorldSpec<Shelf>) -> Surface {
+    Surface::new(world, Shelf::default(), Policy::default(), limits())
+}
+
+#[tokio::test]
+async fn a_world_that_speaks_in_errors_does_so_in_the_same_bytes_everywhere() {
+    let expected = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32050,"message":"The page is torn.","data":{"z":"page_torn","a":"Take another copy.","facts":{"page":3,"near":"the middle"}}}}"#;
+    let http = HttpServer::start(surface(failing())).await;
+    for era in Era::BOTH {
+        let mut stdio = Client::connect_to(era, surface(failing())).await;
+        for (method, params) in [
+            (
+                "tools/call",
+                json!({ "name": "shelve", "arguments": { "title": "x" } }),
+            ),
+            ("resources/read", json!({ "uri": "shelf://alpha" })),
+            ("prompts/get", json!({ "name": "tidy" })),
+        ] {
+            let over_stdio = stdio.line(method, params.clone()).await;
+            assert_eq!(over_stdio.trim_end(), expected, "{method}, {era:?}");
+            let over_http = http.line(era, method, params).await;
+            assert_eq!(over_http, expected, "{method}, {era:?}");
+        }
+        let arguments = json!({ "name": "shelve", "arguments": {} });
+        let answer = stdio.ask("tools/call", arguments).await;
+        assert_eq!(answer["error"]["code"], -32051, "{era:?}: {answer}");
+        assert_eq!(
+            answer["error"]["message"], "Invalid arguments: title is required.",
+            "{era:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_log_shows_the_code_of_a_failure_and_nothing_else_of_it() {
+    let log = Log::default();
+    let _logging = log.record();
+    let mut client = Client::connect_to(Era::Handshake, surface(failing())).await;
+    let call = json!({ "name": "shelve", "arguments": { "title": "x" } });
+    client.line("tools/call", call).await;
+    client.line("prompts/get", json!({ "name": "tidy" })).await;
+    assert_eq!(log.outcomes(), ["page_torn", "page_torn"]);
+    assert!(!log.text().contains("middle"), "{}", log.text());
+}
+
+#[tokio::test]
+async fn what_does_not_exist_is_not_said_in_the_worlds_words() {
+    let hidden = policy(Mode::Filter, &[], &["shelve"], &[]);
+    let surface = Surface::new(failing(), Shelf::default(), hidden, limits());
+    let mut client = Client::connect_to(Era::Handshake, surface).await;
+    let line = client.line("tools/call", json!({ "name": "shelve" })).await;
+    assert!(line.contains("unknown_tool"), "{line}");
+    assert_eq!(
+        line,
+        client.line("tools/call", json!({ "name": "x" })).await
+    );
+}
