@@ -9,6 +9,7 @@ mod error;
 #[cfg(debug_assertions)]
 pub mod fault;
 pub mod http;
+mod listing;
 mod message;
 mod pipeline;
 pub mod policy;
@@ -24,9 +25,10 @@ mod tool;
 pub use self::{
     context::{CallContext, Connection},
     error::{Detail, Envelope, Failure, FailureKind, Said},
+    listing::CacheHint,
     policy::Policy,
     prompt::{Prompt, PromptArgument},
-    resource::{Resource, ResourceText, Resources},
+    resource::{Resource, ResourceTemplate, ResourceText, Resources},
     schema::{JsonObject, input_schema, output_schema},
     surface::{Limits, Surface, ToolCard, WorldCard, WorldSpec},
     tool::{Access, Answer, Facts, Pace, Tool, run},

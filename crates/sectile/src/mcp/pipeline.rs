@@ -16,9 +16,10 @@ use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, ErrorData};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
-    Answer, CallContext, Facts, Failure, FailureKind, JsonObject, Pace, Surface,
+    Answer, CallContext, Facts, Failure, FailureKind, JsonObject, Pace, Resource, Surface,
     arguments::check_arguments,
     error::{Refusal, invalid_params},
+    listing::Page,
     resource::ResourceText,
     structured::Structured,
 };
@@ -91,6 +92,28 @@ impl Surface {
             (tool.handler)(arguments, context)
         })
         .await
+    }
+
+    /// Lists the resources of the page that starts at `start`.
+    pub(super) async fn list_resources(
+        self: Arc<Self>,
+        start: usize,
+        context: CallContext,
+    ) -> Result<Page<Resource>, ErrorData> {
+        let started = Instant::now();
+        let surface = Arc::clone(&self);
+        let listed = self.within_limits(Pace::Slow, context, move |_| {
+            let all = surface
+                .resources
+                .as_ref()
+                .map(|resources| (resources.list)());
+            let listed = all.into_iter().flatten();
+            let shown = listed.filter(|resource| surface.lists(&resource.uri));
+            Ok(Page::of(shown.collect(), start))
+        });
+        let result = listed.await;
+        self.audit("resources/list", &result, |_| Facts::default(), started);
+        result.map_err(|stop| self.protocol_error(stop))
     }
 
     /// Reads the resource at `uri`.

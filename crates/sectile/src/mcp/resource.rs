@@ -1,13 +1,18 @@
-//! Resources of a world: a listing and a reader, both over its state.
+//! Resources of a world: a listing, a reader and templates, all over its state.
 
-use super::Failure;
+use super::{CacheHint, Failure};
 
 /// The resources of a world whose state is `S`.
 pub struct Resources<S: 'static> {
-    /// Everything there is, in a fixed order.
+    /// Everything there is, in a fixed order. The frame cuts it into pages.
     pub list: fn(&S) -> Vec<Resource>,
-    /// The text behind a URI, or `None` for one that does not exist.
+    /// The text behind a URI, or `None` for one that does not exist. Only the form that a listing or a template gives
+    /// may lead anywhere: policies name URIs, and a second form of one would pass them by.
     pub read: fn(&S, &str) -> Result<Option<ResourceText>, Failure>,
+    /// Forms of URIs that can be read without being listed.
+    pub templates: &'static [ResourceTemplate],
+    /// How long a client may keep the listing.
+    pub cache: CacheHint,
 }
 
 /// One entry of a listing.
@@ -23,8 +28,25 @@ pub struct Resource {
     pub description: String,
     /// Media type of the text.
     pub mime_type: &'static str,
-    /// Length in bytes.
-    pub size: u64,
+    /// Length in bytes, where that is known without reading it.
+    pub size: Option<u64>,
+    /// When it last changed, as RFC 3339 writes it.
+    pub last_modified: Option<String>,
+}
+
+/// The form of a family of URIs.
+#[derive(Clone, Copy, Debug)]
+pub struct ResourceTemplate {
+    /// RFC 6570 template, also its name in policies.
+    pub uri_template: &'static str,
+    /// Short name.
+    pub name: &'static str,
+    /// Name for people.
+    pub title: &'static str,
+    /// What is behind such a URI.
+    pub description: &'static str,
+    /// Media type of the text.
+    pub mime_type: &'static str,
 }
 
 /// The content of a resource.
@@ -33,4 +55,6 @@ pub struct ResourceText {
     pub mime_type: &'static str,
     /// The text itself.
     pub text: String,
+    /// How long a client may keep it.
+    pub cache: CacheHint,
 }

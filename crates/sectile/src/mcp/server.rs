@@ -1,5 +1,7 @@
 //! A surface as an rmcp server: every method is a few lines over the pipeline or the tables.
 
+mod wire;
+
 use std::{
     borrow::Cow,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -9,26 +11,24 @@ use std::{
 use rmcp::{
     RoleServer, ServerHandler,
     model::{
-        CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+        CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
         CustomRequest, CustomResult, DiscoverResult, ErrorData, GetPromptRequestParams,
         GetPromptResponse, GetPromptResult, Implementation, ListPromptsResult,
         ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        Prompt, PromptArgument, PromptMessage, ProtocolVersion, ReadResourceRequestParams,
-        ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, Role,
-        ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+        PromptMessage, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+        ReadResourceResult, ResourceContents, Role, ServerCapabilities, ServerConfig,
     },
     service::RequestContext,
 };
 
+use self::wire::{wire_prompt, wire_resource, wire_template, wire_tool};
 use super::{
-    Access, CallContext, Connection, Surface, ToolCard,
+    CacheHint, CallContext, Connection, Surface,
     error::{Refusal, invalid_params, method_not_found},
+    listing::{only_page, page_start},
     structured::Structured,
+    surface::BoundResources,
 };
-
-/// How long a client may keep a listing. Tables do not change while the server runs; this bounds how long a client can
-/// miss a restart with another configuration.
-const LISTING_TTL_MS: u64 = 300_000;
 
 /// The revisions that are served: two with a handshake, and the stateless one.
 pub(super) const VERSIONS: [ProtocolVersion; 3] = [
@@ -52,6 +52,11 @@ impl Server {
             cancelled: request.ct,
             connection: self.connection.clone(),
         }
+    }
+
+    /// The resources, for methods that exist only where there are some.
+    fn resources(&self) -> Result<&BoundResources, ErrorData> {
+        self.surface.resources.as_ref().ok_or_else(method_not_found)
     }
 }
 
@@ -81,8 +86,8 @@ impl ServerHandler for Server {
     async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
         guarded(|| {
             let mut result = DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info());
-            result.ttl_ms = LISTING_TTL_MS;
-            result.cache_scope = CacheScope::Public;
+            result.ttl_ms = CacheHint::TABLE.ttl_ms;
+            result.cache_scope = CacheHint::TABLE.scope();
             Ok(result)
         })
     }
@@ -93,12 +98,12 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         guarded(|| {
-            first_page(request.as_ref())?;
+            only_page(request.as_ref())?;
             let mut result = ListToolsResult::with_all_items(
                 self.surface.listed_tools().map(wire_tool).collect(),
             );
-            result.ttl_ms = Some(LISTING_TTL_MS);
-            result.cache_scope = Some(CacheScope::Public);
+            result.ttl_ms = Some(CacheHint::TABLE.ttl_ms);
+            result.cache_scope = Some(CacheHint::TABLE.scope());
             Ok(result)
         })
     }
@@ -123,26 +128,19 @@ impl ServerHandler for Server {
     async fn list_resources(
         &self,
         request: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        guarded(|| {
-            let resources = self
-                .surface
-                .resources
-                .as_ref()
-                .ok_or_else(method_not_found)?;
-            first_page(request.as_ref())?;
-            let visibility = &self.surface.policy.visibility;
-            let listed = (resources.list)()
-                .into_iter()
-                .filter(|resource| visibility.lists(self.surface.world, &resource.uri))
-                .map(wire_resource)
-                .collect();
-            let mut result = ListResourcesResult::with_all_items(listed);
-            result.ttl_ms = Some(LISTING_TTL_MS);
-            result.cache_scope = Some(CacheScope::Public);
-            Ok(result)
-        })
+        let cache = self.resources()?.cache;
+        let start = page_start(request.as_ref())?;
+        let page = Arc::clone(&self.surface)
+            .list_resources(start, self.call_context(context))
+            .await?;
+        let listed = page.entries.into_iter().map(wire_resource).collect();
+        let mut result = ListResourcesResult::with_all_items(listed);
+        result.next_cursor = page.next_cursor;
+        result.ttl_ms = Some(cache.ttl_ms);
+        result.cache_scope = Some(cache.scope());
+        Ok(result)
     }
 
     async fn list_resource_templates(
@@ -150,12 +148,16 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.surface
-            .resources
-            .as_ref()
-            .ok_or_else(method_not_found)?;
-        first_page(request.as_ref())?;
-        Ok(ListResourceTemplatesResult::default())
+        guarded(|| {
+            let templates = self.resources()?.templates.iter();
+            only_page(request.as_ref())?;
+            let listed = templates.filter(|template| self.surface.lists(template.uri_template));
+            let mut result =
+                ListResourceTemplatesResult::with_all_items(listed.map(wire_template).collect());
+            result.ttl_ms = Some(CacheHint::TABLE.ttl_ms);
+            result.cache_scope = Some(CacheHint::TABLE.scope());
+            Ok(result)
+        })
     }
 
     async fn read_resource(
@@ -163,18 +165,16 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.surface
-            .resources
-            .as_ref()
-            .ok_or_else(method_not_found)?;
+        self.resources()?;
         let content = Arc::clone(&self.surface)
             .read_resource(request.uri.clone(), self.call_context(context))
             .await?;
         let text =
             ResourceContents::text(content.text, request.uri).with_mime_type(content.mime_type);
-        Ok(ReadResourceResponse::from(ReadResourceResult::new(vec![
-            text,
-        ])))
+        let mut result = ReadResourceResult::new(vec![text]);
+        result.ttl_ms = Some(content.cache.ttl_ms);
+        result.cache_scope = Some(content.cache.scope());
+        Ok(ReadResourceResponse::from(result))
     }
 
     async fn list_prompts(
@@ -186,16 +186,12 @@ impl ServerHandler for Server {
             if self.surface.prompts.is_empty() {
                 return Err(method_not_found());
             }
-            first_page(request.as_ref())?;
-            let visibility = &self.surface.policy.visibility;
-            let listed = self
-                .surface
-                .prompts
-                .iter()
-                .filter(|prompt| visibility.lists(self.surface.world, prompt.name));
+            only_page(request.as_ref())?;
+            let prompts = self.surface.prompts.iter();
+            let listed = prompts.filter(|prompt| self.surface.lists(prompt.name));
             let mut result = ListPromptsResult::with_all_items(listed.map(wire_prompt).collect());
-            result.ttl_ms = Some(LISTING_TTL_MS);
-            result.cache_scope = Some(CacheScope::Public);
+            result.ttl_ms = Some(CacheHint::TABLE.ttl_ms);
+            result.cache_scope = Some(CacheHint::TABLE.scope());
             Ok(result)
         })
     }
@@ -274,54 +270,4 @@ impl ServerHandler for Server {
 /// Runs what is too short for the pipeline, with the same promise: a panic is an answer.
 fn guarded<T>(work: impl FnOnce() -> Result<T, ErrorData>) -> Result<T, ErrorData> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Refusal::Internal.into()))
-}
-
-/// Listings fit one page, so no cursor was ever handed out.
-fn first_page(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> {
-    match request.and_then(|request| request.cursor.as_ref()) {
-        Some(_) => Err(invalid_params()),
-        None => Ok(()),
-    }
-}
-
-fn wire_tool(card: &ToolCard) -> Tool {
-    let mut tool = Tool::new(
-        card.name.clone(),
-        card.description,
-        Arc::new(card.input.clone()),
-    );
-    tool.title = Some(card.title.to_owned());
-    tool.output_schema = Some(Arc::new(card.output.clone()));
-    tool.annotations = Some(ToolAnnotations::from_raw(
-        Some(card.title.to_owned()),
-        Some(card.access == Access::Read),
-        Some(card.access == Access::Destructive),
-        Some(card.idempotent),
-        Some(card.open_world),
-    ));
-    tool
-}
-
-fn wire_resource(resource: super::Resource) -> Resource {
-    let mut wire = Resource::new(resource.uri, resource.name);
-    wire.title = Some(resource.title);
-    wire.description = Some(resource.description);
-    wire.mime_type = Some(resource.mime_type.to_owned());
-    wire.size = Some(resource.size);
-    wire
-}
-
-fn wire_prompt(prompt: &super::surface::BoundPrompt) -> Prompt {
-    let arguments = prompt
-        .arguments
-        .iter()
-        .map(|argument| {
-            PromptArgument::new(argument.name)
-                .with_description(argument.description)
-                .with_required(argument.required)
-        })
-        .collect();
-    let mut wire = Prompt::new(prompt.name, Some(prompt.description), Some(arguments));
-    wire.title = Some(prompt.title.to_owned());
-    wire
 }

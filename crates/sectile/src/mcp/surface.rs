@@ -9,8 +9,8 @@ use std::{
 use tokio::sync::Semaphore;
 
 use super::{
-    Access, Answer, CallContext, Envelope, Failure, FailureKind, JsonObject, Pace, Policy, Prompt,
-    Resource, Resources, Tool, resource::ResourceText, tool,
+    Access, Answer, CacheHint, CallContext, Envelope, Failure, FailureKind, JsonObject, Pace,
+    Policy, Prompt, Resource, ResourceTemplate, Resources, Tool, resource::ResourceText, tool,
 };
 
 /// A world as a value: what it offers, whatever its state.
@@ -142,6 +142,8 @@ pub(super) struct BoundTool {
 pub(super) struct BoundResources {
     pub(super) list: Lister,
     pub(super) read: Reader,
+    pub(super) templates: &'static [ResourceTemplate],
+    pub(super) cache: CacheHint,
 }
 
 pub(super) struct BoundPrompt {
@@ -243,8 +245,13 @@ impl Surface {
 
     /// The tools that a listing shows, in table order.
     pub(super) fn listed_tools(&self) -> impl Iterator<Item = &ToolCard> {
-        let lists = |card: &&ToolCard| self.policy.visibility.lists(self.world, &card.name);
-        self.tools.iter().map(|tool| &tool.card).filter(lists)
+        let cards = self.tools.iter().map(|tool| &tool.card);
+        cards.filter(|card| self.lists(&card.name))
+    }
+
+    /// Whether a listing shows `name`.
+    pub(super) fn lists(&self, name: &str) -> bool {
+        self.policy.visibility.lists(self.world, name)
     }
 }
 
@@ -266,6 +273,8 @@ fn bind_resources<S: Send + Sync + 'static>(
     BoundResources {
         list: Box::new(move || list(&for_list)),
         read: Box::new(move |uri| read(&for_read, uri)),
+        templates: resources.templates,
+        cache: resources.cache,
     }
 }
 

@@ -7,6 +7,8 @@ mod errors;
 /// Handlers that panic, hang or are no longer wanted.
 mod faults;
 mod listings;
+/// Long listings, templates, and how long a client may keep what it got.
+mod pages;
 mod policies;
 /// The same server over HTTP, without the binary around it.
 mod wire;
@@ -19,9 +21,9 @@ use std::{
 
 use schemars::JsonSchema;
 use sectile::mcp::{
-    Access, Answer, CallContext, Facts, Failure, FailureKind, JsonObject, Limits, Pace, Policy,
-    Prompt, PromptArgument, Resource, ResourceText, Resources, Said, Surface, Tool, WorldSpec,
-    input_schema, output_schema, run, stdio::serve_streams,
+    Access, Answer, CacheHint, CallContext, Facts, Failure, FailureKind, JsonObject, Limits, Pace,
+    Policy, Prompt, PromptArgument, Resource, ResourceText, Resources, Said, Surface, Tool,
+    WorldSpec, input_schema, output_schema, run, stdio::serve_streams,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -101,7 +103,8 @@ fn list(_: &Shelf) -> Vec<Resource> {
             title: format!("Book {name}"),
             description: format!("The book called {name}."),
             mime_type: "text/markdown",
-            size: 7,
+            size: Some(7),
+            last_modified: None,
         })
         .to_vec()
 }
@@ -118,8 +121,17 @@ fn read(_: &Shelf, uri: &str) -> Result<Option<ResourceText>, Failure> {
     Ok(Some(ResourceText {
         mime_type: "text/markdown",
         text: text.to_owned(),
+        cache: CacheHint::LIVE,
     }))
 }
+
+/// The resources of the shelf.
+const RESOURCES: Resources<Shelf> = Resources {
+    list,
+    read,
+    templates: &[],
+    cache: CacheHint::TABLE,
+};
 
 const GREET: Prompt<Shelf> = Prompt {
     name: "greet",
@@ -167,7 +179,7 @@ fn spec() -> WorldSpec<Shelf> {
             Access::Write,
             |shelf, arguments, context| run(shelf, arguments, context, shelve),
         )],
-        resources: Some(Resources { list, read }),
+        resources: Some(RESOURCES),
         prompts: vec![GREET, TIDY],
         unknown_tool_code: -32601,
         envelope: |failure| Said::Result(json!({ "problem": failure.message })),

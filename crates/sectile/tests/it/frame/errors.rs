@@ -6,7 +6,7 @@ use sectile::mcp::{
 use serde_json::{Value, json};
 
 use super::{
-    Client, Shelf, limits, list,
+    Client, RESOURCES, Shelf, limits,
     policies::{Log, policy},
     spec, tool,
     wire::HttpServer,
@@ -29,7 +29,7 @@ fn failing() -> WorldSpec<Shelf> {
     let mut world = spec();
     world.tools = vec![tool("shelve", Access::Write, |_, _, _| Err(torn()))];
     let read = |_: &Shelf, _: &str| Err(torn());
-    world.resources = Some(Resources { list, read });
+    world.resources = Some(Resources { read, ..RESOURCES });
     world.prompts[1].render = |_, _, _| Err(torn());
     world.envelope = |failure| match &failure.detail {
         Some(detail) => Said::Error {

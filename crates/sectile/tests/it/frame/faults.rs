@@ -12,7 +12,7 @@ use sectile::mcp::{
 };
 use serde_json::json;
 
-use super::{ALPHA, Client, Shelf, limits, list, read, spec, tool, until};
+use super::{ALPHA, Client, RESOURCES, Shelf, limits, spec, tool, until};
 use crate::fixture::{Era, PATIENCE};
 
 /// Both eras, with handlers on threads of their own and on the one that moves messages.
@@ -48,11 +48,11 @@ async fn a_panic_is_an_internal_error_and_the_server_lives() {
                 }
                 "reader" => {
                     let read = |_: &Shelf, _: &str| panic!("{PANIC_MESSAGE}");
-                    world.resources = Some(Resources { list, read });
+                    world.resources = Some(Resources { read, ..RESOURCES });
                 }
                 "lister" => {
                     let list = |_: &Shelf| panic!("{PANIC_MESSAGE}");
-                    world.resources = Some(Resources { list, read });
+                    world.resources = Some(Resources { list, ..RESOURCES });
                 }
                 _ => world.prompts[1].render = |_, _, _| panic!("{PANIC_MESSAGE}"),
             }

@@ -1,9 +1,9 @@
 //! What a world with tools, resources and prompts lists, reads and fills.
 
-use sectile::mcp::{Access, Policy, Resources, run};
+use sectile::mcp::{Access, Policy, run};
 use serde_json::{Value, json};
 
-use super::{ALPHA, BETA, Client, list, read, shelve, spec, tool};
+use super::{ALPHA, BETA, Client, RESOURCES, shelve, spec, tool};
 use crate::fixture::{Era, initialize};
 
 #[tokio::test]
@@ -13,7 +13,7 @@ async fn capabilities_are_declared_for_what_there_is_and_for_nothing_else() {
     {
         let world = || {
             let mut spec = spec();
-            spec.resources = with_resources.then_some(Resources { list, read });
+            spec.resources = with_resources.then_some(RESOURCES);
             spec.prompts.truncate(if with_prompts { 2 } else { 0 });
             spec
         };
