@@ -4,6 +4,7 @@
 //! comes out is a [`Surface`], which the transports serve without knowing the world.
 
 mod arguments;
+mod completion;
 mod context;
 mod error;
 #[cfg(debug_assertions)]
@@ -23,6 +24,7 @@ mod surface;
 mod tool;
 
 pub use self::{
+    completion::{Completer, CompletionReference, CompletionRequest},
     context::{CallContext, Connection},
     error::{Detail, Envelope, Failure, FailureKind, Said},
     listing::CacheHint,

@@ -151,6 +151,8 @@ pub(super) enum Refusal {
     UnknownPrompt,
     /// The resource does not exist, or must look as if it did not.
     UnknownResource,
+    /// The resource template does not exist, or must look as if it did not.
+    UnknownTemplate,
     /// It exists, but this caller may not use it.
     Forbidden,
     /// Too many calls are running.
@@ -167,7 +169,7 @@ impl Refusal {
     fn code(self) -> ErrorCode {
         match self {
             Self::UnknownTool(code) => code,
-            Self::UnknownPrompt => ErrorCode::INVALID_PARAMS,
+            Self::UnknownPrompt | Self::UnknownTemplate => ErrorCode::INVALID_PARAMS,
             Self::UnknownResource => ErrorCode::RESOURCE_NOT_FOUND,
             Self::Forbidden => ErrorCode(-32003),
             Self::Busy => ErrorCode(-32072),
@@ -183,6 +185,7 @@ impl Refusal {
             Self::UnknownTool(_) => "unknown_tool",
             Self::UnknownPrompt => "unknown_prompt",
             Self::UnknownResource => "unknown_resource",
+            Self::UnknownTemplate => "unknown_template",
             Self::Forbidden => "forbidden",
             Self::Busy => "busy",
             Self::TimedOut => "timed_out",
@@ -196,6 +199,7 @@ impl Refusal {
             Self::UnknownTool(_) => "Unknown tool.",
             Self::UnknownPrompt => "Unknown prompt.",
             Self::UnknownResource => "Unknown resource.",
+            Self::UnknownTemplate => "Unknown resource template.",
             Self::Forbidden => "This caller may not use it.",
             Self::Busy => "Too many calls are running.",
             Self::TimedOut => "The call took too long.",
@@ -209,6 +213,7 @@ impl Refusal {
             Self::UnknownTool(_) => "Call tools/list to see what there is.",
             Self::UnknownPrompt => "Call prompts/list to see what there is.",
             Self::UnknownResource => "Call resources/list to see what there is.",
+            Self::UnknownTemplate => "Call resources/templates/list to see what there is.",
             Self::Forbidden => "Ask the operator to allow it in [server.auth] allowed_tools.",
             Self::Busy => "Wait a moment, then call again.",
             Self::TimedOut => "Ask for less, or raise server.limits.call_timeout_ms.",

@@ -16,7 +16,8 @@ use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, ErrorData};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
-    Answer, CallContext, Facts, Failure, FailureKind, JsonObject, Pace, Resource, Surface,
+    Answer, CallContext, CompletionReference, CompletionRequest, Facts, Failure, FailureKind,
+    JsonObject, Pace, Resource, Surface,
     arguments::check_arguments,
     error::{Refusal, invalid_params},
     listing::Page,
@@ -174,6 +175,54 @@ impl Surface {
         let surface = Arc::clone(self);
         self.within_limits(Pace::Slow, context, move |context| {
             (surface.prompts[index].render)(&arguments, context)
+        })
+        .await
+    }
+
+    /// Completes an argument of a prompt or a variable of a resource template: everything that fits.
+    pub(super) async fn complete(
+        self: Arc<Self>,
+        request: CompletionRequest,
+        context: CallContext,
+    ) -> Result<Vec<String>, ErrorData> {
+        let started = Instant::now();
+        let result = self.completion_steps(request, context).await;
+        self.audit(
+            "completion/complete",
+            &result,
+            |_| Facts::default(),
+            started,
+        );
+        result.map_err(|stop| self.protocol_error(stop))
+    }
+
+    async fn completion_steps(
+        self: &Arc<Self>,
+        request: CompletionRequest,
+        context: CallContext,
+    ) -> Result<Vec<String>, Stop> {
+        let (name, known, unknown) = match &request.reference {
+            CompletionReference::Prompt(name) => {
+                let known = self.prompts.iter().any(|prompt| prompt.name == name);
+                (name, known, Refusal::UnknownPrompt)
+            }
+            CompletionReference::Template(form) => {
+                let templates = self.resources.iter().flat_map(|found| found.templates);
+                let known = templates
+                    .into_iter()
+                    .any(|known| known.uri_template == form);
+                (form, known, Refusal::UnknownTemplate)
+            }
+        };
+        if !known {
+            return Err(unknown.into());
+        }
+        self.exists(name, unknown)?;
+        self.authorise(name)?;
+        let surface = Arc::clone(self);
+        self.within_limits(Pace::Slow, context, move |_| {
+            let complete = surface.complete.as_ref();
+            Ok(complete.map_or_else(Vec::new, |complete| complete(&request)))
         })
         .await
     }

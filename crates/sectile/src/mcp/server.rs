@@ -21,9 +21,11 @@ use rmcp::{
     service::RequestContext,
 };
 
-use self::wire::{wire_prompt, wire_resource, wire_template, wire_tool};
+use self::wire::{
+    asked_completion, wire_completion, wire_prompt, wire_resource, wire_template, wire_tool,
+};
 use super::{
-    CacheHint, CallContext, Connection, Surface,
+    CacheHint, CallContext, Connection, JsonObject, Surface,
     error::{Refusal, invalid_params, method_not_found},
     listing::{only_page, page_start},
     structured::Structured,
@@ -70,6 +72,7 @@ impl ServerHandler for Server {
             .map(|_| rmcp::model::ResourcesCapability::default());
         capabilities.prompts =
             (!self.surface.prompts.is_empty()).then(rmcp::model::PromptsCapability::default);
+        capabilities.completions = self.surface.complete.as_ref().map(|_| JsonObject::new());
         let mut implementation = Implementation::new("sectile", env!("CARGO_PKG_VERSION"));
         implementation.title = Some(format!("Sectile {}", self.surface.title));
         let mut config = ServerConfig::new(capabilities);
@@ -239,10 +242,17 @@ impl ServerHandler for Server {
 
     async fn complete(
         &self,
-        _: CompleteRequestParams,
-        _: RequestContext<RoleServer>,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        Err(method_not_found())
+        if self.surface.complete.is_none() {
+            return Err(method_not_found());
+        }
+        let request = asked_completion(request)?;
+        let values = Arc::clone(&self.surface)
+            .complete(request, self.call_context(context))
+            .await?;
+        Ok(wire_completion(values))
     }
 
     /// rmcp hands over what it cannot decode: unknown methods, and known ones with broken parameters.
@@ -257,6 +267,7 @@ impl ServerHandler for Server {
                 self.surface.resources.is_some()
             }
             "prompts/list" | "prompts/get" => !self.surface.prompts.is_empty(),
+            "completion/complete" => self.surface.complete.is_some(),
             _ => false,
         };
         Err(if known {

@@ -9,8 +9,9 @@ use std::{
 use tokio::sync::Semaphore;
 
 use super::{
-    Access, Answer, CacheHint, CallContext, Envelope, Failure, FailureKind, JsonObject, Pace,
-    Policy, Prompt, Resource, ResourceTemplate, Resources, Tool, resource::ResourceText, tool,
+    Access, Answer, CacheHint, CallContext, Completer, CompletionRequest, Envelope, Failure,
+    FailureKind, JsonObject, Pace, Policy, Prompt, Resource, ResourceTemplate, Resources, Tool,
+    resource::ResourceText, tool,
 };
 
 /// A world as a value: what it offers, whatever its state.
@@ -27,6 +28,8 @@ pub struct WorldSpec<S: 'static> {
     pub resources: Option<Resources<S>>,
     /// Its prompts; without any, the prompt methods do not exist.
     pub prompts: Vec<Prompt<S>>,
+    /// How it completes arguments of prompts and variables of resource templates, if it does.
+    pub complete: Option<Completer<S>>,
     /// JSON-RPC code for a tool that does not exist.
     pub unknown_tool_code: i32,
     /// How it says that a call failed.
@@ -118,6 +121,7 @@ pub struct Surface {
     tool_index: HashMap<String, usize>,
     pub(super) resources: Option<BoundResources>,
     pub(super) prompts: Vec<BoundPrompt>,
+    pub(super) complete: Option<BoundCompleter>,
     pub(super) unknown_tool_code: i32,
     pub(super) envelope: Envelope,
     pub(super) policy: Policy,
@@ -131,6 +135,7 @@ pub struct Surface {
 type Handler = Box<dyn Fn(JsonObject, &CallContext) -> Result<Answer, Failure> + Send + Sync>;
 type Lister = Box<dyn Fn() -> Vec<Resource> + Send + Sync>;
 type Reader = Box<dyn Fn(&str) -> Result<Option<ResourceText>, Failure> + Send + Sync>;
+type BoundCompleter = Box<dyn Fn(&CompletionRequest) -> Vec<String> + Send + Sync>;
 type Renderer = Box<dyn Fn(&JsonObject, &CallContext) -> Result<String, Failure> + Send + Sync>;
 
 pub(super) struct BoundTool {
@@ -222,6 +227,11 @@ impl Surface {
                 .into_iter()
                 .map(|prompt| bind_prompt(&prompt, &state))
                 .collect(),
+            complete: spec.complete.map(|complete| {
+                let state = Arc::clone(&state);
+                let bound: BoundCompleter = Box::new(move |request| complete(&state, request));
+                bound
+            }),
             unknown_tool_code: spec.unknown_tool_code,
             envelope: spec.envelope,
             policy,

@@ -39,6 +39,7 @@ pub(crate) fn spec() -> WorldSpec<Vault> {
         tools: tools::table(),
         resources: None,
         prompts: Vec::new(),
+        complete: None,
         unknown_tool_code: -32602,
         envelope: |failure| Said::Result(error_object(failure)),
     }

@@ -1,5 +1,7 @@
 //! The frame, with worlds made for the test.
 
+/// What a client may offer while somebody fills something in.
+mod completions;
 /// What is kept between the calls of one client.
 mod connections;
 /// How a world says that a call failed.
@@ -181,6 +183,7 @@ fn spec() -> WorldSpec<Shelf> {
         )],
         resources: Some(RESOURCES),
         prompts: vec![GREET, TIDY],
+        complete: None,
         unknown_tool_code: -32601,
         envelope: |failure| Said::Result(json!({ "problem": failure.message })),
     }

@@ -1,12 +1,16 @@
-//! Entries of listings as rmcp writes them.
+//! What goes through rmcp's own types: entries of listings, and completions.
 
 use std::sync::Arc;
 
 use rmcp::model::{
-    Annotations, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, ToolAnnotations,
+    Annotations, CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, Prompt,
+    PromptArgument, Reference, Resource, ResourceTemplate, Tool, ToolAnnotations,
 };
 
-use crate::mcp::{self, Access, ToolCard, surface::BoundPrompt};
+use crate::mcp::{
+    self, Access, CompletionReference, CompletionRequest, ToolCard, error::invalid_params,
+    surface::BoundPrompt,
+};
 
 pub(super) fn wire_tool(card: &ToolCard) -> Tool {
     let mut tool = Tool::new(
@@ -61,4 +65,32 @@ pub(super) fn wire_prompt(prompt: &BoundPrompt) -> Prompt {
     let mut wire = Prompt::new(prompt.name, Some(prompt.description), Some(arguments));
     wire.title = Some(prompt.title.to_owned());
     wire
+}
+
+pub(super) fn asked_completion(
+    request: CompleteRequestParams,
+) -> Result<CompletionRequest, ErrorData> {
+    let reference = match request.r#ref {
+        Reference::Prompt(prompt) => CompletionReference::Prompt(prompt.name),
+        Reference::Resource(template) => CompletionReference::Template(template.uri),
+        _ => return Err(invalid_params()),
+    };
+    let others = request.context.and_then(|context| context.arguments);
+    Ok(CompletionRequest {
+        reference,
+        argument: request.argument.name,
+        value: request.argument.value,
+        others: others.into_iter().flatten().collect(),
+    })
+}
+
+/// The first of `values`, as many as an answer may have, and how many there are.
+pub(super) fn wire_completion(mut values: Vec<String>) -> CompleteResult {
+    let total = values.len();
+    values.truncate(CompletionInfo::MAX_VALUES);
+    let mut completion = CompletionInfo::default();
+    completion.has_more = Some(total > values.len());
+    completion.total = u32::try_from(total).ok();
+    completion.values = values;
+    CompleteResult::new(completion)
 }

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::{Client, Shelf, limits, policies::policy, spec, wire::HttpServer};
 use crate::fixture::Era;
 
-const TEMPLATE: &str = "shelf://{book}/pages/{page}";
-const HIDDEN_TEMPLATE: &str = "shelf://secret/{page}";
+pub(super) const TEMPLATE: &str = "shelf://{book}/pages/{page}";
+pub(super) const HIDDEN_TEMPLATE: &str = "shelf://secret/{page}";
 
 const TEMPLATES: &[ResourceTemplate] = &[
     ResourceTemplate {

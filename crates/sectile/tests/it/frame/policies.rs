@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{ALPHA, BETA, Client, spec};
 use crate::fixture::Era;
 
-fn names(list: &[&str]) -> Names {
+pub(super) fn names(list: &[&str]) -> Names {
     Names::new(list.iter().map(|name| (*name).to_owned()))
 }
 
