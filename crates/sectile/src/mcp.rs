@@ -4,6 +4,7 @@
 //! comes out is a [`Surface`], which the transports serve without knowing the world.
 
 mod arguments;
+mod caller;
 mod completion;
 mod context;
 mod error;
@@ -24,6 +25,7 @@ mod surface;
 mod tool;
 
 pub use self::{
+    caller::Progress,
     completion::{Completer, CompletionReference, CompletionRequest},
     context::{CallContext, Connection},
     error::{Detail, Envelope, Failure, FailureKind, Said},

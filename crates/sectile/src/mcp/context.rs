@@ -7,7 +7,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, FailureKind};
+use super::{Failure, FailureKind, Progress};
 
 /// What a handler knows of the call besides its arguments.
 pub struct CallContext {
@@ -15,6 +15,8 @@ pub struct CallContext {
     pub cancelled: CancellationToken,
     /// The connection that the call came on, where there is such a thing: the process on stdio, a session over HTTP.
     pub connection: Option<Arc<Connection>>,
+    /// Tells the caller how far the work is.
+    pub progress: Progress,
 }
 
 impl CallContext {
@@ -24,6 +26,7 @@ impl CallContext {
         Self {
             cancelled: CancellationToken::new(),
             connection: None,
+            progress: Progress::SILENT,
         }
     }
 

@@ -5,6 +5,7 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -19,6 +20,7 @@ use super::{
     Answer, CallContext, CompletionReference, CompletionRequest, Facts, Failure, FailureKind,
     JsonObject, Pace, Resource, Surface,
     arguments::check_arguments,
+    caller::Caller,
     error::{Refusal, invalid_params},
     listing::Page,
     resource::ResourceText,
@@ -51,11 +53,11 @@ impl Surface {
         self: Arc<Self>,
         name: &str,
         arguments: JsonObject,
-        context: CallContext,
+        caller: Caller,
         structured: Structured,
     ) -> Result<CallToolResult, ErrorData> {
         let started = Instant::now();
-        let result = self.tool_steps(name, arguments, context).await;
+        let result = self.tool_steps(name, arguments, caller).await;
         let label = self.tool(name).map_or(UNKNOWN, |(_, tool)| &tool.card.name);
         self.audit(label, &result, |answer| answer.facts, started);
         match result {
@@ -78,14 +80,14 @@ impl Surface {
         self: &Arc<Self>,
         name: &str,
         arguments: JsonObject,
-        context: CallContext,
+        caller: Caller,
     ) -> Result<Answer, Stop> {
         let unknown = Refusal::UnknownTool(ErrorCode(self.unknown_tool_code));
         let (index, tool) = self.tool(name).ok_or(unknown)?;
         self.exists(&tool.card.name, unknown)?;
         self.authorise(&tool.card.name)?;
         let surface = Arc::clone(self);
-        self.within_limits(tool.pace, context, move |context| {
+        self.within_limits(tool.pace, caller, move |context| {
             let tool = &surface.tools[index];
             check_arguments(&tool.card.input, &arguments)?;
             #[cfg(debug_assertions)]
@@ -99,11 +101,11 @@ impl Surface {
     pub(super) async fn list_resources(
         self: Arc<Self>,
         start: usize,
-        context: CallContext,
+        caller: Caller,
     ) -> Result<Page<Resource>, ErrorData> {
         let started = Instant::now();
         let surface = Arc::clone(&self);
-        let listed = self.within_limits(Pace::Slow, context, move |_| {
+        let listed = self.within_limits(Pace::Slow, caller, move |_| {
             let all = surface
                 .resources
                 .as_ref()
@@ -121,10 +123,10 @@ impl Surface {
     pub(super) async fn read_resource(
         self: Arc<Self>,
         uri: String,
-        context: CallContext,
+        caller: Caller,
     ) -> Result<ResourceText, ErrorData> {
         let started = Instant::now();
-        let result = self.resource_steps(uri, context).await;
+        let result = self.resource_steps(uri, caller).await;
         self.audit("resources/read", &result, |_| Facts::default(), started);
         result.map_err(|stop| self.protocol_error(stop))
     }
@@ -132,12 +134,12 @@ impl Surface {
     async fn resource_steps(
         self: &Arc<Self>,
         uri: String,
-        context: CallContext,
+        caller: Caller,
     ) -> Result<ResourceText, Stop> {
         self.exists(&uri, Refusal::UnknownResource)?;
         let surface = Arc::clone(self);
         let name = uri.clone();
-        let read = self.within_limits(Pace::Slow, context, move |_| match &surface.resources {
+        let read = self.within_limits(Pace::Slow, caller, move |_| match &surface.resources {
             Some(resources) => (resources.read)(&uri),
             None => Ok(None),
         });
@@ -152,12 +154,12 @@ impl Surface {
         self: Arc<Self>,
         name: &str,
         arguments: JsonObject,
-        context: CallContext,
+        caller: Caller,
     ) -> Result<String, ErrorData> {
         let started = Instant::now();
         let known = self.prompts.iter().position(|prompt| prompt.name == name);
         let label = known.map_or(UNKNOWN, |index| self.prompts[index].name);
-        let result = self.prompt_steps(known, arguments, context).await;
+        let result = self.prompt_steps(known, arguments, caller).await;
         self.audit(label, &result, |_| Facts::default(), started);
         result.map_err(|stop| self.protocol_error(stop))
     }
@@ -166,14 +168,14 @@ impl Surface {
         self: &Arc<Self>,
         index: Option<usize>,
         arguments: JsonObject,
-        context: CallContext,
+        caller: Caller,
     ) -> Result<String, Stop> {
         let index = index.ok_or(Refusal::UnknownPrompt)?;
         self.exists(self.prompts[index].name, Refusal::UnknownPrompt)?;
         self.authorise(self.prompts[index].name)?;
         self.prompts[index].check_arguments(&arguments)?;
         let surface = Arc::clone(self);
-        self.within_limits(Pace::Slow, context, move |context| {
+        self.within_limits(Pace::Slow, caller, move |context| {
             (surface.prompts[index].render)(&arguments, context)
         })
         .await
@@ -183,10 +185,10 @@ impl Surface {
     pub(super) async fn complete(
         self: Arc<Self>,
         request: CompletionRequest,
-        context: CallContext,
+        caller: Caller,
     ) -> Result<Vec<String>, ErrorData> {
         let started = Instant::now();
-        let result = self.completion_steps(request, context).await;
+        let result = self.completion_steps(request, caller).await;
         self.audit(
             "completion/complete",
             &result,
@@ -199,7 +201,7 @@ impl Surface {
     async fn completion_steps(
         self: &Arc<Self>,
         request: CompletionRequest,
-        context: CallContext,
+        caller: Caller,
     ) -> Result<Vec<String>, Stop> {
         let (name, known, unknown) = match &request.reference {
             CompletionReference::Prompt(name) => {
@@ -220,7 +222,7 @@ impl Surface {
         self.exists(name, unknown)?;
         self.authorise(name)?;
         let surface = Arc::clone(self);
-        self.within_limits(Pace::Slow, context, move |_| {
+        self.within_limits(Pace::Slow, caller, move |_| {
             let complete = surface.complete.as_ref();
             Ok(complete.map_or_else(Vec::new, |complete| complete(&request)))
         })
@@ -249,12 +251,13 @@ impl Surface {
     async fn within_limits<T: Send + 'static>(
         &self,
         pace: Pace,
-        context: CallContext,
+        caller: Caller,
         work: impl FnOnce(&CallContext) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Stop> {
         // Cancelled when this call ends early for whatever reason, so that the handler can stop as well.
-        let cancelled = context.cancelled.clone();
+        let cancelled = caller.cancelled();
         let _stop = cancelled.clone().drop_guard();
+        let (context, mut desk) = caller.into_parts(pace);
         let steps = async {
             let slot = self.slot().await?;
             let inline = pace == Pace::Quick && self.limits.inline_when_alone && self.is_alone();
@@ -272,12 +275,21 @@ impl Surface {
             // Nothing comes back from a handler that panicked.
             Ok(result.ok_or(Refusal::Internal)??)
         };
-        tokio::select! {
+        let mut deadline = pin!(tokio::time::sleep(self.limits.call_timeout));
+        let result = tokio::select! {
             biased;
             result = steps => result,
-            () = cancelled.cancelled() => Err(Refusal::Cancelled.into()),
-            () = tokio::time::sleep(self.limits.call_timeout) => Err(Refusal::TimedOut.into()),
+            () = cancelled.cancelled() => return Err(Refusal::Cancelled.into()),
+            () = &mut deadline => return Err(Refusal::TimedOut.into()),
+            never = desk.serve() => match never {},
+        };
+        tokio::select! {
+            biased;
+            () = desk.clear() => {}
+            () = cancelled.cancelled() => {}
+            () = deadline => {}
         }
+        result
     }
 
     /// Whether the call that asks is the only one that runs.

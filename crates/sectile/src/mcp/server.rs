@@ -25,7 +25,8 @@ use self::wire::{
     asked_completion, wire_completion, wire_prompt, wire_resource, wire_template, wire_tool,
 };
 use super::{
-    CacheHint, CallContext, Connection, JsonObject, Surface,
+    CacheHint, Connection, JsonObject, Surface,
+    caller::Caller,
     error::{Refusal, invalid_params, method_not_found},
     listing::{only_page, page_start},
     structured::Structured,
@@ -49,9 +50,9 @@ pub(super) struct Server {
 }
 
 impl Server {
-    fn call_context(&self, request: RequestContext<RoleServer>) -> CallContext {
-        CallContext {
-            cancelled: request.ct,
+    fn caller(&self, request: RequestContext<RoleServer>) -> Caller {
+        Caller {
+            request,
             connection: self.connection.clone(),
         }
     }
@@ -121,7 +122,7 @@ impl ServerHandler for Server {
             .call_tool(
                 &request.name,
                 arguments,
-                self.call_context(context),
+                self.caller(context),
                 self.structured,
             )
             .await?;
@@ -136,7 +137,7 @@ impl ServerHandler for Server {
         let cache = self.resources()?.cache;
         let start = page_start(request.as_ref())?;
         let page = Arc::clone(&self.surface)
-            .list_resources(start, self.call_context(context))
+            .list_resources(start, self.caller(context))
             .await?;
         let listed = page.entries.into_iter().map(wire_resource).collect();
         let mut result = ListResourcesResult::with_all_items(listed);
@@ -170,7 +171,7 @@ impl ServerHandler for Server {
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.resources()?;
         let content = Arc::clone(&self.surface)
-            .read_resource(request.uri.clone(), self.call_context(context))
+            .read_resource(request.uri.clone(), self.caller(context))
             .await?;
         let text =
             ResourceContents::text(content.text, request.uri).with_mime_type(content.mime_type);
@@ -209,7 +210,7 @@ impl ServerHandler for Server {
         }
         let arguments = request.arguments.unwrap_or_default();
         let text = Arc::clone(&self.surface)
-            .get_prompt(&request.name, arguments, self.call_context(context))
+            .get_prompt(&request.name, arguments, self.caller(context))
             .await?;
         let message = PromptMessage::new_text(Role::User, text);
         Ok(GetPromptResponse::from(GetPromptResult::new(vec![message])))
@@ -250,7 +251,7 @@ impl ServerHandler for Server {
         }
         let request = asked_completion(request)?;
         let values = Arc::clone(&self.surface)
-            .complete(request, self.call_context(context))
+            .complete(request, self.caller(context))
             .await?;
         Ok(wire_completion(values))
     }

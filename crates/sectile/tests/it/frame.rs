@@ -12,6 +12,8 @@ mod listings;
 /// Long listings, templates, and how long a client may keep what it got.
 mod pages;
 mod policies;
+/// Handlers that say how far they are.
+mod progress;
 /// The same server over HTTP, without the binary around it.
 mod wire;
 
@@ -253,6 +255,11 @@ impl Client {
     async fn line(&mut self, method: &str, params: Value) -> String {
         self.send(&self.era.request(7, method, params)).await;
         self.receive_line().await
+    }
+
+    async fn receive(&mut self) -> Value {
+        let line = self.receive_line().await;
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("not JSON: {line}"))
     }
 
     async fn ask(&mut self, method: &str, params: Value) -> Value {

@@ -186,4 +186,26 @@ impl Answer {
         let text = self.text().await;
         serde_json::from_str(&text).unwrap_or_else(|_| panic!("not JSON: {text}"))
     }
+
+    /// The next message of an event stream, or `None` at its end.
+    pub(super) async fn event(&mut self) -> Option<Value> {
+        self.dechunk();
+        loop {
+            while let Some((event, rest)) = self.body.split_once("\n\n") {
+                let data: String = event
+                    .lines()
+                    .filter_map(|line| line.strip_prefix("data:"))
+                    .map(str::trim)
+                    .collect();
+                let message = serde_json::from_str(&data).ok();
+                self.body = rest.to_owned();
+                if message.is_some() {
+                    return message;
+                }
+            }
+            if !self.read_more().await {
+                return None;
+            }
+        }
+    }
 }
