@@ -6,6 +6,7 @@
 mod arguments;
 mod caller;
 mod completion;
+mod connection;
 mod context;
 mod error;
 #[cfg(debug_assertions)]
@@ -27,12 +28,13 @@ mod tool;
 pub use self::{
     caller::Progress,
     completion::{Completer, CompletionReference, CompletionRequest},
-    context::{CallContext, Connection},
+    connection::Connection,
+    context::CallContext,
     error::{Detail, Envelope, Failure, FailureKind, Said},
     listing::CacheHint,
     policy::Policy,
     prompt::{Prompt, PromptArgument},
-    resource::{Resource, ResourceTemplate, ResourceText, Resources},
+    resource::{Resource, ResourceNotice, ResourceTemplate, ResourceText, Resources},
     schema::{JsonObject, input_schema, output_schema},
     surface::{Limits, Surface, ToolCard, WorldCard, WorldSpec},
     tool::{Access, Answer, Facts, Pace, Tool, run},

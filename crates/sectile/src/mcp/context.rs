@@ -1,13 +1,10 @@
-//! What a handler knows of the call besides its arguments: who waits, and on which connection.
+//! What a handler knows of the call besides its arguments.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, FailureKind, Progress};
+use super::{Connection, Failure, FailureKind, Progress};
 
 /// What a handler knows of the call besides its arguments.
 pub struct CallContext {
@@ -42,32 +39,5 @@ impl CallContext {
             ));
         }
         Ok(())
-    }
-}
-
-/// What is kept between the calls of one client: a few texts, each under a name that the world chose.
-#[derive(Debug, Default)]
-pub struct Connection {
-    slots: Mutex<BTreeMap<&'static str, String>>,
-}
-
-impl Connection {
-    /// What was kept under `name`.
-    #[must_use]
-    pub fn get(&self, name: &'static str) -> Option<String> {
-        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        slots.get(name).cloned()
-    }
-
-    /// Keeps `value` under `name`, in place of what was there.
-    pub fn set(&self, name: &'static str, value: impl Into<String>) {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        slots.insert(name, value.into());
-    }
-
-    /// Forgets what was kept under `name`.
-    pub fn clear(&self, name: &'static str) {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        slots.remove(name);
     }
 }

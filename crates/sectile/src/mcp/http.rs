@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::origin::Origins;
 
 use self::gate::Gate;
-use super::{Surface, server::Server, structured::Structured};
+use super::{Surface, server::Server};
 
 /// How long open requests may take to finish after a stop was asked for.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -54,7 +54,7 @@ pub async fn serve(
     settings: HttpSettings,
     shutdown: CancellationToken,
 ) -> io::Result<()> {
-    let app = router(&surfaces, &settings);
+    let app = router(&surfaces, &settings, &shutdown);
     // Answers are small and written in pieces; waiting to fill a packet would cost 40 ms a call.
     let listener = listener.tap_io(|stream| {
         if let Err(error) = stream.set_nodelay(true) {
@@ -70,14 +70,19 @@ pub async fn serve(
     }
 }
 
-fn router(surfaces: &[Arc<Surface>], settings: &HttpSettings) -> Router {
+fn router(
+    surfaces: &[Arc<Surface>],
+    settings: &HttpSettings,
+    shutdown: &CancellationToken,
+) -> Router {
     let mut router = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         // Tables and state are bound before the listener opens, so a server that answers is ready.
         .route("/readyz", get(|| async { "ready\n" }))
         .fallback(async || gate::not_found());
     for surface in surfaces {
-        let gate = Arc::new(Gate::new(service(Arc::clone(surface)), settings.clone()));
+        let service = service(Arc::clone(surface), shutdown.clone());
+        let gate = Arc::new(Gate::new(service, settings.clone()));
         let handle = move |request: Request| {
             let gate = Arc::clone(&gate);
             async move { gate.handle(request).await }
@@ -92,7 +97,10 @@ fn router(surfaces: &[Arc<Surface>], settings: &HttpSettings) -> Router {
 
 /// rmcp's service, configured the way its defaults are not: no sessions, JSON answers. It keeps a stop signal of its own,
 /// so that a call under way when the process is asked to stop still gets its answer.
-fn service(surface: Arc<Surface>) -> StreamableHttpService<Server, NeverSessionManager> {
+fn service(
+    surface: Arc<Surface>,
+    stopping: CancellationToken,
+) -> StreamableHttpService<Server, NeverSessionManager> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
@@ -102,11 +110,8 @@ fn service(surface: Arc<Surface>) -> StreamableHttpService<Server, NeverSessionM
         .with_max_request_body_bytes(usize::MAX);
     StreamableHttpService::new(
         move || {
-            Ok(Server {
-                surface: Arc::clone(&surface),
-                structured: Structured::Tree,
-                connection: None,
-            })
+            let surface = Arc::clone(&surface);
+            Ok(Server::for_http(surface, stopping.clone()))
         },
         Arc::new(NeverSessionManager::default()),
         config,

@@ -131,6 +131,53 @@ impl Surface {
         result.map_err(|stop| self.protocol_error(stop))
     }
 
+    /// Whether a client may watch the resource at `uri`, with the same answer as reading it where it may not.
+    pub(super) async fn watch_resource(
+        self: Arc<Self>,
+        uri: String,
+        caller: Caller,
+    ) -> Result<(), ErrorData> {
+        let started = Instant::now();
+        let result = self.resource_steps(uri, caller).await;
+        self.audit(
+            "resources/subscribe",
+            &result,
+            |_| Facts::default(),
+            started,
+        );
+        match result {
+            Ok(_) => Ok(()),
+            Err(stop) => Err(self.protocol_error(stop)),
+        }
+    }
+
+    /// Whether there may be notices about the resource at `uri`.
+    pub(super) fn tells_of(&self, uri: &str) -> bool {
+        self.exists(uri, Refusal::UnknownResource).is_ok() && self.authorise(uri).is_ok()
+    }
+
+    /// Runs a subscription, which has no place among the calls but one of its own.
+    pub(super) async fn listen(
+        &self,
+        subscription: impl Future<Output = ()>,
+    ) -> Result<(), ErrorData> {
+        let started = Instant::now();
+        let result = match self.listeners.try_acquire() {
+            Ok(_place) => {
+                subscription.await;
+                Ok(())
+            }
+            Err(_) => Err(Stop::from(Refusal::Busy)),
+        };
+        self.audit(
+            "subscriptions/listen",
+            &result,
+            |()| Facts::default(),
+            started,
+        );
+        result.map_err(|stop| self.protocol_error(stop))
+    }
+
     async fn resource_steps(
         self: &Arc<Self>,
         uri: String,

@@ -76,6 +76,11 @@ impl Visibility {
             && !self.deny.contains(world, name)
     }
 
+    /// Whether a listing may leave something out.
+    pub(super) fn hides_from_listings(&self) -> bool {
+        self.mode == Mode::Filter && !(self.allow.is_empty() && self.deny.is_empty())
+    }
+
     /// Whether `name` is shown in a listing.
     pub fn lists(&self, world: &str, name: &str) -> bool {
         self.mode == Mode::Passthrough || self.exists(world, name)

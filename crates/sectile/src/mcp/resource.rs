@@ -1,5 +1,7 @@
 //! Resources of a world: a listing, a reader and templates, all over its state.
 
+use tokio::sync::broadcast;
+
 use super::{CacheHint, Failure};
 
 /// The resources of a world whose state is `S`.
@@ -13,10 +15,21 @@ pub struct Resources<S: 'static> {
     pub templates: &'static [ResourceTemplate],
     /// How long a client may keep the listing.
     pub cache: CacheHint,
+    /// Notices of changes, if the world sees them: each call gives a receiver of its own. Without, nobody can subscribe.
+    pub changes: Option<fn(&S) -> broadcast::Receiver<ResourceNotice>>,
+}
+
+/// A change that clients may want to hear of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResourceNotice {
+    /// The text behind this URI has changed.
+    Updated(String),
+    /// The listing has changed.
+    ListChanged,
 }
 
 /// One entry of a listing.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Resource {
     /// Its address, also its name in policies.
     pub uri: String,

@@ -1,11 +1,13 @@
 //! A surface as an rmcp server: every method is a few lines over the pipeline or the tables.
 
+mod notices;
 mod wire;
 
 use std::{
     borrow::Cow,
+    collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use rmcp::{
@@ -13,19 +15,26 @@ use rmcp::{
     model::{
         CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
         CustomRequest, CustomResult, DiscoverResult, ErrorData, GetPromptRequestParams,
-        GetPromptResponse, GetPromptResult, Implementation, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        PromptMessage, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-        ReadResourceResult, ResourceContents, Role, ServerCapabilities, ServerConfig,
+        GetPromptResponse, GetPromptResult, Implementation, InitializeRequestParams,
+        InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+        ListToolsResult, PaginatedRequestParams, PromptMessage, ProtocolVersion,
+        ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
+        Role, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
+        UnsubscribeRequestParams,
     },
-    service::RequestContext,
+    service::{NotificationContext, RequestContext, SubscriptionContext},
 };
+use tokio::sync::broadcast::Receiver;
+use tokio_util::sync::CancellationToken;
 
-use self::wire::{
-    asked_completion, wire_completion, wire_prompt, wire_resource, wire_template, wire_tool,
+use self::{
+    notices::{Listener, acceptable, tell, tell_connection},
+    wire::{
+        asked_completion, wire_completion, wire_prompt, wire_resource, wire_template, wire_tool,
+    },
 };
 use super::{
-    CacheHint, Connection, JsonObject, Surface,
+    CacheHint, Connection, JsonObject, ResourceNotice, Surface,
     caller::Caller,
     error::{Refusal, invalid_params, method_not_found},
     listing::{only_page, page_start},
@@ -41,20 +50,58 @@ pub(super) const VERSIONS: [ProtocolVersion; 3] = [
 ];
 
 /// An rmcp handler over a surface. Cheap to make: session-less HTTP makes one per request.
-#[derive(Clone)]
 pub(super) struct Server {
-    pub(super) surface: Arc<Surface>,
-    pub(super) structured: Structured,
+    surface: Arc<Surface>,
+    structured: Structured,
     /// What is kept between calls, where the transport knows which calls belong together.
-    pub(super) connection: Option<Arc<Connection>>,
+    connection: OnceLock<Arc<Connection>>,
+    /// Fires when nothing that goes on by itself may go on any longer.
+    stopping: CancellationToken,
+    /// Notices for those about to listen, who must not miss what happens before they do.
+    about_to_listen: Mutex<VecDeque<Receiver<ResourceNotice>>>,
 }
 
 impl Server {
+    /// A server for the one client at the other end of a pair of streams.
+    pub(super) fn for_streams(surface: Arc<Surface>, connection: Arc<Connection>) -> Self {
+        let stopping = connection.ended();
+        Self {
+            surface,
+            structured: Structured::Text,
+            connection: OnceLock::from(connection),
+            stopping,
+            about_to_listen: Mutex::default(),
+        }
+    }
+
+    /// A server for requests over HTTP.
+    pub(super) fn for_http(surface: Arc<Surface>, stopping: CancellationToken) -> Self {
+        Self {
+            surface,
+            structured: Structured::Tree,
+            connection: OnceLock::new(),
+            stopping,
+            about_to_listen: Mutex::default(),
+        }
+    }
+
     fn caller(&self, request: RequestContext<RoleServer>) -> Caller {
         Caller {
             request,
-            connection: self.connection.clone(),
+            connection: self.connection.get().cloned(),
         }
+    }
+
+    /// The connection, for methods that exist only where one carries notices.
+    fn hearing_connection(&self) -> Result<&Arc<Connection>, ErrorData> {
+        let can_hear = self.surface.changes().is_some();
+        let connection = self.connection.get().filter(|_| can_hear);
+        connection.ok_or_else(method_not_found)
+    }
+
+    fn about_to_listen(&self) -> MutexGuard<'_, VecDeque<Receiver<ResourceNotice>>> {
+        let waiting = self.about_to_listen.lock();
+        waiting.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The resources, for methods that exist only where there are some.
@@ -66,11 +113,12 @@ impl Server {
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let mut capabilities = ServerCapabilities::builder().enable_tools().build();
-        capabilities.resources = self
-            .surface
-            .resources
-            .as_ref()
-            .map(|_| rmcp::model::ResourcesCapability::default());
+        capabilities.resources = self.surface.resources.as_ref().map(|resources| {
+            let mut capability = rmcp::model::ResourcesCapability::default();
+            capability.subscribe = resources.changes.as_ref().map(|_| true);
+            capability.list_changed = capability.subscribe;
+            capability
+        });
         capabilities.prompts =
             (!self.surface.prompts.is_empty()).then(rmcp::model::PromptsCapability::default);
         capabilities.completions = self.surface.complete.as_ref().map(|_| JsonObject::new());
@@ -81,6 +129,36 @@ impl ServerHandler for Server {
         config.server_info = implementation;
         config.instructions = Some(self.surface.instructions.to_owned());
         config
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        guarded(|| {
+            context.peer.set_peer_info(request.clone());
+            let mut result = self.negotiate_initialize(&request)?;
+            if let Some(resources) = &mut result.capabilities.resources
+                && self.hearing_connection().is_err()
+            {
+                // No notice could ever reach this client.
+                (resources.subscribe, resources.list_changed) = (None, None);
+            }
+            Ok(result)
+        })
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let begun = guarded(|| {
+            if let Ok(connection) = self.hearing_connection() {
+                tell_connection(&self.surface, connection, context.peer);
+            }
+            Ok(())
+        });
+        if begun.is_err() {
+            tracing::error!("there will be no notices: the world could not give any");
+        }
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
@@ -218,18 +296,57 @@ impl ServerHandler for Server {
 
     async fn subscribe(
         &self,
-        _: rmcp::model::SubscribeRequestParams,
-        _: RequestContext<RoleServer>,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        Err(method_not_found())
+        let connection = self.hearing_connection()?;
+        let peer = context.peer.clone();
+        Arc::clone(&self.surface)
+            .watch_resource(request.uri.clone(), self.caller(context))
+            .await?;
+        if !connection.watched().add(request.uri) {
+            return Err(Refusal::Busy.into());
+        }
+        guarded(|| {
+            tell_connection(&self.surface, connection, peer);
+            Ok(())
+        })
     }
 
     async fn unsubscribe(
         &self,
-        _: rmcp::model::UnsubscribeRequestParams,
+        request: UnsubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        Err(method_not_found())
+        let connection = self.hearing_connection()?;
+        connection.watched().remove(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let changes = self.surface.changes()?;
+        if let Ok(receiver) = guarded(|| Ok(changes())) {
+            self.about_to_listen().push_back(receiver);
+        }
+        Some(acceptable(requested))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let changes = self.about_to_listen().pop_front();
+        let changes = changes.ok_or(Refusal::Internal)?;
+        let listener = Listener::new(&context);
+        self.surface
+            .listen(async {
+                tokio::select! {
+                    () = context.cancelled() => {}
+                    () = self.stopping.cancelled() => {}
+                    () = tell(&self.surface, &listener, changes) => {}
+                }
+            })
+            .await
     }
 
     #[expect(deprecated, reason = "the method must not look as if it existed")]
@@ -260,13 +377,19 @@ impl ServerHandler for Server {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
+        let version = context.protocol_version();
+        let is_handshake_era = version.is_some_and(|version| version.has_initialize());
         let known = match request.method.as_str() {
             "tools/list" | "tools/call" => true,
             "resources/list" | "resources/read" | "resources/templates/list" => {
                 self.surface.resources.is_some()
             }
+            "resources/subscribe" | "resources/unsubscribe" => {
+                is_handshake_era && self.hearing_connection().is_ok()
+            }
+            "subscriptions/listen" => !is_handshake_era && self.surface.changes().is_some(),
             "prompts/list" | "prompts/get" => !self.surface.prompts.is_empty(),
             "completion/complete" => self.surface.complete.is_some(),
             _ => false,

@@ -28,11 +28,11 @@ use self::{
     lines::{Line, LineReader},
 };
 use super::{
-    Surface,
+    Connection, Surface,
     error::method_not_found,
     message::{self, Rejected},
     server::Server,
-    structured::{Structured, put_text_in_place},
+    structured::put_text_in_place,
 };
 
 /// How long running calls may still answer after the input has ended.
@@ -62,12 +62,9 @@ pub async fn serve_streams(
     max_line_bytes: usize,
     shutdown: CancellationToken,
 ) -> io::Result<()> {
-    let server = Server {
-        surface,
-        structured: Structured::Text,
-        connection: Some(Arc::default()),
-    };
-    let transport = LineTransport::new(reader, writer, max_line_bytes);
+    let connection = Arc::<Connection>::default();
+    let transport = LineTransport::new(reader, writer, max_line_bytes, connection.ended());
+    let server = Server::for_streams(surface, connection);
     let running = match server.serve_with_ct(transport, shutdown).await {
         Ok(running) => running,
         // The client left, or the process was told to stop, before the first request.
@@ -88,6 +85,8 @@ struct LineTransport<R, W> {
     /// The answer to a line that was turned down here. No more input is taken until it is written, so that a client
     /// that sends rubbish and never reads cannot fill the memory.
     rejection: Option<JoinHandle<io::Result<()>>>,
+    /// Fires at the end of input, so that what only waits for the client stops waiting.
+    ended: CancellationToken,
 }
 
 struct Output<W> {
@@ -111,7 +110,7 @@ enum Step {
 }
 
 impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTransport<R, W> {
-    fn new(reader: R, writer: W, max_line_bytes: usize) -> Self {
+    fn new(reader: R, writer: W, max_line_bytes: usize, ended: CancellationToken) -> Self {
         Self {
             lines: LineReader::new(reader, max_line_bytes),
             output: Arc::new(Output {
@@ -121,6 +120,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
             in_flight: Arc::default(),
             seen_request: false,
             rejection: None,
+            ended,
         }
     }
 
@@ -210,6 +210,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
     }
 
     async fn drain(&mut self) {
+        self.ended.cancel();
         if tokio::time::timeout(DRAIN, self.in_flight.drained())
             .await
             .is_err()

@@ -2,16 +2,17 @@
 
 use std::{
     collections::HashMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::{Arc, LazyLock, atomic::AtomicUsize},
     time::Duration,
 };
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, broadcast};
 
 use super::{
     Access, Answer, CacheHint, CallContext, Completer, CompletionRequest, Envelope, Failure,
-    FailureKind, JsonObject, Pace, Policy, Prompt, Resource, ResourceTemplate, Resources, Tool,
-    resource::ResourceText, tool,
+    FailureKind, JsonObject, Pace, Policy, Prompt, Resource, ResourceNotice, ResourceTemplate,
+    Resources, Tool, resource::ResourceText, tool,
 };
 
 /// A world as a value: what it offers, whatever its state.
@@ -130,12 +131,18 @@ pub struct Surface {
     pub(super) slots: Arc<Semaphore>,
     /// Calls that wait for a place.
     pub(super) waiting: AtomicUsize,
+    /// Places for those who listen in the stateless era.
+    pub(super) listeners: Semaphore,
 }
+
+/// How many may listen at the same time.
+const MAX_LISTENERS: usize = 64;
 
 type Handler = Box<dyn Fn(JsonObject, &CallContext) -> Result<Answer, Failure> + Send + Sync>;
 type Lister = Box<dyn Fn() -> Vec<Resource> + Send + Sync>;
 type Reader = Box<dyn Fn(&str) -> Result<Option<ResourceText>, Failure> + Send + Sync>;
 type BoundCompleter = Box<dyn Fn(&CompletionRequest) -> Vec<String> + Send + Sync>;
+type Watcher = Box<dyn Fn() -> broadcast::Receiver<ResourceNotice> + Send + Sync>;
 type Renderer = Box<dyn Fn(&JsonObject, &CallContext) -> Result<String, Failure> + Send + Sync>;
 
 pub(super) struct BoundTool {
@@ -149,6 +156,7 @@ pub(super) struct BoundResources {
     pub(super) read: Reader,
     pub(super) templates: &'static [ResourceTemplate],
     pub(super) cache: CacheHint,
+    pub(super) changes: Option<Watcher>,
 }
 
 pub(super) struct BoundPrompt {
@@ -238,6 +246,7 @@ impl Surface {
             limits,
             slots: Arc::new(Semaphore::new(limits.max_in_flight)),
             waiting: AtomicUsize::new(0),
+            listeners: Semaphore::new(MAX_LISTENERS),
         }
     }
 
@@ -257,6 +266,25 @@ impl Surface {
     pub(super) fn listed_tools(&self) -> impl Iterator<Item = &ToolCard> {
         let cards = self.tools.iter().map(|tool| &tool.card);
         cards.filter(|card| self.lists(&card.name))
+    }
+
+    /// The world's notices of changes, if it has any.
+    pub(super) fn changes(&self) -> Option<&Watcher> {
+        self.resources.as_ref()?.changes.as_ref()
+    }
+
+    /// The resources that a listing shows, in order.
+    pub(super) fn listed_resources(&self) -> Vec<Resource> {
+        let all = self.resources.as_ref().map(|resources| (resources.list)());
+        let all = all.into_iter().flatten();
+        all.filter(|resource| self.lists(&resource.uri)).collect()
+    }
+
+    /// A number that changes with what a listing of resources shows.
+    pub(super) fn digest_of_listing(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.listed_resources().hash(&mut hasher);
+        hasher.finish()
     }
 
     /// Whether a listing shows `name`.
@@ -285,6 +313,11 @@ fn bind_resources<S: Send + Sync + 'static>(
         read: Box::new(move |uri| read(&for_read, uri)),
         templates: resources.templates,
         cache: resources.cache,
+        changes: resources.changes.map(|changes| {
+            let state = Arc::clone(state);
+            let bound: Watcher = Box::new(move || changes(&state));
+            bound
+        }),
     }
 }
 

@@ -9,6 +9,8 @@ mod errors;
 /// Handlers that panic, hang or are no longer wanted.
 mod faults;
 mod listings;
+/// Notices about resources.
+mod notices;
 /// Long listings, templates, and how long a client may keep what it got.
 mod pages;
 mod policies;
@@ -26,8 +28,8 @@ use std::{
 use schemars::JsonSchema;
 use sectile::mcp::{
     Access, Answer, CacheHint, CallContext, Facts, Failure, FailureKind, JsonObject, Limits, Pace,
-    Policy, Prompt, PromptArgument, Resource, ResourceText, Resources, Said, Surface, Tool,
-    WorldSpec, input_schema, output_schema, run, stdio::serve_streams,
+    Policy, Prompt, PromptArgument, Resource, ResourceNotice, ResourceText, Resources, Said,
+    Surface, Tool, WorldSpec, input_schema, output_schema, run, stdio::serve_streams,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -36,6 +38,7 @@ use tokio::{
         AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf,
         duplex, split,
     },
+    sync::broadcast,
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
@@ -55,6 +58,17 @@ struct Shelf {
     waiting: Arc<AtomicBool>,
     /// Set by a handler that saw its caller give up.
     saw_cancellation: Arc<AtomicBool>,
+    changes: Changes,
+}
+
+/// Where the test says that something on the shelf has changed.
+#[derive(Clone)]
+struct Changes(broadcast::Sender<ResourceNotice>);
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(16))
+    }
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -135,6 +149,7 @@ const RESOURCES: Resources<Shelf> = Resources {
     read,
     templates: &[],
     cache: CacheHint::TABLE,
+    changes: None,
 };
 
 const GREET: Prompt<Shelf> = Prompt {
@@ -242,6 +257,11 @@ impl Client {
     async fn send(&mut self, message: &Value) {
         let line = format!("{message}\n");
         self.to_server.write_all(line.as_bytes()).await.unwrap();
+    }
+
+    /// Ends what the client says; it can still hear.
+    async fn close(&mut self) {
+        self.to_server.shutdown().await.unwrap();
     }
 
     async fn receive_line(&mut self) -> String {

@@ -54,6 +54,7 @@ pub(super) fn library() -> WorldSpec<Shelf> {
         },
         templates: TEMPLATES,
         cache: CacheHint::LIVE,
+        changes: None,
     });
     world
 }

@@ -1,6 +1,6 @@
 //! The same server over HTTP, without the binary around it, and a client that speaks raw requests.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{io, net::SocketAddr, sync::Arc};
 
 use sectile::mcp::{
     Surface,
@@ -10,15 +10,17 @@ use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
+    task::JoinHandle,
     time::timeout,
 };
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
 use crate::fixture::{Era, PATIENCE};
 
 pub(super) struct HttpServer {
     address: SocketAddr,
-    _stop: DropGuard,
+    stop: CancellationToken,
+    serving: JoinHandle<io::Result<()>>,
 }
 
 /// An answer whose body may still be coming.
@@ -53,11 +55,21 @@ impl HttpServer {
             settings,
             shutdown.clone(),
         );
-        tokio::spawn(serving);
         Self {
             address,
-            _stop: shutdown.drop_guard(),
+            stop: shutdown,
+            serving: tokio::spawn(serving),
         }
+    }
+
+    pub(super) fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Waits until the server has ended by itself.
+    pub(super) async fn ended(mut self) {
+        let ended = timeout(PATIENCE, &mut self.serving).await;
+        ended.unwrap().unwrap().unwrap();
     }
 
     /// Sends a request and reads the head of the answer.
@@ -113,6 +125,12 @@ impl HttpServer {
         let answer = self.post(era, &message, &[]).await;
         assert_eq!(answer.status, 200, "{method}, {era:?}");
         answer.json().await
+    }
+}
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        self.stop.cancel();
     }
 }
 

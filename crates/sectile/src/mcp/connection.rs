@@ -1,0 +1,97 @@
+//! What belongs together for a client: what a world keeps between its calls, and what it wants to hear of.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tokio_util::sync::CancellationToken;
+
+/// URIs that one client may watch.
+const MAX_WATCHED: usize = 1000;
+
+/// What is kept between the calls of one client: a few texts, each under a name that the world chose.
+#[derive(Debug, Default)]
+pub struct Connection {
+    slots: Mutex<BTreeMap<&'static str, String>>,
+    watched: Arc<Watched>,
+    hears: AtomicBool,
+    ended: CancellationToken,
+}
+
+impl Connection {
+    /// What was kept under `name`.
+    #[must_use]
+    pub fn get(&self, name: &'static str) -> Option<String> {
+        locked(&self.slots).get(name).cloned()
+    }
+
+    /// Keeps `value` under `name`, in place of what was there.
+    pub fn set(&self, name: &'static str, value: impl Into<String>) {
+        locked(&self.slots).insert(name, value.into());
+    }
+
+    /// Forgets what was kept under `name`.
+    pub fn clear(&self, name: &'static str) {
+        locked(&self.slots).remove(name);
+    }
+
+    pub(super) fn watched(&self) -> Arc<Watched> {
+        Arc::clone(&self.watched)
+    }
+
+    /// Whether the client hears of changes from now on, and did not before.
+    pub(super) fn begins_to_hear(&self) -> bool {
+        !self.hears.swap(true, Ordering::Relaxed)
+    }
+
+    /// Fires when the client has gone.
+    pub(super) fn ended(&self) -> CancellationToken {
+        self.ended.clone()
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.ended.cancel();
+    }
+}
+
+/// The URIs of resources that a client wants to hear of.
+#[derive(Debug, Default)]
+pub(super) struct Watched(Mutex<BTreeSet<String>>);
+
+impl Watched {
+    pub(super) fn has_room_for(uris: usize) -> bool {
+        uris <= MAX_WATCHED
+    }
+
+    /// Whether `uri` is watched now, which it is not when there are too many.
+    pub(super) fn add(&self, uri: String) -> bool {
+        let mut watched = locked(&self.0);
+        let has_room = watched.contains(&uri) || Self::has_room_for(watched.len() + 1);
+        if has_room {
+            watched.insert(uri);
+        }
+        has_room
+    }
+
+    pub(super) fn remove(&self, uri: &str) {
+        locked(&self.0).remove(uri);
+    }
+
+    pub(super) fn contains(&self, uri: &str) -> bool {
+        locked(&self.0).contains(uri)
+    }
+
+    pub(super) fn all(&self) -> BTreeSet<String> {
+        locked(&self.0).clone()
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
