@@ -12,6 +12,7 @@ mod error;
 #[cfg(debug_assertions)]
 pub mod fault;
 pub mod http;
+mod in_flight;
 mod listing;
 mod message;
 mod pipeline;

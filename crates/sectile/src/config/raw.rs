@@ -41,6 +41,13 @@ pub(crate) struct Http {
     pub(crate) allowed_hosts: Vec<String>,
     /// Origins besides local pages that may send requests, such as `https://app.example`.
     pub(crate) allowed_origins: Vec<String>,
+    /// Sessions of one world that may be open at the same time; more are refused. Worlds that keep nothing between calls
+    /// have none.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub(crate) max_sessions: usize,
+    /// How long a session stays open without a message, in seconds.
+    #[schemars(range(min = 10, max = 604_800))]
+    pub(crate) session_idle_seconds: u64,
 }
 
 /// Bounds on messages and calls.
@@ -130,6 +137,8 @@ impl Default for Http {
             bind: "127.0.0.1:7420".to_owned(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            max_sessions: 64,
+            session_idle_seconds: 1800,
         }
     }
 }

@@ -65,6 +65,8 @@ impl Settings {
                     raw.server.http.allowed_origins.clone(),
                 ),
                 max_body_bytes: raw.server.limits.max_message_bytes,
+                max_sessions: raw.server.http.max_sessions,
+                session_idle: Duration::from_secs(raw.server.http.session_idle_seconds),
             },
             policy: Policy {
                 visibility: Visibility {

@@ -157,6 +157,8 @@ pub(super) enum Refusal {
     Forbidden,
     /// Too many calls are running.
     Busy,
+    /// Too many sessions are open.
+    TooManySessions,
     /// The call took longer than allowed.
     TimedOut,
     /// The caller gave up.
@@ -172,7 +174,7 @@ impl Refusal {
             Self::UnknownPrompt | Self::UnknownTemplate => ErrorCode::INVALID_PARAMS,
             Self::UnknownResource => ErrorCode::RESOURCE_NOT_FOUND,
             Self::Forbidden => ErrorCode(-32003),
-            Self::Busy => ErrorCode(-32072),
+            Self::Busy | Self::TooManySessions => ErrorCode(-32072),
             Self::TimedOut => ErrorCode(-32074),
             Self::Cancelled => ErrorCode(-32075),
             Self::Internal => ErrorCode::INTERNAL_ERROR,
@@ -188,6 +190,7 @@ impl Refusal {
             Self::UnknownTemplate => "unknown_template",
             Self::Forbidden => "forbidden",
             Self::Busy => "busy",
+            Self::TooManySessions => "too_many_sessions",
             Self::TimedOut => "timed_out",
             Self::Cancelled => "cancelled",
             Self::Internal => "internal",
@@ -202,6 +205,7 @@ impl Refusal {
             Self::UnknownTemplate => "Unknown resource template.",
             Self::Forbidden => "This caller may not use it.",
             Self::Busy => "Too many calls are running.",
+            Self::TooManySessions => "Too many sessions are open.",
             Self::TimedOut => "The call took too long.",
             Self::Cancelled => "The call was cancelled.",
             Self::Internal => "Internal error.",
@@ -216,6 +220,9 @@ impl Refusal {
             Self::UnknownTemplate => "Call resources/templates/list to see what there is.",
             Self::Forbidden => "Ask the operator to allow it in [server.auth] allowed_tools.",
             Self::Busy => "Wait a moment, then call again.",
+            Self::TooManySessions => {
+                "End one with DELETE, wait until one is idle, or raise server.http.max_sessions."
+            }
             Self::TimedOut => "Ask for less, or raise server.limits.call_timeout_ms.",
             Self::Cancelled => "Call again if the answer is still wanted.",
             Self::Internal => {

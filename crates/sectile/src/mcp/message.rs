@@ -4,7 +4,7 @@
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcError, JsonRpcMessage,
-    PaginatedRequestParams, RequestId,
+    PaginatedRequestParams, RequestId, ServerJsonRpcMessage,
 };
 use serde_json::Value;
 
@@ -67,6 +67,30 @@ pub(super) fn invalid_request(message: &'static str, id: Option<RequestId>) -> J
         id,
         ErrorData::new(ErrorCode::INVALID_REQUEST, message, None),
     )
+}
+
+/// The error object for a second request with an id that is in use.
+pub(super) fn still_running(id: RequestId) -> JsonRpcError {
+    let message = "Invalid request: a request with this id is still running.";
+    invalid_request(message, Some(id))
+}
+
+/// The id of the request that a message answers.
+pub(super) fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(&response.id),
+        JsonRpcMessage::Error(error) => error.id.as_ref(),
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+    }
+}
+
+/// The id of the request that a message answers, to be changed.
+pub(super) fn answered_mut(message: &mut ServerJsonRpcMessage) -> Option<&mut RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(&mut response.id),
+        JsonRpcMessage::Error(error) => error.id.as_mut(),
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+    }
 }
 
 fn explain(bytes: &[u8]) -> Rejected {

@@ -138,6 +138,10 @@ impl ServerHandler for Server {
     ) -> Result<InitializeResult, ErrorData> {
         guarded(|| {
             context.peer.set_peer_info(request.clone());
+            if self.surface.sessions {
+                // Over HTTP, a handshake is the begin of a session.
+                self.connection.get_or_init(Arc::default);
+            }
             let mut result = self.negotiate_initialize(&request)?;
             if let Some(resources) = &mut result.capabilities.resources
                 && self.hearing_connection().is_err()

@@ -3,7 +3,6 @@
 //! The transport is ours. It answers what rmcp would drop (malformed lines, batches, oversize, ids already in use), and
 //! at the end of input it lets running calls answer before it closes.
 
-mod in_flight;
 mod lines;
 
 use std::{io, sync::Arc, time::Duration};
@@ -12,7 +11,7 @@ use rmcp::{
     RoleServer, ServiceExt as _,
     model::{
         ClientJsonRpcMessage, ClientNotification, ClientRequest, GetMeta as _, JsonRpcError,
-        JsonRpcMessage, JsonRpcRequest, RequestId, ServerJsonRpcMessage,
+        JsonRpcMessage, JsonRpcRequest, ServerJsonRpcMessage,
     },
     transport::{Transport, stdio_pipes},
 };
@@ -23,13 +22,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{
-    in_flight::InFlight,
-    lines::{Line, LineReader},
-};
+use self::lines::{Line, LineReader};
 use super::{
     Connection, Surface,
     error::method_not_found,
+    in_flight::InFlight,
     message::{self, Rejected},
     server::Server,
     structured::put_text_in_place,
@@ -180,8 +177,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
             return Step::Answer(JsonRpcError::new(Some(request.id), method_not_found()));
         }
         let Some(known_by) = self.in_flight.start(&request.id) else {
-            let message = "Invalid request: a request with this id is still running.";
-            return Step::Answer(message::invalid_request(message, Some(request.id)));
+            return Step::Answer(message::still_running(request.id));
         };
         request.id = known_by;
         self.seen_request = true;
@@ -236,7 +232,7 @@ where
         async move {
             let mut writer = output.writer.lock().await;
             // The id is free before the client can read the answer, and may be used again at once.
-            if let Some(id) = answered(&mut item) {
+            if let Some(id) = message::answered_mut(&mut item) {
                 match in_flight.finish(id) {
                     Some(client_id) => *id = client_id,
                     None => return Ok(()),
@@ -274,14 +270,5 @@ impl<W: AsyncWrite + Unpin> Output<W> {
             self.broken.cancel();
         }
         result
-    }
-}
-
-/// The id of the request that a message answers.
-fn answered(message: &mut ServerJsonRpcMessage) -> Option<&mut RequestId> {
-    match message {
-        JsonRpcMessage::Response(response) => Some(&mut response.id),
-        JsonRpcMessage::Error(error) => error.id.as_mut(),
-        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
     }
 }

@@ -31,6 +31,9 @@ pub struct WorldSpec<S: 'static> {
     pub prompts: Vec<Prompt<S>>,
     /// How it completes arguments of prompts and variables of resource templates, if it does.
     pub complete: Option<Completer<S>>,
+    /// Whether clients of the handshake eras get sessions over HTTP. A world needs them for connections, subscriptions
+    /// and questions there; one that keeps nothing between calls is served without.
+    pub sessions: bool,
     /// JSON-RPC code for a tool that does not exist.
     pub unknown_tool_code: i32,
     /// How it says that a call failed.
@@ -123,6 +126,7 @@ pub struct Surface {
     pub(super) resources: Option<BoundResources>,
     pub(super) prompts: Vec<BoundPrompt>,
     pub(super) complete: Option<BoundCompleter>,
+    pub(super) sessions: bool,
     pub(super) unknown_tool_code: i32,
     pub(super) envelope: Envelope,
     pub(super) policy: Policy,
@@ -240,6 +244,7 @@ impl Surface {
                 let bound: BoundCompleter = Box::new(move |request| complete(&state, request));
                 bound
             }),
+            sessions: spec.sessions,
             unknown_tool_code: spec.unknown_tool_code,
             envelope: spec.envelope,
             policy,

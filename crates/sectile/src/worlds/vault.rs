@@ -40,6 +40,7 @@ pub(crate) fn spec() -> WorldSpec<Vault> {
         resources: None,
         prompts: Vec::new(),
         complete: None,
+        sessions: false,
         unknown_tool_code: -32602,
         envelope: |failure| Said::Result(error_object(failure)),
     }

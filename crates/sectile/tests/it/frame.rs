@@ -16,6 +16,8 @@ mod pages;
 mod policies;
 /// Handlers that say how far they are.
 mod progress;
+/// Sessions of the handshake eras over HTTP.
+mod sessions;
 /// The same server over HTTP, without the binary around it.
 mod wire;
 
@@ -201,6 +203,7 @@ fn spec() -> WorldSpec<Shelf> {
         resources: Some(RESOURCES),
         prompts: vec![GREET, TIDY],
         complete: None,
+        sessions: false,
         unknown_tool_code: -32601,
         envelope: |failure| Said::Result(json!({ "problem": failure.message })),
     }

@@ -1,19 +1,27 @@
-//! What stands before rmcp on HTTP: host and origin, method, headers, size and shape of the message, in this order.
+//! What stands before rmcp on HTTP: host and origin, method, headers, size and shape of the message, session, in this
+//! order.
 //!
 //! Every refusal is a JSON-RPC error with the fitting status, and so is whatever rmcp itself turns down in plain text.
 
+use std::sync::Arc;
+
 use axum::{body::Body, extract::Request, response::Response};
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use rmcp::{
-    model::{ErrorCode, ErrorData, JsonRpcError, ProtocolVersion},
-    transport::{
-        StreamableHttpService, streamable_http_server::session::never::NeverSessionManager,
+    model::{
+        ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, GetMeta as _, JsonRpcError,
+        JsonRpcMessage, ProtocolVersion, RequestId,
     },
+    transport::StreamableHttpService,
 };
 
-use super::HttpSettings;
+use super::{
+    HttpSettings,
+    sessions::{Opening, Owner, Sessions},
+};
 use crate::mcp::{
+    error::Refusal,
     message::{self, Rejected},
     server::{Server, VERSIONS},
 };
@@ -26,21 +34,36 @@ const SESSION_ID: &str = "mcp-session-id";
 const UNSERVED: [&str; 2] = ["2024-11-05", "2025-03-26"];
 
 pub(super) struct Gate {
-    service: StreamableHttpService<Server, NeverSessionManager>,
+    service: StreamableHttpService<Server, Sessions>,
+    /// The sessions, where the world has any.
+    sessions: Option<Arc<Sessions>>,
     settings: HttpSettings,
+}
+
+/// A request that rmcp may see.
+struct Admitted<'a> {
+    request: Request,
+    owner: Owner,
+    /// The place of the session that it opens.
+    opening: Option<Opening<'a>>,
 }
 
 impl Gate {
     pub(super) fn new(
-        service: StreamableHttpService<Server, NeverSessionManager>,
+        service: StreamableHttpService<Server, Sessions>,
+        sessions: Option<Arc<Sessions>>,
         settings: HttpSettings,
     ) -> Self {
-        Self { service, settings }
+        Self {
+            service,
+            sessions,
+            settings,
+        }
     }
 
     pub(super) async fn handle(&self, request: Request) -> Response {
         match self.admit(request).await {
-            Ok(request) => as_json_rpc(self.service.handle(request).await.map(Body::new)),
+            Ok(admitted) => self.serve(admitted).await,
             Err(refusal) => {
                 tracing::info!(target: "sectile::call", outcome = "rejected", status = refusal.status().as_u16());
                 *refusal
@@ -48,7 +71,22 @@ impl Gate {
         }
     }
 
-    async fn admit(&self, request: Request) -> Result<Request, Box<Response>> {
+    async fn serve(&self, admitted: Admitted<'_>) -> Response {
+        let Admitted {
+            request,
+            owner,
+            opening,
+        } = admitted;
+        let response = as_json_rpc(self.service.handle(request).await.map(Body::new));
+        if let (Some(sessions), Some(_)) = (&self.sessions, &opening)
+            && let Some(id) = text(response.headers(), SESSION_ID)
+        {
+            sessions.bind(id, owner);
+        }
+        response
+    }
+
+    async fn admit(&self, request: Request) -> Result<Admitted<'_>, Box<Response>> {
         let (mut parts, body) = request.into_parts();
         if !self.settings.origins.admit(&parts.headers, &parts.uri) {
             return Err(refuse(
@@ -56,17 +94,25 @@ impl Gate {
                 "Forbidden: this Host or Origin is not allowed.",
             ));
         }
+        let owner: Owner = parts.extensions.get().cloned().unwrap_or_default();
         if parts.method != Method::POST {
-            let mut refusal = refuse(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "Method not allowed: send POST.",
-            );
-            refusal
-                .headers_mut()
-                .insert(header::ALLOW, HeaderValue::from_static("POST"));
-            return Err(refusal);
+            self.admit_without_message(&mut parts, &owner)?;
+            return Ok(Admitted {
+                request: Request::from_parts(parts, Body::empty()),
+                owner,
+                opening: None,
+            });
         }
         check_headers(&parts.headers)?;
+        if self.sessions.is_none()
+            && parts.headers.contains_key(SESSION_ID)
+            && !is_stateless(&parts.headers)
+        {
+            return Err(refuse(
+                StatusCode::NOT_FOUND,
+                "Invalid request: unknown session. This server keeps none; leave Mcp-Session-Id out.",
+            ));
+        }
         // The check above took wildcards and any case; rmcp wants these by name.
         parts
             .headers
@@ -75,6 +121,17 @@ impl Gate {
             header::ACCEPT,
             HeaderValue::from_static("application/json, text/event-stream"),
         );
+        let (body, message) = self.message(body).await?;
+        let opening = self.session_of(&parts.headers, &owner, &message)?;
+        Ok(Admitted {
+            request: Request::from_parts(parts, body),
+            owner,
+            opening,
+        })
+    }
+
+    /// Reads and decodes the message, and gives the body that rmcp shall read.
+    async fn message(&self, body: Body) -> Result<(Body, ClientJsonRpcMessage), Box<Response>> {
         let bytes = match Limited::new(body, self.settings.max_body_bytes)
             .collect()
             .await
@@ -93,31 +150,135 @@ impl Gate {
                 ));
             }
         };
-        let body = match message::decode(&bytes) {
-            Ok(decoded) if decoded.mended => serde_json::to_vec(&decoded.message)
-                .unwrap_or_default()
-                .into(),
-            Ok(_) => bytes.slice_ref(message::without_byte_order_mark(&bytes)),
-            Err(Rejected::Answer(error)) => return Err(respond(StatusCode::BAD_REQUEST, &error)),
-            Err(Rejected::Silence) => {
-                return Err(refuse(
-                    StatusCode::BAD_REQUEST,
-                    "Invalid request: the notification cannot be decoded.",
-                ));
+        match message::decode(&bytes) {
+            Ok(decoded) if decoded.mended => {
+                let body = serde_json::to_vec(&decoded.message).unwrap_or_default();
+                Ok((Body::from(body), decoded.message))
             }
+            Ok(decoded) => {
+                let body = bytes.slice_ref(message::without_byte_order_mark(&bytes));
+                Ok((Body::from(body), decoded.message))
+            }
+            Err(Rejected::Answer(error)) => Err(respond(StatusCode::BAD_REQUEST, &error)),
+            Err(Rejected::Silence) => Err(refuse(
+                StatusCode::BAD_REQUEST,
+                "Invalid request: the notification cannot be decoded.",
+            )),
+        }
+    }
+
+    /// The notice stream and the end of a session, where there are such.
+    fn admit_without_message(&self, parts: &mut Parts, owner: &Owner) -> Result<(), Box<Response>> {
+        let sessions = self.sessions.as_ref();
+        let has_method = parts.method == Method::GET || parts.method == Method::DELETE;
+        let Some(sessions) = sessions.filter(|_| has_method && !is_stateless(&parts.headers))
+        else {
+            let (message, allowed) = match sessions {
+                Some(_) => (
+                    "Method not allowed: send POST, or GET or DELETE with a session.",
+                    "GET, POST, DELETE",
+                ),
+                None => ("Method not allowed: send POST.", "POST"),
+            };
+            let mut refusal = refuse(StatusCode::METHOD_NOT_ALLOWED, message);
+            refusal
+                .headers_mut()
+                .insert(header::ALLOW, HeaderValue::from_static(allowed));
+            return Err(refusal);
         };
-        Ok(Request::from_parts(parts, Body::from(body)))
+        check_version(&parts.headers)?;
+        if parts.method == Method::GET && !accepts(&parts.headers, &[EVENT_STREAM]) {
+            return Err(refuse(
+                StatusCode::NOT_ACCEPTABLE,
+                "Invalid request: Accept must name text/event-stream.",
+            ));
+        }
+        parts
+            .headers
+            .insert(header::ACCEPT, HeaderValue::from_static(EVENT_STREAM));
+        match text(&parts.headers, SESSION_ID) {
+            Some(id) if sessions.is_open(id, owner) => Ok(()),
+            Some(_) => Err(unknown_session(None)),
+            None => Err(missing_session(None)),
+        }
+    }
+
+    /// Whether the session that a message belongs to is open. Gives the place of one that the message opens.
+    fn session_of(
+        &self,
+        headers: &HeaderMap,
+        owner: &Owner,
+        message: &ClientJsonRpcMessage,
+    ) -> Result<Option<Opening<'_>>, Box<Response>> {
+        let Some(sessions) = &self.sessions else {
+            return Ok(None);
+        };
+        let request = match message {
+            JsonRpcMessage::Request(request) => Some(request),
+            _ => None,
+        };
+        let id = request.map(|request| request.id.clone());
+        let request = request.map(|request| &request.request);
+        let is_initialize = matches!(request, Some(ClientRequest::InitializeRequest(_)));
+        let negotiates = request.is_some_and(|request| {
+            let is_discover = matches!(request, ClientRequest::DiscoverRequest(_));
+            is_discover || request.get_meta().protocol_version().is_some()
+        });
+        if !is_initialize && (negotiates || is_stateless(headers)) {
+            return Ok(None);
+        }
+        match text(headers, SESSION_ID) {
+            Some(session) if sessions.is_open(session, owner) => Ok(None),
+            Some(_) => Err(unknown_session(id)),
+            None if is_initialize => match sessions.begin_opening() {
+                Some(opening) => Ok(Some(opening)),
+                None => {
+                    let error = JsonRpcError::new(id, Refusal::TooManySessions.into());
+                    Err(respond(StatusCode::SERVICE_UNAVAILABLE, &error))
+                }
+            },
+            None => Err(missing_session(id)),
+        }
     }
 }
 
+fn unknown_session(id: Option<RequestId>) -> Box<Response> {
+    let message = "Invalid request: unknown session. Send initialize to open one.";
+    respond(
+        StatusCode::NOT_FOUND,
+        &message::invalid_request(message, id),
+    )
+}
+
+fn missing_session(id: Option<RequestId>) -> Box<Response> {
+    let message = "Invalid request: Mcp-Session-Id is missing. Send initialize to get one.";
+    respond(
+        StatusCode::BAD_REQUEST,
+        &message::invalid_request(message, id),
+    )
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Whether the headers are of the era that has neither handshake nor sessions.
+fn is_stateless(headers: &HeaderMap) -> bool {
+    headers.get(PROTOCOL_VERSION).is_some_and(|version| {
+        version.as_bytes() >= ProtocolVersion::V_2026_07_28.as_str().as_bytes()
+    })
+}
+
+fn accepts(headers: &HeaderMap, media_types: &[&str]) -> bool {
+    let accept = text(headers, "accept").unwrap_or("");
+    let takes_any = accept
+        .split(',')
+        .any(|part| part.split(';').next().unwrap_or("").trim() == "*/*");
+    takes_any || media_types.iter().all(|name| accept.contains(name))
+}
+
 fn check_headers(headers: &HeaderMap) -> Result<(), Box<Response>> {
-    let text = |name: header::HeaderName| {
-        headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or("")
-    };
-    let content_type = text(header::CONTENT_TYPE);
+    let content_type = text(headers, "content-type").unwrap_or("");
     let media_type = content_type.split(';').next().unwrap_or("").trim();
     if !media_type.eq_ignore_ascii_case(JSON) {
         return Err(refuse(
@@ -125,41 +286,29 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Box<Response>> {
             "Invalid request: Content-Type must be application/json.",
         ));
     }
-    let accept = text(header::ACCEPT);
-    let accepts_any = accept
-        .split(',')
-        .any(|part| part.split(';').next().unwrap_or("").trim() == "*/*");
-    let accepts_both = accept.contains(JSON) && accept.contains(EVENT_STREAM);
-    if !accepts_any && !accepts_both {
+    if !accepts(headers, &[JSON, EVENT_STREAM]) {
         return Err(refuse(
             StatusCode::NOT_ACCEPTABLE,
             "Invalid request: Accept must name application/json and text/event-stream.",
         ));
     }
-    let version = headers
-        .get(PROTOCOL_VERSION)
-        .and_then(|version| version.to_str().ok());
-    if let Some(version) = version.filter(|version| UNSERVED.contains(version)) {
-        let requested = ProtocolVersion::KNOWN_VERSIONS
-            .iter()
-            .find(|known| known.as_str() == version);
-        let requested = requested.cloned().unwrap_or_default();
-        let error = ErrorData::unsupported_protocol_version(requested, &VERSIONS);
-        return Err(respond(
-            StatusCode::BAD_REQUEST,
-            &JsonRpcError::new(None, error),
-        ));
-    }
-    let stateless_era = headers.get(PROTOCOL_VERSION).is_some_and(|version| {
-        version.as_bytes() >= ProtocolVersion::V_2026_07_28.as_str().as_bytes()
-    });
-    if headers.contains_key(SESSION_ID) && !stateless_era {
-        return Err(refuse(
-            StatusCode::NOT_FOUND,
-            "Invalid request: unknown session. This server keeps none; leave Mcp-Session-Id out.",
-        ));
-    }
-    Ok(())
+    check_version(headers)
+}
+
+fn check_version(headers: &HeaderMap) -> Result<(), Box<Response>> {
+    let version = text(headers, PROTOCOL_VERSION);
+    let Some(version) = version.filter(|version| UNSERVED.contains(version)) else {
+        return Ok(());
+    };
+    let requested = ProtocolVersion::KNOWN_VERSIONS
+        .iter()
+        .find(|known| known.as_str() == version);
+    let requested = requested.cloned().unwrap_or_default();
+    let error = ErrorData::unsupported_protocol_version(requested, &VERSIONS);
+    Err(respond(
+        StatusCode::BAD_REQUEST,
+        &JsonRpcError::new(None, error),
+    ))
 }
 
 /// The answer for a path that serves nothing.

@@ -11,7 +11,11 @@ use super::{Client, Shelf, limits, spec, tool, wire::HttpServer};
 use crate::fixture::Era;
 
 /// Answers with the title of the call before.
-fn remember(_: &Shelf, arguments: JsonObject, context: &CallContext) -> Result<Answer, Failure> {
+pub(super) fn remember(
+    _: &Shelf,
+    arguments: JsonObject,
+    context: &CallContext,
+) -> Result<Answer, Failure> {
     let kept = |connection: &Arc<Connection>| {
         let before = connection.get("title").unwrap_or_default();
         let title = arguments["title"].as_str().unwrap_or_default();
@@ -26,7 +30,7 @@ fn remember(_: &Shelf, arguments: JsonObject, context: &CallContext) -> Result<A
     Answer::new(&json!({ "title": title }), Facts::default())
 }
 
-pub(super) fn remembering() -> Surface {
+fn remembering() -> Surface {
     let mut world = spec();
     world.tools = vec![tool("remember", Access::Write, remember)];
     Surface::new(world, Shelf::default(), Policy::default(), limits())

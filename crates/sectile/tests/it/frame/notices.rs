@@ -19,7 +19,7 @@ use super::{
 };
 use crate::fixture::{Era, PATIENCE, initialize};
 
-fn watched() -> WorldSpec<Shelf> {
+pub(super) fn watched() -> WorldSpec<Shelf> {
     let mut world = spec();
     world.resources = Some(Resources {
         changes: Some(|shelf| shelf.changes.0.subscribe()),
@@ -32,12 +32,12 @@ fn surface(shelf: &Shelf, policy: Policy) -> Surface {
     Surface::new(watched(), shelf.clone(), policy, limits())
 }
 
-fn updated(uri: &str) -> ResourceNotice {
+pub(super) fn updated(uri: &str) -> ResourceNotice {
     ResourceNotice::Updated(uri.to_owned())
 }
 
 impl Shelf {
-    fn tell(&self, notices: &[ResourceNotice]) {
+    pub(super) fn tell(&self, notices: &[ResourceNotice]) {
         for notice in notices {
             self.changes.0.send(notice.clone()).unwrap();
         }
@@ -45,13 +45,13 @@ impl Shelf {
 }
 
 /// What a notice says, in short.
-fn said(message: &Value) -> String {
+pub(super) fn said(message: &Value) -> String {
     let uri = message["params"]["uri"].as_str().unwrap_or_default();
     format!("{} {uri}", message["method"].as_str().unwrap_or("answer"))
 }
 
-const UPDATED_ALPHA: &str = "notifications/resources/updated shelf://alpha";
-const LIST_CHANGED: &str = "notifications/resources/list_changed ";
+pub(super) const UPDATED_ALPHA: &str = "notifications/resources/updated shelf://alpha";
+pub(super) const LIST_CHANGED: &str = "notifications/resources/list_changed ";
 
 async fn subscriber(shelf: &Shelf, policy: Policy) -> Client {
     let mut client = Client::connect_to(Era::Handshake, surface(shelf, policy)).await;

@@ -37,6 +37,8 @@ pub(super) fn http_settings() -> HttpSettings {
     HttpSettings {
         origins: Origins::default(),
         max_body_bytes: 1 << 20,
+        max_sessions: 4,
+        session_idle: 4 * PATIENCE,
     }
 }
 
