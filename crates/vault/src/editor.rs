@@ -19,6 +19,7 @@ mod section;
 mod store;
 mod undo;
 mod view;
+mod watch;
 
 use std::{
     path::Path,
@@ -34,8 +35,9 @@ pub use self::{
     section::{SectionInfo, SectionRef, short_hash},
     undo::UndoRequest,
     view::View,
+    watch::Watch,
 };
-use crate::{NotePath, Root, RootError, fs::PrivateFolder};
+use crate::{NotePath, Root, RootError, Walk, fs::PrivateFolder};
 
 /// Bounds on what the editor does.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +84,7 @@ pub struct Editor {
     root: Root,
     /// The one document, when it is not a whole folder that is edited.
     only: Option<NotePath>,
+    walk: Walk,
     limits: EditorLimits,
     clock: Clock,
     state: Mutex<store::State>,
@@ -127,6 +130,7 @@ impl Editor {
         let editor = Self {
             root,
             only,
+            walk: Walk::default(),
             limits,
             clock,
             state: Mutex::default(),
@@ -138,6 +142,24 @@ impl Editor {
             editor.state().recovery = Some(error);
         }
         editor
+    }
+
+    /// The same editor, for which only the documents count that `walk` finds: these are listed, and links in them are
+    /// repaired and checked. Others can still be named.
+    #[must_use]
+    pub fn with_walk(self, walk: Walk) -> Self {
+        Self { walk, ..self }
+    }
+
+    /// The documents, sorted by path. `stop` says whether the caller has given up.
+    ///
+    /// # Errors
+    /// [`EditorError`] when the folder cannot be read, or `stop` said so.
+    pub fn documents(&self, stop: &dyn Fn() -> bool) -> Result<Vec<NotePath>, EditorError> {
+        match &self.only {
+            Some(only) => Ok(vec![only.clone()]),
+            None => Ok(self.root.walk(&self.walk, stop)?),
+        }
     }
 
     /// The one document that is edited, if it is not a folder.

@@ -146,7 +146,7 @@ impl Root {
     }
 
     /// Opened anew for each read, so that a folder that was replaced is seen as it is now.
-    fn dir(&self) -> io::Result<Dir> {
+    pub(crate) fn dir(&self) -> io::Result<Dir> {
         Dir::open_ambient_dir(&self.location, ambient_authority())
     }
 

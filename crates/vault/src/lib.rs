@@ -11,7 +11,9 @@ mod ids;
 pub mod journal;
 mod ledger;
 mod path;
+mod walk;
 
 pub use editor::Editor;
 pub use fs::{ReadError, Root, RootError};
 pub use path::{NotePath, PathError};
+pub use walk::{PatternError, Walk, WalkError};

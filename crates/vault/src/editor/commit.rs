@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use sectile_markdown::{Digest, Source};
 
 use super::{
-    Editor, EditorError, Operation, View, WriteReport, WriteRequest,
+    Editor, EditorError, Operation, View, Watch, WriteReport, WriteRequest,
     draft::{Draft, PlannedDocument, Transaction, fresh_index},
 };
 use crate::{
@@ -40,14 +40,14 @@ pub(super) enum Committed {
 }
 
 impl Editor {
-    /// Makes all operations of a request, or none. `stop` says whether the caller has given up.
+    /// Makes all operations of a request, or none.
     ///
     /// # Errors
     /// [`EditorError`]; then nothing was written.
     pub fn write(
         &self,
         request: &WriteRequest,
-        stop: &dyn Fn() -> bool,
+        watch: Watch<'_>,
     ) -> Result<WriteReport, EditorError> {
         if request.operations.len() > self.limits.max_operations {
             return Err(EditorError::TooManyOperations {
@@ -57,7 +57,7 @@ impl Editor {
         if let Some(report) = self.replay(request)? {
             return Ok(report);
         }
-        self.write_checked(request, None, stop)
+        self.write_checked(request, None, watch)
     }
 
     /// Makes exactly the changes that a dry run showed.
@@ -68,7 +68,7 @@ impl Editor {
         &self,
         token: &str,
         confirmed: bool,
-        stop: &dyn Fn() -> bool,
+        watch: Watch<'_>,
     ) -> Result<WriteReport, EditorError> {
         let mut plan = self
             .plans
@@ -78,7 +78,7 @@ impl Editor {
             .ok_or(EditorError::PlanUnknown)?;
         plan.request.dry_run = false;
         plan.request.confirmed |= confirmed;
-        let result = self.write_checked(&plan.request, Some(&plan.documents), stop);
+        let result = self.write_checked(&plan.request, Some(&plan.documents), watch);
         let may_be_tried_again = matches!(
             result,
             Err(EditorError::NotConfirmed { .. } | EditorError::Busy | EditorError::Cancelled)
@@ -96,20 +96,20 @@ impl Editor {
         &self,
         request: &WriteRequest,
         planned: Option<&[PlannedDocument]>,
-        stop: &dyn Fn() -> bool,
+        watch: Watch<'_>,
     ) -> Result<WriteReport, EditorError> {
         let mut extra = BTreeSet::new();
         for _ in 0..MOST_TRIES {
             let paths = self.paths_of(&request.operations, &extra)?;
-            let _locks = self.lock_documents(paths.iter().map(String::as_str), stop)?;
+            let _locks = self.lock_documents(paths.iter().map(String::as_str), watch.stop)?;
             let mut transaction = Transaction::new(self);
             for operation in &request.operations {
                 transaction.perform(operation)?;
-                if stop() {
+                if watch.is_stopped() {
                     return Err(EditorError::Cancelled);
                 }
             }
-            transaction.repair_links(&request.operations, stop)?;
+            transaction.repair_links(&request.operations, watch)?;
             let touched: BTreeSet<String> = transaction.paths();
             if !touched.is_subset(&paths) {
                 // More documents than were named: locked in order before anything is written.

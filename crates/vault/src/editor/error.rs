@@ -4,7 +4,7 @@ use std::io;
 
 use sectile_markdown::edit::EditError;
 
-use crate::{ReadError, journal::JournalError};
+use crate::{ReadError, WalkError, journal::JournalError};
 
 /// Why a request to the editor has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -214,6 +214,17 @@ impl From<ReadError> for EditorError {
             },
             ReadError::Unreadable(io::ErrorKind::PermissionDenied) => Self::NotPermitted,
             ReadError::Unreadable(kind) => Self::Io(kind),
+        }
+    }
+}
+
+impl From<WalkError> for EditorError {
+    fn from(error: WalkError) -> Self {
+        match error {
+            WalkError::Stopped => Self::Cancelled,
+            WalkError::Unreadable(io::ErrorKind::NotFound) => Self::RootGone,
+            WalkError::Unreadable(io::ErrorKind::PermissionDenied) => Self::NotPermitted,
+            WalkError::Unreadable(kind) => Self::Io(kind),
         }
     }
 }

@@ -58,15 +58,15 @@ impl Bench {
     }
 
     pub(super) fn write(&self, operation: Operation) -> Result<WriteReport, EditorError> {
-        self.editor.write(&request(vec![operation]), &|| false)
+        self.editor.write(&request(vec![operation]), Watch::none())
     }
 
     pub(super) fn undo(&self, path: &str) -> Result<WriteReport, EditorError> {
-        self.editor.undo(&undo(path, false), &|| false)
+        self.editor.undo(&undo(path, false), Watch::none())
     }
 
     pub(super) fn redo(&self, path: &str) -> Result<WriteReport, EditorError> {
-        self.editor.undo(&undo(path, true), &|| false)
+        self.editor.undo(&undo(path, true), Watch::none())
     }
 }
 
@@ -200,7 +200,7 @@ fn edits_undo_and_redo_are_byte_identities_and_survive_restarts() {
     bench.undo("a.md").unwrap();
     assert_eq!(bench.text("a.md"), two);
     let other = bench.reopened();
-    other.undo(&undo("a.md", false), &|| false).unwrap();
+    other.undo(&undo("a.md", false), Watch::none()).unwrap();
     assert_eq!(bench.text("a.md"), one);
     assert_eq!(
         bench.id("a.md", "Gamma"),
@@ -211,7 +211,7 @@ fn edits_undo_and_redo_are_byte_identities_and_survive_restarts() {
     assert_eq!(bench.text("a.md"), SAMPLE);
     assert_eq!(bench.undo("a.md").unwrap_err(), EditorError::NothingToUndo);
     for expected in [&one, &two, &three] {
-        other.undo(&undo("a.md", true), &|| false).unwrap();
+        other.undo(&undo("a.md", true), Watch::none()).unwrap();
         assert_eq!(bench.text("a.md"), **expected);
     }
     assert_eq!(bench.redo("a.md").unwrap_err(), EditorError::NothingToRedo);
@@ -342,11 +342,16 @@ fn a_batch_is_all_or_nothing_over_documents_and_undone_as_one() {
     ];
     let mut failing = operations.clone();
     failing.push(delete("a.md", by_heading("Nowhere")));
-    assert!(bench.editor.write(&request(failing), &|| false).is_err());
+    assert!(
+        bench
+            .editor
+            .write(&request(failing), Watch::none())
+            .is_err()
+    );
     assert_eq!(bench.text("a.md"), SAMPLE);
     let error = bench
         .editor
-        .write(&request(operations.clone()), &|| false)
+        .write(&request(operations.clone()), Watch::none())
         .unwrap_err();
     assert_eq!(
         error,
@@ -373,7 +378,10 @@ fn a_batch_is_all_or_nothing_over_documents_and_undone_as_one() {
         },
         other => other,
     };
-    let report = bench.editor.write(&request(operations), &|| false).unwrap();
+    let report = bench
+        .editor
+        .write(&request(operations), Watch::none())
+        .unwrap();
     assert_eq!(report.documents.len(), 2);
     assert_eq!(bench.text("b/c.md"), "# C\n\nc\n\n# Beta\n\nBeta body.\n");
     assert!(
@@ -438,7 +446,7 @@ fn documents_are_made_renamed_and_deleted_and_all_that_can_be_undone() {
         entry: Some(number),
         ..undo("a.md", false)
     };
-    let report = bench.editor.undo(&entry(4), &|| false).unwrap();
+    let report = bench.editor.undo(&entry(4), Watch::none()).unwrap();
     assert_eq!(report.documents[0].path, "new/a.md");
     assert_eq!(bench.id("new/a.md", "Beta"), beta);
     bench.undo("new/a.md").unwrap();
@@ -453,7 +461,7 @@ fn a_plan_is_applied_exactly_or_not_at_all() {
     let bench = Bench::new(&[("a.md", SAMPLE)]);
     let mut dry = request(vec![insert("a.md", "New", 0)]);
     dry.dry_run = true;
-    let report = bench.editor.write(&dry, &|| false).unwrap();
+    let report = bench.editor.write(&dry, Watch::none()).unwrap();
     assert_eq!(bench.text("a.md"), SAMPLE);
     assert!(report.documents[0].diff.contains("+# New"));
     let token = report.plan.unwrap();
@@ -463,17 +471,25 @@ fn a_plan_is_applied_exactly_or_not_at_all() {
     assert_eq!(
         bench
             .editor
-            .apply_plan(&token, false, &|| false)
+            .apply_plan(&token, false, Watch::none())
             .unwrap_err(),
         EditorError::PlanStale
     );
-    let token = bench.editor.write(&dry, &|| false).unwrap().plan.unwrap();
-    bench.editor.apply_plan(&token, false, &|| false).unwrap();
+    let token = bench
+        .editor
+        .write(&dry, Watch::none())
+        .unwrap()
+        .plan
+        .unwrap();
+    bench
+        .editor
+        .apply_plan(&token, false, Watch::none())
+        .unwrap();
     assert!(bench.text("a.md").starts_with("# New\n"));
     assert_eq!(
         bench
             .editor
-            .apply_plan(&token, false, &|| false)
+            .apply_plan(&token, false, Watch::none())
             .unwrap_err(),
         EditorError::PlanUnknown
     );
@@ -484,17 +500,17 @@ fn a_retry_gets_the_first_answer() {
     let bench = Bench::new(&[("a.md", SAMPLE)]);
     let mut once = request(vec![insert("a.md", "New", 0)]);
     once.request = Some(("r1".to_owned(), "d1".to_owned()));
-    let first = bench.editor.write(&once, &|| false).unwrap();
+    let first = bench.editor.write(&once, Watch::none()).unwrap();
     bench.write(insert("a.md", "Later", 0)).unwrap();
     let other = bench.reopened();
-    let again = other.write(&once, &|| false).unwrap();
+    let again = other.write(&once, Watch::none()).unwrap();
     assert!(again.replayed);
     assert_eq!(again.entry, first.entry);
     assert_eq!(again.documents[0].diff, first.documents[0].diff);
     assert_eq!(again.steps[0].section, first.steps[0].section);
     once.request = Some(("r1".to_owned(), "d2".to_owned()));
     assert_eq!(
-        bench.editor.write(&once, &|| false).unwrap_err(),
+        bench.editor.write(&once, Watch::none()).unwrap_err(),
         EditorError::RequestReused
     );
     assert_eq!(bench.text("a.md").matches("# New\n").count(), 1);
@@ -561,11 +577,11 @@ fn large_deletions_want_a_confirmation() {
     let bench = Bench::new(&[("a.md", &long)]);
     let mut request = request(vec![delete("a.md", by_heading("A"))]);
     assert!(matches!(
-        bench.editor.write(&request, &|| false).unwrap_err(),
+        bench.editor.write(&request, Watch::none()).unwrap_err(),
         EditorError::NotConfirmed { bytes: 100_005 }
     ));
     request.confirmed = true;
-    bench.editor.write(&request, &|| false).unwrap();
+    bench.editor.write(&request, Watch::none()).unwrap();
     assert_eq!(bench.text("a.md"), "# B\n");
 }
 
@@ -603,10 +619,10 @@ fn history_can_be_purged_for_good() {
     assert_eq!(bench.editor.purge(None, Some("SECRET-VALUE")).unwrap(), 2);
     assert!(!journal().contains("SECRET-VALUE"));
     let other = bench.reopened();
-    other.undo(&undo("a.md", false), &|| false).unwrap();
+    other.undo(&undo("a.md", false), Watch::none()).unwrap();
     assert_eq!(bench.text("a.md"), SAMPLE.replace("Beta body.", "clean"));
     assert_eq!(
-        other.undo(&undo("a.md", false), &|| false).unwrap_err(),
+        other.undo(&undo("a.md", false), Watch::none()).unwrap_err(),
         EditorError::NothingToUndo
     );
     assert_eq!(bench.id("a.md", "Beta"), beta);
@@ -626,7 +642,9 @@ fn the_journal_stays_within_bounds_and_goes_on_working() {
     for round in 0..200 {
         let writer = if round % 3 == 0 { &other } else { &editor };
         let operation = update("a.md", by_id(&beta), &format!("round {round}"));
-        writer.write(&request(vec![operation]), &|| false).unwrap();
+        writer
+            .write(&request(vec![operation]), Watch::none())
+            .unwrap();
         assert!(
             fs::metadata(folder.path().join(".sectile/journal"))
                 .unwrap()
@@ -635,7 +653,7 @@ fn the_journal_stays_within_bounds_and_goes_on_working() {
         );
     }
     for round in (150..199).rev() {
-        match editor.undo(&undo("a.md", false), &|| false) {
+        match editor.undo(&undo("a.md", false), Watch::none()) {
             Ok(_) => {
                 let text = fs::read_to_string(folder.path().join("a.md")).unwrap();
                 assert!(text.contains(&format!("round {round}\n")), "{text}");

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use sectile_markdown::{Changes, Digest, Source};
 
 use super::{
-    Editor, EditorError, WriteReport,
+    Editor, EditorError, Watch, WriteReport,
     commit::Heading,
     draft::{Draft, PendingStep, Transaction},
 };
@@ -48,7 +48,7 @@ impl Editor {
     pub fn undo(
         &self,
         request: &UndoRequest,
-        stop: &dyn Fn() -> bool,
+        watch: Watch<'_>,
     ) -> Result<WriteReport, EditorError> {
         if let Some((id, digest)) = &request.request {
             let found = {
@@ -66,7 +66,7 @@ impl Editor {
             let (target, reverted) = self.chosen(request)?;
             let entry = self.entry(reverted)?;
             let paths = self.current_paths(&entry);
-            let _locks = self.lock_documents(paths.iter().map(String::as_str), stop)?;
+            let _locks = self.lock_documents(paths.iter().map(String::as_str), watch.stop)?;
             if self.chosen(request)? != (target, reverted) {
                 continue;
             }

@@ -1,0 +1,39 @@
+//! How a caller follows a long call, and ends it.
+
+use std::fmt;
+
+/// What a call asks and tells while it runs.
+#[derive(Clone, Copy)]
+pub struct Watch<'a> {
+    /// Whether the caller has given up.
+    pub stop: &'a dyn Fn() -> bool,
+    /// How many documents were looked at, and of how many when that is known.
+    pub progress: &'a dyn Fn(u64, Option<u64>),
+}
+
+impl<'a> Watch<'a> {
+    /// Nobody watches.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::until(&|| false)
+    }
+
+    /// Goes on until `stop` says that the caller has given up.
+    #[must_use]
+    pub fn until(stop: &'a dyn Fn() -> bool) -> Self {
+        Self {
+            stop,
+            progress: &|_, _| {},
+        }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        (self.stop)()
+    }
+}
+
+impl fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,281 @@
+//! The documents below a root: which files count, in order.
+//!
+//! `.gitignore` and `.ignore` files are honoured, whether or not there is a repository. They are read like notes: confined
+//! to the root, without waiting on a pipe, and up to a bound. Links are not followed, so what is found is found once.
+
+use std::{io, path::Path, rc::Rc};
+
+use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
+use cap_std::fs::{Dir, OpenOptions};
+use ignore::{
+    Match,
+    gitignore::{Gitignore, GitignoreBuilder},
+};
+
+use crate::{NotePath, Root, editor::is_markdown, fs::is_private};
+
+/// Which documents of a folder count. Patterns are written as in `.gitignore`.
+#[derive(Clone, Debug)]
+pub struct Walk {
+    include: Vec<String>,
+    exclude: Vec<String>,
+    included: Gitignore,
+    excluded: Gitignore,
+}
+
+/// A pattern that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the pattern `{pattern}` cannot be read: {reason}")]
+pub struct PatternError {
+    /// The pattern.
+    pub pattern: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Why a folder cannot be walked. What lies in a folder further down that cannot be opened is left out instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WalkError {
+    /// The caller gave up.
+    #[error("the walk was stopped")]
+    Stopped,
+    /// The system refuses to open the root.
+    #[error("the folder cannot be read ({0})")]
+    Unreadable(io::ErrorKind),
+}
+
+/// Of a file that says what is ignored, this much is read.
+const MOST_IGNORE_BYTES: u64 = 1 << 20;
+
+impl Default for Walk {
+    fn default() -> Self {
+        Self {
+            include: Vec::new(),
+            exclude: Vec::new(),
+            included: Gitignore::empty(),
+            excluded: Gitignore::empty(),
+        }
+    }
+}
+
+impl Walk {
+    /// Documents that a pattern of `include` fits, or all when there is none, without those that a pattern of `exclude`
+    /// fits. A pattern that fits a folder speaks of all that is in it.
+    ///
+    /// # Errors
+    /// [`PatternError`] for the first pattern that cannot be read.
+    pub fn new(include: Vec<String>, exclude: Vec<String>) -> Result<Self, PatternError> {
+        Ok(Self {
+            included: matcher(&include)?,
+            excluded: matcher(&exclude)?,
+            include,
+            exclude,
+        })
+    }
+
+    /// The patterns that a document must fit.
+    #[must_use]
+    pub fn include(&self) -> &[String] {
+        &self.include
+    }
+
+    /// The patterns that a document must not fit.
+    #[must_use]
+    pub fn exclude(&self) -> &[String] {
+        &self.exclude
+    }
+
+    fn takes(&self, path: &str) -> bool {
+        self.included.is_empty()
+            || self
+                .included
+                .matched_path_or_any_parents(path, false)
+                .is_ignore()
+    }
+}
+
+fn matcher(patterns: &[String]) -> Result<Gitignore, PatternError> {
+    let mut builder = GitignoreBuilder::new("");
+    builder.allow_unclosed_class(false);
+    let refused = |pattern: &str, error: &ignore::Error| PatternError {
+        pattern: pattern.to_owned(),
+        reason: match error {
+            ignore::Error::Glob { err, .. } => err.clone(),
+            error => error.to_string(),
+        },
+    };
+    for pattern in patterns {
+        builder
+            .add_line(None, pattern)
+            .map_err(|error| refused(pattern, &error))?;
+    }
+    builder
+        .build()
+        .map_err(|error| refused(&patterns.join(" "), &error))
+}
+
+impl Root {
+    /// The Markdown documents below the root, sorted by path. Hidden files, what version control ignores, and files whose
+    /// name is no UTF-8 are left out. `stop` says whether the caller has given up.
+    ///
+    /// # Errors
+    /// [`WalkError`] when the root cannot be read, or `stop` said so.
+    pub fn walk(&self, walk: &Walk, stop: &dyn Fn() -> bool) -> Result<Vec<NotePath>, WalkError> {
+        let unreadable = |error: io::Error| WalkError::Unreadable(error.kind());
+        let dir = self.dir().map_err(unreadable)?;
+        let mut found = Vec::new();
+        let mut folders = vec![Folder {
+            path: String::new(),
+            rules: None,
+        }];
+        while let Some(folder) = folders.pop() {
+            if stop() {
+                return Err(WalkError::Stopped);
+            }
+            match folder.read(&dir, walk, &mut found, &mut folders) {
+                Err(error) if folder.path.is_empty() => return Err(unreadable(error)),
+                // It went away, or is not ours to read; then so are the documents in it.
+                Ok(()) | Err(_) => {}
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+}
+
+/// A folder that is still to be read.
+struct Folder {
+    /// Below the root; empty for the root itself.
+    path: String,
+    /// Of the folders above.
+    rules: Option<Rc<Rules>>,
+}
+
+/// What the files of one folder say about what is ignored in it and below.
+struct Rules {
+    folder: String,
+    ignore: Option<Gitignore>,
+    gitignore: Option<Gitignore>,
+    above: Option<Rc<Self>>,
+}
+
+impl Folder {
+    fn read(
+        &self,
+        root: &Dir,
+        walk: &Walk,
+        found: &mut Vec<NotePath>,
+        folders: &mut Vec<Self>,
+    ) -> io::Result<()> {
+        let opened;
+        let dir = if self.path.is_empty() {
+            root
+        } else {
+            opened = root.open_dir_nofollow(&self.path)?;
+            &opened
+        };
+        let rules = Rules::read(dir, self);
+        for entry in dir.entries()? {
+            let entry = entry?;
+            let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else {
+                continue;
+            };
+            if name.starts_with('.') || is_private(&name) {
+                continue;
+            }
+            let path = joined(&self.path, &name);
+            let ignored = walk.excluded.matched(&path, kind.is_dir()).is_ignore()
+                || rules
+                    .as_ref()
+                    .is_some_and(|rules| rules.ignore(&path, kind.is_dir()));
+            if ignored {
+                continue;
+            }
+            if kind.is_dir() {
+                folders.push(Self {
+                    path,
+                    rules: rules.clone(),
+                });
+            } else if kind.is_file()
+                && let Ok(note) = NotePath::parse_vault(&path)
+                // A name with a backslash would come to be another path.
+                && note.as_str() == path
+                && is_markdown(&note)
+                && walk.takes(&path)
+            {
+                found.push(note);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Rules {
+    /// The rules that hold in a folder.
+    fn read(dir: &Dir, folder: &Folder) -> Option<Rc<Self>> {
+        let ignore = ignore_file(dir, ".ignore");
+        let gitignore = ignore_file(dir, ".gitignore");
+        let above = folder.rules.clone();
+        if ignore.is_none() && gitignore.is_none() {
+            return above;
+        }
+        Some(Rc::new(Self {
+            folder: folder.path.clone(),
+            ignore,
+            gitignore,
+            above,
+        }))
+    }
+
+    /// Whether `path` is ignored. The nearest rule that speaks of it decides, and `.ignore` before `.gitignore`.
+    fn ignore(&self, path: &str, is_folder: bool) -> bool {
+        let all = || std::iter::successors(Some(self), |rules| rules.above.as_deref());
+        let said = |of: &dyn Fn(&Self) -> Option<&Gitignore>| {
+            all().find_map(|rules| {
+                let below = path.strip_prefix(&rules.folder)?.trim_start_matches('/');
+                match of(rules)?.matched(Path::new(below), is_folder) {
+                    Match::None => None,
+                    Match::Ignore(_) => Some(true),
+                    Match::Whitelist(_) => Some(false),
+                }
+            })
+        };
+        said(&|rules| rules.ignore.as_ref())
+            .or_else(|| said(&|rules| rules.gitignore.as_ref()))
+            .unwrap_or(false)
+    }
+}
+
+/// The rules in the file `name`, if it is one.
+fn ignore_file(dir: &Dir, name: &str) -> Option<Gitignore> {
+    use io::Read as _;
+    let mut options = OpenOptions::new();
+    options.read(true).nonblock(true).follow(FollowSymlinks::No);
+    let file = dir.open_with(name, &options).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST_IGNORE_BYTES).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut builder = GitignoreBuilder::new("");
+    for line in text.trim_start_matches('\u{feff}').lines() {
+        // A line that cannot be read ignores nothing, as in git.
+        if builder.add_line(None, line).is_err() {
+            continue;
+        }
+    }
+    builder.build().ok().filter(|rules| !rules.is_empty())
+}
+
+fn joined(folder: &str, name: &str) -> String {
+    if folder.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{folder}/{name}")
+    }
+}
+
+#[cfg(test)]
+mod tests;
