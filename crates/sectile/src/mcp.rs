@@ -18,6 +18,7 @@ mod message;
 mod pipeline;
 pub mod policy;
 mod prompt;
+mod question;
 mod resource;
 mod schema;
 mod server;
@@ -35,6 +36,7 @@ pub use self::{
     listing::CacheHint,
     policy::Policy,
     prompt::{Prompt, PromptArgument},
+    question::Confirmation,
     resource::{Resource, ResourceNotice, ResourceTemplate, ResourceText, Resources},
     schema::{JsonObject, input_schema, output_schema},
     surface::{Limits, Surface, ToolCard, WorldCard, WorldSpec},

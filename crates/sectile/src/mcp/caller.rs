@@ -4,20 +4,29 @@
 //! the task that awaits it. Calls of quick tools run no errands: a channel would cost more than it brings.
 
 use std::{
-    convert::Infallible,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use rmcp::{
-    RoleServer,
-    model::{ProgressNotificationParam, ProgressToken},
-    service::RequestContext,
+    Peer, RoleServer,
+    model::{
+        CancelledNotificationParam, ClientResult, InputRequiredResult, ProgressNotificationParam,
+        ProgressToken, RequestId, ServerRequest,
+    },
+    service::{PeerRequestOptions, RequestContext},
 };
-use tokio::sync::mpsc;
+use tokio::{
+    runtime::Handle,
+    sync::{mpsc, oneshot},
+    time::timeout_at,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::{CallContext, Connection, Pace};
+use super::{
+    CallContext, Confirmation, Connection, Pace,
+    question::{self, Rounds, form},
+};
 
 /// The least time between two reports of progress.
 const REPORT_INTERVAL: Duration = Duration::from_millis(250);
@@ -26,16 +35,46 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(250);
 pub(super) struct Caller {
     pub(super) request: RequestContext<RoleServer>,
     pub(super) connection: Option<Arc<Connection>>,
+    /// Fires when nobody may be waited for any longer.
+    pub(super) stopping: CancellationToken,
+}
+
+/// How a call may ask the person at the other end.
+pub(super) enum Asking {
+    /// Not at all.
+    Never,
+    /// While it waits.
+    Waiting,
+    /// By ending and being called again.
+    InRounds(Box<Rounds>),
 }
 
 /// What a handler wants done for it.
 enum Errand {
     Report(ProgressNotificationParam),
+    Ask(String, oneshot::Sender<Confirmation>),
+}
+
+/// Takes errands from a handler.
+#[derive(Clone)]
+pub(super) struct Errands(mpsc::UnboundedSender<Errand>);
+
+impl Errands {
+    /// Waits for the answer, so never to be called where waiting is forbidden. No errand is taken there.
+    pub(super) fn ask(&self, question: &str) -> Confirmation {
+        let (answer, answered) = oneshot::channel();
+        let sent = self.0.send(Errand::Ask(question.to_owned(), answer));
+        // Nobody is at the desk when the call has ended without its handler.
+        let answer = sent.ok().and_then(|()| answered.blocking_recv().ok());
+        answer.unwrap_or(Confirmation::Declined)
+    }
 }
 
 /// Where the errands of one call arrive.
 pub(super) struct Desk {
     request: RequestContext<RoleServer>,
+    stopping: CancellationToken,
+    asking: Asking,
     errands: Option<mpsc::UnboundedReceiver<Errand>>,
 }
 
@@ -44,58 +83,165 @@ impl Caller {
         self.request.ct.clone()
     }
 
+    /// Whether the call belongs to the era without a handshake.
+    pub(super) fn is_stateless(&self) -> bool {
+        let version = self.request.protocol_version();
+        version.is_some_and(|version| !version.has_initialize())
+    }
+
+    /// Whether the client can show a form to a person.
+    pub(super) fn can_show_forms(&self) -> bool {
+        let capabilities = self.request.client_capabilities();
+        let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation);
+        // One that names no mode knows forms: there was nothing else once.
+        elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
+    }
+
     /// What the handler gets, and where its errands arrive.
-    pub(super) fn into_parts(self, pace: Pace) -> (CallContext, Desk) {
+    pub(super) fn into_parts(self, pace: Pace, asking: Asking) -> (CallContext, Desk) {
         let cancelled = self.cancelled();
         let Self {
             request,
             connection,
+            stopping,
         } = self;
         let (sender, errands) = match pace {
             Pace::Quick => (None, None),
             Pace::Slow => {
                 let (sender, receiver) = mpsc::unbounded_channel();
-                (Some(sender), Some(receiver))
+                (Some(Errands(sender)), Some(receiver))
             }
         };
-        let progress = Progress::new(&request, sender);
         let context = CallContext {
             cancelled,
             connection,
-            progress,
+            progress: Progress::new(&request, sender.as_ref()),
+            errands: sender,
         };
-        (context, Desk { request, errands })
+        let desk = Desk {
+            request,
+            stopping,
+            asking,
+            errands,
+        };
+        (context, desk)
     }
 }
 
 impl Desk {
-    /// Runs errands as they come.
-    pub(super) async fn serve(&mut self) -> Infallible {
-        while let Some(errand) = self.next().await {
-            self.run(errand).await;
-        }
-        std::future::pending().await
-    }
-
-    /// Runs the errands that a handler which has ended left behind.
-    pub(super) async fn clear(&mut self) {
-        while let Some(Ok(errand)) = self.errands.as_mut().map(mpsc::UnboundedReceiver::try_recv) {
-            self.run(errand).await;
-        }
-    }
-
-    async fn next(&mut self) -> Option<Errand> {
-        self.errands.as_mut()?.recv().await
-    }
-
-    async fn run(&self, errand: Errand) {
-        match errand {
-            Errand::Report(report) => {
-                if self.request.peer.notify_progress(report).await.is_err() {
-                    tracing::debug!("progress could not be reported");
+    /// Runs errands as they come, until the call has taken `limit`. What a person takes to answer does not count.
+    pub(super) async fn serve(&mut self, limit: Duration) {
+        let mut deadline = Instant::now() + limit;
+        loop {
+            let errand = match timeout_at(deadline.into(), self.next()).await {
+                Ok(errand) => errand,
+                Err(_) => return,
+            };
+            match errand {
+                Errand::Ask(question, answer) => {
+                    let began = Instant::now();
+                    let confirmation = self.ask(question).await;
+                    deadline += began.elapsed();
+                    // The handler waits for it, or is gone with its call.
+                    answer.send(confirmation).ok();
+                }
+                Errand::Report(report) => {
+                    if timeout_at(deadline.into(), self.report(report))
+                        .await
+                        .is_err()
+                    {
+                        return;
+                    }
                 }
             }
         }
+    }
+
+    /// Reports what a handler that has ended left to report.
+    pub(super) async fn clear(&mut self) {
+        while let Some(Ok(errand)) = self.errands.as_mut().map(mpsc::UnboundedReceiver::try_recv) {
+            if let Errand::Report(report) = errand {
+                self.report(report).await;
+            }
+        }
+    }
+
+    /// The question that the call has to end with.
+    pub(super) fn question(&mut self) -> Option<InputRequiredResult> {
+        match &mut self.asking {
+            Asking::InRounds(rounds) => rounds.question(),
+            Asking::Never | Asking::Waiting => None,
+        }
+    }
+
+    async fn next(&mut self) -> Errand {
+        let errand = match &mut self.errands {
+            Some(errands) => errands.recv().await,
+            None => None,
+        };
+        match errand {
+            Some(errand) => errand,
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn report(&self, report: ProgressNotificationParam) {
+        if self.request.peer.notify_progress(report).await.is_err() {
+            tracing::debug!("progress could not be reported");
+        }
+    }
+
+    async fn ask(&mut self, question: String) -> Confirmation {
+        match &mut self.asking {
+            Asking::Never => Confirmation::Unsupported,
+            Asking::InRounds(rounds) => rounds.ask(question),
+            Asking::Waiting => {
+                let (peer, stopping) = (self.request.peer.clone(), self.stopping.clone());
+                tokio::select! {
+                    biased;
+                    () = stopping.cancelled() => Confirmation::Declined,
+                    answer = ask_and_wait(peer, &question) => answer.unwrap_or(Confirmation::Declined),
+                }
+            }
+        }
+    }
+}
+
+/// Runs in the task that handles the request: rmcp sends the question where the answer of that goes.
+async fn ask_and_wait(peer: Peer<RoleServer>, question: &str) -> Option<Confirmation> {
+    let request = ServerRequest::ElicitRequest(form(question)?);
+    let options = PeerRequestOptions::with_timeout(question::PATIENCE);
+    let asked = peer.send_cancellable_request(request, options).await.ok()?;
+    let mut withdrawal = Withdrawal {
+        peer,
+        id: Some(asked.id.clone()),
+    };
+    let answer = asked.await_response().await;
+    withdrawal.id = None;
+    match answer {
+        Ok(ClientResult::ElicitResult(result)) => Some(Confirmation::of(&result)),
+        _ => None,
+    }
+}
+
+/// Takes a question back that nobody waits for any more.
+struct Withdrawal {
+    peer: Peer<RoleServer>,
+    id: Option<RequestId>,
+}
+
+impl Drop for Withdrawal {
+    fn drop(&mut self) {
+        let (Some(id), Ok(runtime)) = (self.id.take(), Handle::try_current()) else {
+            return;
+        };
+        let peer = self.peer.clone();
+        runtime.spawn(async move {
+            let withdrawn = CancelledNotificationParam::new(Some(id), None);
+            if peer.notify_cancelled(withdrawn).await.is_err() {
+                tracing::debug!("a question could not be taken back");
+            }
+        });
     }
 }
 
@@ -104,21 +250,18 @@ pub struct Progress(Option<Reporter>);
 
 struct Reporter {
     token: ProgressToken,
-    errands: mpsc::UnboundedSender<Errand>,
+    errands: Errands,
     last: Mutex<Option<(u64, Instant)>>,
 }
 
 impl Progress {
     pub(super) const SILENT: Self = Self(None);
 
-    fn new(
-        request: &RequestContext<RoleServer>,
-        errands: Option<mpsc::UnboundedSender<Errand>>,
-    ) -> Self {
+    fn new(request: &RequestContext<RoleServer>, errands: Option<&Errands>) -> Self {
         let reporter = errands.and_then(|errands| {
             Some(Reporter {
                 token: request.meta.get_progress_token()?,
-                errands,
+                errands: errands.clone(),
                 last: Mutex::new(None),
             })
         });
@@ -145,7 +288,7 @@ impl Progress {
         report.total = total.map(as_number);
         report.message = (!message.is_empty()).then(|| message.to_owned());
         // Nobody is at the desk when the call has ended without its handler.
-        reporter.errands.send(Errand::Report(report)).ok();
+        reporter.errands.0.send(Errand::Report(report)).ok();
     }
 }
 

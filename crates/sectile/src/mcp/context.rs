@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Connection, Failure, FailureKind, Progress};
+use super::{Confirmation, Connection, Failure, FailureKind, Progress, caller::Errands};
 
 /// What a handler knows of the call besides its arguments.
 pub struct CallContext {
@@ -14,6 +14,7 @@ pub struct CallContext {
     pub connection: Option<Arc<Connection>>,
     /// Tells the caller how far the work is.
     pub progress: Progress,
+    pub(super) errands: Option<Errands>,
 }
 
 impl CallContext {
@@ -24,6 +25,22 @@ impl CallContext {
             cancelled: CancellationToken::new(),
             connection: None,
             progress: Progress::SILENT,
+            errands: None,
+        }
+    }
+
+    /// Asks the person at the other end, and waits for the answer: [`Confirmation::Declined`] when it does not come in
+    /// time or the call ends. Only for tools of [`Pace::Slow`](super::Pace::Slow); others hear
+    /// [`Confirmation::Unsupported`], and so does a call that comes from no client, or from one that cannot ask. The time
+    /// that the person takes does not count towards that of the call.
+    ///
+    /// In the stateless era the call ends with the question, and the client calls again with the answer: the handler then
+    /// runs once more from the start. So ask before doing anything, and the same question for the same arguments.
+    #[must_use]
+    pub fn confirm(&self, question: &str) -> Confirmation {
+        match &self.errands {
+            Some(errands) => errands.ask(question),
+            None => Confirmation::Unsupported,
         }
     }
 

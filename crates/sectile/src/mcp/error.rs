@@ -153,6 +153,8 @@ pub(super) enum Refusal {
     UnknownResource,
     /// The resource template does not exist, or must look as if it did not.
     UnknownTemplate,
+    /// The request state was not made for this call.
+    StrangeState,
     /// It exists, but this caller may not use it.
     Forbidden,
     /// Too many calls are running.
@@ -171,7 +173,9 @@ impl Refusal {
     fn code(self) -> ErrorCode {
         match self {
             Self::UnknownTool(code) => code,
-            Self::UnknownPrompt | Self::UnknownTemplate => ErrorCode::INVALID_PARAMS,
+            Self::UnknownPrompt | Self::UnknownTemplate | Self::StrangeState => {
+                ErrorCode::INVALID_PARAMS
+            }
             Self::UnknownResource => ErrorCode::RESOURCE_NOT_FOUND,
             Self::Forbidden => ErrorCode(-32003),
             Self::Busy | Self::TooManySessions => ErrorCode(-32072),
@@ -188,6 +192,7 @@ impl Refusal {
             Self::UnknownPrompt => "unknown_prompt",
             Self::UnknownResource => "unknown_resource",
             Self::UnknownTemplate => "unknown_template",
+            Self::StrangeState => "strange_state",
             Self::Forbidden => "forbidden",
             Self::Busy => "busy",
             Self::TooManySessions => "too_many_sessions",
@@ -203,6 +208,7 @@ impl Refusal {
             Self::UnknownPrompt => "Unknown prompt.",
             Self::UnknownResource => "Unknown resource.",
             Self::UnknownTemplate => "Unknown resource template.",
+            Self::StrangeState => "The request state was not made for this call, or is too old.",
             Self::Forbidden => "This caller may not use it.",
             Self::Busy => "Too many calls are running.",
             Self::TooManySessions => "Too many sessions are open.",
@@ -218,6 +224,7 @@ impl Refusal {
             Self::UnknownPrompt => "Call prompts/list to see what there is.",
             Self::UnknownResource => "Call resources/list to see what there is.",
             Self::UnknownTemplate => "Call resources/templates/list to see what there is.",
+            Self::StrangeState => "Call again without requestState.",
             Self::Forbidden => "Ask the operator to allow it in [server.auth] allowed_tools.",
             Self::Busy => "Wait a moment, then call again.",
             Self::TooManySessions => {

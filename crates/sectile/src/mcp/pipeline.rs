@@ -5,7 +5,6 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -13,18 +12,22 @@ use std::{
     time::Instant,
 };
 
-use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, ErrorData};
+use rmcp::model::{
+    CallToolResponse, CallToolResult, ContentBlock, ErrorCode, ErrorData, InputRequiredResult,
+};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     Answer, CallContext, CompletionReference, CompletionRequest, Facts, Failure, FailureKind,
     JsonObject, Pace, Resource, Surface,
     arguments::check_arguments,
-    caller::Caller,
+    caller::{Asking, Caller},
     error::{Refusal, invalid_params},
     listing::Page,
+    question::{Reply, Rounds},
     resource::ResourceText,
     structured::Structured,
+    surface::BoundTool,
 };
 
 /// Why a call has no answer.
@@ -33,6 +36,8 @@ enum Stop {
     /// Refused as if it did not exist. Only the audit line knows better.
     Hidden(Refusal),
     Failed(Failure),
+    /// Ends for now, with a question to the person at the other end.
+    Asks(Box<InputRequiredResult>),
 }
 
 impl From<Refusal> for Stop {
@@ -54,10 +59,11 @@ impl Surface {
         name: &str,
         arguments: JsonObject,
         caller: Caller,
+        reply: Reply,
         structured: Structured,
-    ) -> Result<CallToolResult, ErrorData> {
+    ) -> Result<CallToolResponse, ErrorData> {
         let started = Instant::now();
-        let result = self.tool_steps(name, arguments, caller).await;
+        let result = self.tool_steps(name, arguments, caller, reply).await;
         let label = self.tool(name).map_or(UNKNOWN, |(_, tool)| &tool.card.name);
         self.audit(label, &result, |answer| answer.facts, started);
         match result {
@@ -65,13 +71,14 @@ impl Surface {
                 let structured_content = structured.content(&answer.text);
                 let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
                 result.structured_content = structured_content;
-                Ok(result)
+                Ok(result.into())
             }
             Err(Stop::Failed(failure)) => {
                 let said = (self.envelope)(&failure).into_result()?;
                 let text = ContentBlock::text(said.to_string());
-                Ok(CallToolResult::error(vec![text]))
+                Ok(CallToolResult::error(vec![text]).into())
             }
+            Err(Stop::Asks(question)) => Ok((*question).into()),
             Err(Stop::Refused(refusal) | Stop::Hidden(refusal)) => Err(refusal.into()),
         }
     }
@@ -81,13 +88,15 @@ impl Surface {
         name: &str,
         arguments: JsonObject,
         caller: Caller,
+        reply: Reply,
     ) -> Result<Answer, Stop> {
         let unknown = Refusal::UnknownTool(ErrorCode(self.unknown_tool_code));
         let (index, tool) = self.tool(name).ok_or(unknown)?;
         self.exists(&tool.card.name, unknown)?;
         self.authorise(&tool.card.name)?;
+        let asking = self.asking(tool, &arguments, &caller, reply)?;
         let surface = Arc::clone(self);
-        self.within_limits(tool.pace, caller, move |context| {
+        self.within_limits(tool.pace, caller, asking, move |context| {
             let tool = &surface.tools[index];
             check_arguments(&tool.card.input, &arguments)?;
             #[cfg(debug_assertions)]
@@ -95,6 +104,28 @@ impl Surface {
             (tool.handler)(arguments, context)
         })
         .await
+    }
+
+    /// How a call of `tool` may ask the person at the other end.
+    fn asking(
+        &self,
+        tool: &BoundTool,
+        arguments: &JsonObject,
+        caller: &Caller,
+        reply: Reply,
+    ) -> Result<Asking, Refusal> {
+        if tool.pace == Pace::Quick && reply.state.is_none() {
+            return Ok(Asking::Never);
+        }
+        let is_answer = reply.state.is_some();
+        match (caller.is_stateless(), caller.can_show_forms()) {
+            (true, can_show) if can_show || is_answer => {
+                let rounds = Rounds::new(&self.seal, &tool.card.name, arguments, reply)?;
+                Ok(rounds.map_or(Asking::Never, |rounds| Asking::InRounds(Box::new(rounds))))
+            }
+            (false, true) if caller.connection.is_some() => Ok(Asking::Waiting),
+            _ => Ok(Asking::Never),
+        }
     }
 
     /// Lists the resources of the page that starts at `start`.
@@ -105,7 +136,7 @@ impl Surface {
     ) -> Result<Page<Resource>, ErrorData> {
         let started = Instant::now();
         let surface = Arc::clone(&self);
-        let listed = self.within_limits(Pace::Slow, caller, move |_| {
+        let listed = self.within_limits(Pace::Slow, caller, Asking::Never, move |_| {
             let all = surface
                 .resources
                 .as_ref()
@@ -186,9 +217,11 @@ impl Surface {
         self.exists(&uri, Refusal::UnknownResource)?;
         let surface = Arc::clone(self);
         let name = uri.clone();
-        let read = self.within_limits(Pace::Slow, caller, move |_| match &surface.resources {
-            Some(resources) => (resources.read)(&uri),
-            None => Ok(None),
+        let read = self.within_limits(Pace::Slow, caller, Asking::Never, move |_| {
+            match &surface.resources {
+                Some(resources) => (resources.read)(&uri),
+                None => Ok(None),
+            }
         });
         // Only a read tells whether there is such a resource, and that must come before who may have it.
         let text = read.await?.ok_or(Refusal::UnknownResource)?;
@@ -222,7 +255,7 @@ impl Surface {
         self.authorise(self.prompts[index].name)?;
         self.prompts[index].check_arguments(&arguments)?;
         let surface = Arc::clone(self);
-        self.within_limits(Pace::Slow, caller, move |context| {
+        self.within_limits(Pace::Slow, caller, Asking::Never, move |context| {
             (surface.prompts[index].render)(&arguments, context)
         })
         .await
@@ -269,7 +302,7 @@ impl Surface {
         self.exists(name, unknown)?;
         self.authorise(name)?;
         let surface = Arc::clone(self);
-        self.within_limits(Pace::Slow, caller, move |_| {
+        self.within_limits(Pace::Slow, caller, Asking::Never, move |_| {
             let complete = surface.complete.as_ref();
             Ok(complete.map_or_else(Vec::new, |complete| complete(&request)))
         })
@@ -299,12 +332,13 @@ impl Surface {
         &self,
         pace: Pace,
         caller: Caller,
+        asking: Asking,
         work: impl FnOnce(&CallContext) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Stop> {
         // Cancelled when this call ends early for whatever reason, so that the handler can stop as well.
         let cancelled = caller.cancelled();
         let _stop = cancelled.clone().drop_guard();
-        let (context, mut desk) = caller.into_parts(pace);
+        let (context, mut desk) = caller.into_parts(pace, asking);
         let steps = async {
             let slot = self.slot().await?;
             let inline = pace == Pace::Quick && self.limits.inline_when_alone && self.is_alone();
@@ -322,21 +356,21 @@ impl Surface {
             // Nothing comes back from a handler that panicked.
             Ok(result.ok_or(Refusal::Internal)??)
         };
-        let mut deadline = pin!(tokio::time::sleep(self.limits.call_timeout));
         let result = tokio::select! {
             biased;
             result = steps => result,
             () = cancelled.cancelled() => return Err(Refusal::Cancelled.into()),
-            () = &mut deadline => return Err(Refusal::TimedOut.into()),
-            never = desk.serve() => match never {},
+            () = desk.serve(self.limits.call_timeout) => return Err(Refusal::TimedOut.into()),
         };
         tokio::select! {
             biased;
             () = desk.clear() => {}
             () = cancelled.cancelled() => {}
-            () = deadline => {}
         }
-        result
+        match (result, desk.question()) {
+            (Ok(_) | Err(Stop::Failed(_)), Some(question)) => Err(Stop::Asks(Box::new(question))),
+            (result, _) => result,
+        }
     }
 
     /// Whether the call that asks is the only one that runs.
@@ -358,6 +392,8 @@ impl Surface {
         let failure = match stop {
             Stop::Refused(refusal) | Stop::Hidden(refusal) => return refusal.into(),
             Stop::Failed(failure) => failure,
+            // Only tools ask.
+            Stop::Asks(_) => return Refusal::Internal.into(),
         };
         match ((self.envelope)(&failure).into_result(), failure.kind) {
             (Err(error), _) => error,
@@ -381,6 +417,7 @@ impl Surface {
         let (outcome, facts) = match result {
             Ok(value) => ("ok", facts(value)),
             Err(Stop::Failed(failure)) => (failure.name(), Facts::default()),
+            Err(Stop::Asks(_)) => ("input_required", Facts::default()),
             Err(Stop::Hidden(_)) => ("hidden", Facts::default()),
             Err(Stop::Refused(refusal)) => (refusal.name(), Facts::default()),
         };

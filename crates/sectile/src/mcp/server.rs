@@ -38,6 +38,7 @@ use super::{
     caller::Caller,
     error::{Refusal, invalid_params, method_not_found},
     listing::{only_page, page_start},
+    question::Reply,
     structured::Structured,
     surface::BoundResources,
 };
@@ -89,6 +90,7 @@ impl Server {
         Caller {
             request,
             connection: self.connection.get().cloned(),
+            stopping: self.stopping.clone(),
         }
     }
 
@@ -200,15 +202,14 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        let result = Arc::clone(&self.surface)
-            .call_tool(
-                &request.name,
-                arguments,
-                self.caller(context),
-                self.structured,
-            )
-            .await?;
-        Ok(CallToolResponse::from(result))
+        let reply = Reply {
+            state: request.request_state,
+            responses: request.input_responses,
+        };
+        let caller = self.caller(context);
+        Arc::clone(&self.surface)
+            .call_tool(&request.name, arguments, caller, reply, self.structured)
+            .await
     }
 
     async fn list_resources(

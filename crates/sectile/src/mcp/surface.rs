@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, broadcast};
 use super::{
     Access, Answer, CacheHint, CallContext, Completer, CompletionRequest, Envelope, Failure,
     FailureKind, JsonObject, Pace, Policy, Prompt, Resource, ResourceNotice, ResourceTemplate,
-    Resources, Tool, resource::ResourceText, tool,
+    Resources, Tool, question::Seal, resource::ResourceText, tool,
 };
 
 /// A world as a value: what it offers, whatever its state.
@@ -137,6 +137,8 @@ pub struct Surface {
     pub(super) waiting: AtomicUsize,
     /// Places for those who listen in the stateless era.
     pub(super) listeners: Semaphore,
+    /// Seals what is asked in rounds.
+    pub(super) seal: Seal,
 }
 
 /// How many may listen at the same time.
@@ -252,6 +254,7 @@ impl Surface {
             slots: Arc::new(Semaphore::new(limits.max_in_flight)),
             waiting: AtomicUsize::new(0),
             listeners: Semaphore::new(MAX_LISTENERS),
+            seal: Seal::default(),
         }
     }
 

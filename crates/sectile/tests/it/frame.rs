@@ -16,6 +16,8 @@ mod pages;
 mod policies;
 /// Handlers that say how far they are.
 mod progress;
+/// Handlers that ask the person at the other end.
+mod questions;
 /// Sessions of the handshake eras over HTTP.
 mod sessions;
 /// The same server over HTTP, without the binary around it.
