@@ -16,7 +16,7 @@ pub(crate) use self::{
     error::ConfigError,
     keys::{Key, keys, schema},
     layers::{Flag, Loaded, Origin, load},
-    raw::{LogFormat, LogLevel},
+    raw::{EditorErrors, LogFormat, LogLevel},
     settings::{LogSettings, Settings},
 };
 

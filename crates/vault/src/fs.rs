@@ -37,6 +37,15 @@ pub struct Root {
     location: PathBuf,
 }
 
+/// Times of a file, in milliseconds since 1970.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileTimes {
+    /// When it was made.
+    pub created: Option<i64>,
+    /// When it was last changed.
+    pub modified: Option<i64>,
+}
+
 /// Why a folder cannot serve as a root. The texts name no path: the caller knows which one it gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -92,6 +101,37 @@ impl Root {
         match root.dir() {
             Ok(_) => Ok(root),
             Err(error) => Err(RootError::Unreadable(error.kind())),
+        }
+    }
+
+    /// Where the folder is. For watching it; notes are opened through [`Self::read`].
+    #[must_use]
+    pub fn location(&self) -> &Path {
+        &self.location
+    }
+
+    /// When the file of a note was made and last changed, in milliseconds since 1970, as far as the system tells.
+    #[must_use]
+    pub fn times(&self, note: &NotePath) -> FileTimes {
+        let metadata = self
+            .open_note(note)
+            .ok()
+            .and_then(|file| file.metadata().ok());
+        let milliseconds = |time: io::Result<cap_std::time::SystemTime>| {
+            let since = time
+                .ok()?
+                .into_std()
+                .duration_since(std::time::UNIX_EPOCH)
+                .ok()?;
+            i64::try_from(since.as_millis()).ok()
+        };
+        FileTimes {
+            created: metadata
+                .as_ref()
+                .and_then(|metadata| milliseconds(metadata.created())),
+            modified: metadata
+                .as_ref()
+                .and_then(|metadata| milliseconds(metadata.modified())),
         }
     }
 

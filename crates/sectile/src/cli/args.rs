@@ -50,6 +50,8 @@ pub(super) enum Command {
 pub(super) enum World {
     /// Structure of the notes in a folder, never their text.
     Vault,
+    /// Section edits of a document, or of a folder of documents, with undo.
+    Editor,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -57,12 +59,14 @@ pub(super) enum World {
 Examples:
   sectile serve vault ~/notes                          on stdio, for a client that starts it
   sectile serve vault ~/notes --http 127.0.0.1:7420    at http://127.0.0.1:7420/mcp
+  sectile serve editor ~/notes                         section edits in all documents of the folder
+  sectile serve editor plan.md                         section edits in one document
   sectile serve --config sectile.toml                  every world the file configures, over HTTP")]
 pub(super) struct ServeArgs {
     /// The world to serve; without one, every world that the settings file configures, over HTTP.
     #[arg(value_enum, required_unless_present = "config")]
     pub(super) world: Option<World>,
-    /// The folder to serve; overrides the settings.
+    /// The folder to serve, or the document for the editor; overrides the settings.
     pub(super) path: Option<String>,
     /// Serve over HTTP at this loopback address and port (port 0 takes a free one).
     #[arg(long, value_name = "ADDR")]

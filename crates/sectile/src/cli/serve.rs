@@ -13,11 +13,12 @@ use super::{
     ui::CliError,
 };
 use crate::{
-    config::{self, Flag, Settings},
+    config::{self, EditorErrors, Flag, Settings},
     mcp::{Access, Surface, http, stdio},
     telemetry,
     worlds::{
         self,
+        editor::{self, EditorWorld, ErrorStyle},
         vault::{self, Vault},
     },
 };
@@ -45,9 +46,12 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
 fn settings(args: &ServeArgs) -> Result<Settings, CliError> {
     let file = args.config.clone().or_else(config::named_config_file);
     let mut flags = Vec::new();
-    if let (Some(World::Vault), Some(path)) = (args.world, &args.path) {
+    if let (Some(world), Some(path)) = (args.world, &args.path) {
         flags.push(Flag {
-            key: "vault.root",
+            key: match world {
+                World::Vault => "vault.root",
+                World::Editor => "editor.root",
+            },
             value: path.clone(),
             name: "PATH",
         });
@@ -76,7 +80,12 @@ pub(super) fn folder_of(file: Option<&Path>) -> PathBuf {
 
 fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Arc<Surface>>, CliError> {
     let mut surfaces = Vec::new();
-    if let Some(root) = &settings.vault_root {
+    let wanted = |world: World| args.world.is_none_or(|only| only == world);
+    if let Some(root) = settings
+        .vault_root
+        .as_ref()
+        .filter(|_| wanted(World::Vault))
+    {
         let state = Vault::open(root, settings.max_note_bytes).map_err(|error| {
             CliError::failed(format_args!("the vault cannot be served: {error}."))
                 .next("give the folder of your notes: sectile serve vault DIR")
@@ -94,11 +103,51 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Arc<Surface>>, 
             limits,
         )));
     }
+    if let Some(root) = settings
+        .editor
+        .root
+        .as_ref()
+        .filter(|_| wanted(World::Editor))
+    {
+        surfaces.push(Arc::new(editor_surface(root, args, settings)?));
+    }
     if surfaces.is_empty() {
-        return Err(CliError::usage("no folder is given.")
-            .next("sectile serve vault DIR, or set vault.root in the settings file"));
+        let world = match args.world {
+            Some(World::Editor) => "editor",
+            _ => "vault",
+        };
+        return Err(CliError::usage("no folder is given.").next(format_args!(
+            "sectile serve {world} DIR, or set {world}.root in the settings file"
+        )));
     }
     Ok(surfaces)
+}
+
+fn editor_surface(root: &Path, args: &ServeArgs, settings: &Settings) -> Result<Surface, CliError> {
+    let (state, extent) = EditorWorld::open(
+        root,
+        settings.editor.limits,
+        settings.editor.max_answer_bytes,
+        settings.editor.walk.clone(),
+    )
+    .map_err(|error| {
+        CliError::failed(format_args!("the editor cannot be served: {error}."))
+            .next("give a document or a folder: sectile serve editor PATH")
+    })?;
+    let errors = match settings.editor.errors {
+        EditorErrors::Protocol => ErrorStyle::Protocol,
+        EditorErrors::Result => ErrorStyle::Result,
+    };
+    let mut spec = editor::spec(extent, errors);
+    if args.read_only {
+        spec.tools.retain(|tool| tool.access == Access::Read);
+    }
+    Ok(Surface::new(
+        spec,
+        state.watch(),
+        settings.policy.clone(),
+        settings.limits,
+    ))
 }
 
 /// One client on a pair of pipes: one thread moves messages, and runs what is quick; the rest has threads of its own.

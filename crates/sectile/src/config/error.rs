@@ -37,6 +37,14 @@ pub(crate) enum ConfigError {
         nearest: Option<String>,
     },
     #[error(
+        "{origin}: `{key}` has the pattern `{pattern}`, which cannot be read. Write it as in a .gitignore file."
+    )]
+    BadPattern {
+        origin: Origin,
+        key: String,
+        pattern: String,
+    },
+    #[error(
         "{origin}: `{key}` must be a loopback address with a port, such as 127.0.0.1:7420; binding elsewhere needs authentication, which this version does not have."
     )]
     NotLoopback { origin: Origin, key: String },

@@ -23,6 +23,7 @@ pub(crate) enum Kind {
     OneOf(Vec<String>),
     Integer { min: i64, max: i64 },
     Texts,
+    Switch,
 }
 
 impl Kind {
@@ -33,6 +34,7 @@ impl Kind {
             Self::OneOf(words) => format!("one of {}", words.join(", ")),
             Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
             Self::Texts => "a list of texts".to_owned(),
+            Self::Switch => "true or false".to_owned(),
         }
     }
 }
@@ -92,6 +94,7 @@ fn kind(property: &Value) -> Kind {
             max: bound("maximum", i64::MAX),
         },
         Some("array") => Kind::Texts,
+        Some("boolean") => Kind::Switch,
         Some("string") if property.get("enum").is_none() => Kind::Text,
         _ => Kind::OneOf(words(property)),
     }

@@ -199,6 +199,10 @@ fn put_text(
 ) -> Result<(), ConfigError> {
     let value = match &key.kind {
         Kind::Text | Kind::OneOf(_) => Value::String(text.to_owned()),
+        Kind::Switch => match text.trim().parse() {
+            Ok(switch) => Value::Boolean(switch),
+            Err(_) => Value::String(text.to_owned()),
+        },
         Kind::Integer { .. } => match text.trim().parse() {
             Ok(number) => Value::Integer(number),
             Err(_) => Value::String(text.to_owned()),
@@ -216,7 +220,7 @@ fn put_text(
 
 fn put(key: &Key, value: Value, origin: &Origin, values: &mut Values) -> Result<(), ConfigError> {
     let fits = match (&key.kind, &value) {
-        (Kind::Text, Value::String(_)) => true,
+        (Kind::Text, Value::String(_)) | (Kind::Switch, Value::Boolean(_)) => true,
         (Kind::OneOf(words), Value::String(word)) => words.contains(word),
         (Kind::Integer { min, max }, Value::Integer(number)) => (min..=max).contains(&number),
         (Kind::Texts, Value::Array(items)) => items.iter().all(Value::is_str),

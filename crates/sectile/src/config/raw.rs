@@ -15,6 +15,8 @@ pub(crate) struct Raw {
     pub(crate) log: Log,
     /// The vault world: structure of the notes in a folder.
     pub(crate) vault: Vault,
+    /// The editor world: section edits of a document or of a folder of documents.
+    pub(crate) editor: Editor,
 }
 
 /// What every world shares.
@@ -129,6 +131,73 @@ pub(crate) struct Vault {
     /// Largest note that is read, in bytes.
     #[schemars(range(min = 1, max = 1_073_741_824))]
     pub(crate) max_note_bytes: u64,
+}
+
+/// The editor world.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Editor {
+    /// Document or folder of documents to edit, relative to the settings file. Empty: the world is not served from this
+    /// file.
+    pub(crate) root: String,
+    /// `protocol` answers JSON-RPC errors; `result` answers the same object as a tool result with isError, for clients
+    /// that hide protocol errors from the model.
+    pub(crate) errors: EditorErrors,
+    /// Whether every change of a section must name the hash that it is based on.
+    pub(crate) require_hash: bool,
+    /// Only documents that match one of these patterns, written as in .gitignore, are listed and searched for links.
+    pub(crate) include: Vec<String>,
+    /// Documents that match one of these patterns are not listed and not searched for links.
+    pub(crate) exclude: Vec<String>,
+    /// Largest document, in bytes, before and after an edit.
+    #[schemars(range(min = 1, max = 1_073_741_824))]
+    pub(crate) max_document_bytes: u64,
+    /// Longest text of one edit, in bytes.
+    #[schemars(range(min = 1, max = 67_108_864))]
+    pub(crate) max_payload_bytes: usize,
+    /// Most edits of one apply_edits.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub(crate) max_edits: usize,
+    /// Length of the journal, in bytes, at which the oldest half of the history is dropped.
+    #[schemars(range(min = 65_536, max = 4_294_967_296_u64))]
+    pub(crate) max_journal_bytes: u64,
+    /// About how long an answer's text may get, in bytes, before it is cut into pages.
+    #[schemars(range(min = 1024, max = 16_777_216))]
+    pub(crate) max_answer_bytes: usize,
+    /// Deleting more bytes than this asks for a confirmation.
+    #[schemars(range(min = 0, max = 1_073_741_824))]
+    pub(crate) confirm_delete_bytes: usize,
+    /// How long to wait for a document that another process is changing, in milliseconds.
+    #[schemars(range(min = 1, max = 600_000))]
+    pub(crate) lock_timeout_ms: u64,
+}
+
+/// Where the errors of the editor world go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum EditorErrors {
+    #[default]
+    Protocol,
+    Result,
+}
+
+impl Default for Editor {
+    fn default() -> Self {
+        Self {
+            root: String::new(),
+            errors: EditorErrors::default(),
+            require_hash: false,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            max_document_bytes: 16 << 20,
+            max_payload_bytes: 1 << 20,
+            max_edits: 100,
+            max_journal_bytes: 64 << 20,
+            max_answer_bytes: 32 << 10,
+            confirm_delete_bytes: 64 << 10,
+            lock_timeout_ms: 10_000,
+        }
+    }
 }
 
 impl Default for Http {

@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use super::{ConfigError, Loaded, LogFormat, LogLevel, Origin, error::nearest};
+use sectile_vault::{Walk, editor::EditorLimits};
+
+use super::{ConfigError, EditorErrors, Loaded, LogFormat, LogLevel, Origin, error::nearest, raw};
 use crate::mcp::{
     Limits, Policy, WorldCard,
     http::{HttpSettings, Origins},
@@ -24,6 +26,18 @@ pub(crate) struct Settings {
     /// Folder of the vault world, when it is configured.
     pub(crate) vault_root: Option<PathBuf>,
     pub(crate) max_note_bytes: u64,
+    pub(crate) editor: EditorSettings,
+}
+
+/// What the editor world works with.
+#[derive(Debug)]
+pub(crate) struct EditorSettings {
+    /// Document or folder, when it is configured.
+    pub(crate) root: Option<PathBuf>,
+    pub(crate) errors: EditorErrors,
+    pub(crate) limits: EditorLimits,
+    pub(crate) max_answer_bytes: usize,
+    pub(crate) walk: Walk,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,10 +55,10 @@ impl Settings {
     ) -> Result<Self, ConfigError> {
         let raw = &loaded.raw;
         let names = |key: &str, list: &[String]| known_names(key, list, loaded.origin(key), worlds);
-        let root = match (&loaded.origin("vault.root"), raw.vault.root.as_str()) {
+        let place = |key: &str, value: &str| match (&loaded.origin(key), value) {
             (_, "") => None,
-            (Origin::File(_), root) => Some(base.join(root)),
-            (_, root) => Some(PathBuf::from(root)),
+            (Origin::File(_), place) => Some(base.join(place)),
+            (_, place) => Some(PathBuf::from(place)),
         };
         Ok(Self {
             log: LogSettings {
@@ -78,10 +92,45 @@ impl Settings {
                     allowed: names("server.auth.allowed_tools", &raw.server.auth.allowed_tools)?,
                 },
             },
-            vault_root: root,
+            vault_root: place("vault.root", &raw.vault.root),
             max_note_bytes: raw.vault.max_note_bytes,
+            editor: EditorSettings {
+                root: place("editor.root", &raw.editor.root),
+                errors: raw.editor.errors,
+                limits: editor_limits(&raw.editor),
+                max_answer_bytes: raw.editor.max_answer_bytes,
+                walk: walk(loaded)?,
+            },
         })
     }
+}
+
+fn editor_limits(raw: &raw::Editor) -> EditorLimits {
+    EditorLimits {
+        max_document_bytes: raw.max_document_bytes,
+        max_payload_bytes: raw.max_payload_bytes,
+        max_operations: raw.max_edits,
+        max_journal_bytes: raw.max_journal_bytes,
+        // A diff shares its answer with other fields.
+        max_diff_bytes: raw.max_answer_bytes / 2,
+        lock_timeout: Duration::from_millis(raw.lock_timeout_ms),
+        confirm_delete_bytes: raw.confirm_delete_bytes,
+        require_hash: raw.require_hash,
+    }
+}
+
+/// Patterns are checked one list at a time, so that the message names the right one.
+fn walk(loaded: &Loaded) -> Result<Walk, ConfigError> {
+    let raw = &loaded.raw.editor;
+    let checked = |key: &str, include: &[String], exclude: &[String]| {
+        Walk::new(include.to_vec(), exclude.to_vec()).map_err(|error| ConfigError::BadPattern {
+            origin: loaded.origin(key),
+            key: key.to_owned(),
+            pattern: error.pattern,
+        })
+    };
+    checked("editor.include", &raw.include, &[])?;
+    checked("editor.exclude", &raw.include, &raw.exclude)
 }
 
 fn loopback(text: &str, origin: Origin) -> Result<SocketAddr, ConfigError> {

@@ -1,8 +1,11 @@
 //! Sections as callers see them, and how callers name them.
 
+use std::sync::Arc;
+
 use sectile_markdown::{Digest, Span, edit::content_span};
 
-use super::{Candidate, EditorError, View};
+use super::{Candidate, Editor, EditorError, View};
+use crate::NotePath;
 
 /// How a caller names a section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,6 +69,90 @@ pub(super) struct Parts {
     pub(super) subtree: Span,
     /// With blank lines: what a deletion takes.
     pub(super) whole: Span,
+}
+
+impl Editor {
+    /// Finds a section by id or by heading, in the document as it is now.
+    ///
+    /// # Errors
+    /// [`EditorError`] says why not, with sections that may be meant.
+    pub fn find_section(
+        &self,
+        path: Option<&NotePath>,
+        section: &SectionRef,
+    ) -> Result<(Arc<View>, usize), EditorError> {
+        let (view, position) = match (&section.id, &section.heading) {
+            (None, None) => {
+                return Err(EditorError::BadReference(
+                    "Name the section by section_id or by heading.",
+                ));
+            }
+            (None, Some(heading)) => {
+                let view = self.view(path.ok_or(EditorError::NoDocument)?)?;
+                let position = view.find_heading(heading)?;
+                return Ok((view, position));
+            }
+            (Some(id), _) => self.find_id(path, id)?,
+        };
+        if let Some(heading) = &section.heading {
+            let agrees = match view.find_heading(heading) {
+                Ok(found) => found == position,
+                Err(EditorError::Ambiguous { candidates }) => {
+                    candidates.iter().any(|one| one.position == position)
+                }
+                Err(_) => false,
+            };
+            if !agrees {
+                return Err(EditorError::BadReference(
+                    "section_id and heading name different sections.",
+                ));
+            }
+        }
+        Ok((view, position))
+    }
+
+    fn find_id(
+        &self,
+        path: Option<&NotePath>,
+        id: &str,
+    ) -> Result<(Arc<View>, usize), EditorError> {
+        let named = path.map(|path| self.view(path)).transpose()?;
+        if let Some(view) = &named
+            && let Some(position) = view.position_of(id)
+        {
+            return Ok((Arc::clone(view), position));
+        }
+        if let Some(known) = self.document_of(id) {
+            if named.is_some() && self.only.is_none() {
+                return Err(EditorError::BadReference(
+                    "The section is in another document than path says.",
+                ));
+            }
+            let view = self.view(&known)?;
+            if let Some(position) = view.position_of(id) {
+                return Ok((view, position));
+            }
+        }
+        if let Some(entry) = self.state().ledger.deleted_by(id) {
+            return Err(EditorError::SectionDeleted { entry });
+        }
+        let words = id.rsplit_once('-').map_or(id, |(slug, _)| slug);
+        Err(EditorError::SectionNotFound {
+            near: named.map(|view| view.near(words)).unwrap_or_default(),
+        })
+    }
+
+    /// The document that holds the section of an id, as far as is known without looking.
+    #[must_use]
+    pub fn document_of(&self, id: &str) -> Option<NotePath> {
+        let mut state = self.state();
+        // A journal that cannot be read is reported by whoever looks at the document.
+        if self.catch_up(&mut state).is_err() {
+            return None;
+        }
+        let path = state.ledger.document_of(id)?.path.clone()?;
+        NotePath::parse_vault(&path).ok()
+    }
 }
 
 impl View {

@@ -1,0 +1,118 @@
+//! The `editor` world: sections of Markdown documents, edited so that nothing is lost.
+//!
+//! The work is done by `sectile_vault::editor`; this is its contract: arguments, answers, errors, resources, prompts.
+
+mod answers;
+mod documents;
+mod errors;
+mod metadata;
+mod paging;
+mod params;
+mod prompts;
+mod resources;
+mod tools;
+mod values;
+mod watcher;
+
+use std::path::Path;
+
+use sectile_vault::{
+    RootError, Walk,
+    editor::{Editor, EditorLimits},
+};
+use tokio::sync::broadcast;
+
+pub(crate) use self::{
+    answers::timestamp,
+    errors::{ErrorStyle, failure},
+};
+use crate::mcp::{ResourceNotice, WorldSpec};
+
+/// State of the world.
+pub(crate) struct EditorWorld {
+    editor: Editor,
+    notices: broadcast::Sender<ResourceNotice>,
+    /// Longest text of one answer, in bytes.
+    max_answer_bytes: usize,
+    /// Sees what other programs do, for as long as it is kept.
+    _watcher: Option<watcher::Watcher>,
+}
+
+/// Notices that a slow listener may fall behind by.
+const NOTICES: usize = 256;
+
+/// What is edited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// One document: the contract as it stands, without tools for other documents.
+    Document,
+    /// All documents below a folder.
+    Folder,
+}
+
+/// The contract of the world.
+pub(crate) fn spec(extent: Extent, errors: ErrorStyle) -> WorldSpec<EditorWorld> {
+    WorldSpec {
+        name: "editor",
+        title: "editor",
+        instructions: match extent {
+            Extent::Document => include_str!("editor/instructions_document.md"),
+            Extent::Folder => include_str!("editor/instructions_folder.md"),
+        },
+        tools: tools::table(extent),
+        resources: Some(match extent {
+            Extent::Document => resources::OF_DOCUMENT,
+            Extent::Folder => resources::OF_FOLDER,
+        }),
+        prompts: prompts::table(),
+        complete: Some(prompts::complete),
+        sessions: true,
+        unknown_tool_code: -32601,
+        envelope: errors.envelope(),
+    }
+}
+
+impl EditorWorld {
+    /// Opens a file or a folder. What an earlier process left half done is settled.
+    pub(crate) fn open(
+        location: &Path,
+        limits: EditorLimits,
+        max_answer_bytes: usize,
+        walk: Walk,
+    ) -> Result<(Self, Extent), RootError> {
+        let (editor, extent) = match Editor::folder(location, limits, now) {
+            Err(RootError::NotAFolder) => {
+                (Editor::document(location, limits, now)?, Extent::Document)
+            }
+            editor => (editor?, Extent::Folder),
+        };
+        let (notices, _) = broadcast::channel(NOTICES);
+        Ok((
+            Self {
+                editor: editor.with_walk(walk),
+                notices,
+                max_answer_bytes,
+                _watcher: None,
+            },
+            extent,
+        ))
+    }
+
+    /// Begins to look out for changes that other programs make.
+    pub(crate) fn watch(mut self) -> Self {
+        self._watcher = watcher::Watcher::start(&self.editor, self.notices.clone());
+        self
+    }
+
+    pub(crate) fn editor(&self) -> &Editor {
+        &self.editor
+    }
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    })
+}

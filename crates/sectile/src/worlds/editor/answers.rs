@@ -1,0 +1,332 @@
+//! Answers that several tools share.
+
+use schemars::JsonSchema;
+use sectile_vault::editor::{
+    DocumentReport, EditorError, Operation, SectionInfo, UndoRequest, Watch, WriteReport,
+    WriteRequest, short_hash,
+};
+use serde::Serialize;
+
+use super::{EditorWorld, failure, params::WriteOptions, resources};
+use crate::mcp::{CallContext, Confirmation, Facts, Failure, JsonObject};
+
+/// What a write did.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Written {
+    /// The section that the write was about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) section_id: Option<String>,
+    /// What happened, in a sentence.
+    pub(super) message: String,
+    /// The document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    /// The section's index in the list of sections now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<usize>,
+    /// The section's level now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    level: Option<u8>,
+    /// Hash of the section's own text now; pass it as expected_hash next time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash: Option<String>,
+    /// Hash of the section with heading and subsections now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subtree_hash: Option<String>,
+    /// Number of the document's last history entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<u64>,
+    /// Number of the history entry that this write made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<u64>,
+    /// Nothing had to be changed, and nothing was written.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unchanged: bool,
+    /// The change was combined with one that somebody else made since the expected hash.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    merged: bool,
+    /// This is the answer to an earlier call with the same request_id; nothing was done twice.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
+    /// After a dry run: pass it to apply_plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<String>,
+    /// Every document that changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    documents: Vec<ChangedDocument>,
+    /// What each edit of a batch did, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    edits: Vec<EditDone>,
+    /// Number of links that were repaired.
+    #[serde(skip_serializing_if = "is_zero")]
+    repaired_links: usize,
+}
+
+/// A document that changed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ChangedDocument {
+    path: String,
+    /// Number of the document's last history entry.
+    revision: u64,
+    /// Hash of the document now; absent when it is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document_hash: Option<String>,
+    /// Unified diff.
+    diff: String,
+    /// The diff was cut.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    diff_truncated: bool,
+}
+
+/// What one edit of a batch did.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct EditDone {
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    section_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    merged: bool,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde asks for"
+)]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// A section in a list.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ListedSection {
+    pub(super) section_id: String,
+    pub(super) heading: String,
+    /// Index in the list of all sections, from 0.
+    pub(super) position: usize,
+    /// 1 to 6.
+    level: u8,
+    /// The section that this one is below.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_id: Option<String>,
+    /// Hash of the own text.
+    hash: String,
+    /// Hash of heading, text and subsections.
+    subtree_hash: String,
+    /// Length of the own text in bytes.
+    bytes: usize,
+}
+
+impl From<SectionInfo> for ListedSection {
+    fn from(section: SectionInfo) -> Self {
+        Self {
+            section_id: section.id,
+            heading: section.heading,
+            position: section.position,
+            level: section.level,
+            parent_id: section.parent,
+            hash: section.hash,
+            subtree_hash: section.subtree_hash,
+            bytes: section.bytes,
+        }
+    }
+}
+
+/// A write to make: what the handlers of all tools that write come to.
+pub(super) struct Write {
+    operations: Vec<Operation>,
+    name: &'static str,
+    message: &'static str,
+    confirm: bool,
+    /// Whether the answer says what each operation did.
+    is_batch: bool,
+}
+
+impl Write {
+    /// One operation, as the tool `name` makes it.
+    pub(super) fn new(name: &'static str, message: &'static str, operation: Operation) -> Self {
+        Self {
+            operations: vec![operation],
+            name,
+            message,
+            confirm: false,
+            is_batch: false,
+        }
+    }
+
+    /// Several operations that belong together.
+    pub(super) fn batch(
+        name: &'static str,
+        message: &'static str,
+        operations: Vec<Operation>,
+    ) -> Self {
+        Self {
+            operations,
+            name,
+            message,
+            confirm: false,
+            is_batch: true,
+        }
+    }
+
+    /// The caller agrees to a large deletion.
+    pub(super) fn confirmed(mut self, confirm: bool) -> Self {
+        self.confirm = confirm;
+        self
+    }
+}
+
+const DRY_RUN: &str =
+    "Dry run: nothing was written. Call apply_plan with the plan to write exactly this.";
+
+impl EditorWorld {
+    /// Makes a write and says what it did. `digest` is of the arguments, so that a retry is known as one.
+    pub(super) fn write(
+        &self,
+        write: Write,
+        options: WriteOptions,
+        digest: String,
+        context: &CallContext,
+    ) -> Result<(Written, Facts), Failure> {
+        let mut request = WriteRequest {
+            operations: write.operations,
+            name: write.name.to_owned(),
+            actor: actor(context),
+            reason: options.reason,
+            request: options.request_id.map(|id| (id, digest)),
+            dry_run: options.dry_run,
+            confirmed: write.confirm,
+        };
+        let stop = || context.cancelled.is_cancelled();
+        let watch = Watch {
+            stop: &stop,
+            progress: &|done, total| context.progress.report(done, total, "documents"),
+        };
+        let mut result = self.editor.write(&request, watch);
+        if let Err(EditorError::NotConfirmed { bytes }) = &result
+            && self.is_confirmed(*bytes, context)
+        {
+            request.confirmed = true;
+            result = self.editor.write(&request, watch);
+        }
+        let report = result.map_err(|error| failure(&error))?;
+        Ok(self.written(report, write.message, write.is_batch))
+    }
+
+    /// Asks the person behind the client, where there is one to ask.
+    pub(super) fn is_confirmed(&self, bytes: usize, context: &CallContext) -> bool {
+        let question = format!("Delete {bytes} bytes of text? It can be undone.");
+        context.confirm(&question) == Confirmation::Accepted
+    }
+
+    pub(super) fn undo(
+        &self,
+        request: &UndoRequest,
+        message: &'static str,
+        context: &CallContext,
+    ) -> Result<(Written, Facts), Failure> {
+        let report = self
+            .editor
+            .undo(request, Watch::until(&|| context.cancelled.is_cancelled()))
+            .map_err(|error| failure(&error))?;
+        Ok(self.written(report, message, false))
+    }
+
+    /// The answer to a write, and notices for those who watch the documents.
+    pub(super) fn written(
+        &self,
+        report: WriteReport,
+        message: &'static str,
+        is_batch: bool,
+    ) -> (Written, Facts) {
+        if report.entry.is_some() && !report.replayed {
+            for document in &report.documents {
+                resources::changed(self, &document.path);
+            }
+        }
+        let is_dry_run = report.entry.is_none() && !report.documents.is_empty();
+        let first = report.steps.first();
+        let section = first.and_then(|step| step.section.clone());
+        let path = first.map(|step| step.path.clone());
+        let unchanged = report.documents.is_empty();
+        let revision = report
+            .documents
+            .iter()
+            .find(|document| Some(&document.path) == path.as_ref())
+            .map(|document| document.revision);
+        let edits = report.steps.iter().map(|step| EditDone {
+            path: step.path.clone(),
+            section_id: step.section.as_ref().map(|section| section.id.clone()),
+            hash: step.section.as_ref().map(|section| section.hash.clone()),
+            merged: step.merged,
+        });
+        let edits: Vec<EditDone> = if is_batch {
+            edits.collect()
+        } else {
+            Vec::new()
+        };
+        let facts = Facts {
+            sections: Some(report.steps.len()),
+            truncated: report
+                .documents
+                .iter()
+                .any(|document| document.diff_truncated),
+        };
+        let section = section.filter(|_| !is_batch);
+        let written = Written {
+            section_id: section
+                .as_ref()
+                .map(|section| section.id.clone())
+                .filter(|id| !id.is_empty()),
+            message: if is_dry_run { DRY_RUN } else { message }.to_owned(),
+            path: path.filter(|_| !is_batch),
+            position: section.as_ref().map(|section| section.position),
+            level: section.as_ref().map(|section| section.level),
+            hash: section.as_ref().map(|section| section.hash.clone()),
+            subtree_hash: section.map(|section| section.subtree_hash),
+            revision: revision.filter(|_| !is_batch),
+            entry: report.entry,
+            unchanged,
+            merged: report.steps.iter().any(|step| step.merged),
+            replayed: report.replayed,
+            plan: report.plan,
+            documents: report.documents.iter().map(changed_document).collect(),
+            edits,
+            repaired_links: report.repaired_links,
+        };
+        (written, facts)
+    }
+}
+
+fn changed_document(report: &DocumentReport) -> ChangedDocument {
+    ChangedDocument {
+        path: report.path.clone(),
+        revision: report.revision,
+        document_hash: report.hash.as_ref().map(short_hash),
+        diff: report.diff.clone(),
+        diff_truncated: report.diff_truncated,
+    }
+}
+
+/// Who the history says it was.
+pub(super) fn actor(_context: &CallContext) -> String {
+    "mcp client".to_owned()
+}
+
+/// Digest of a call's arguments, so that a retry is known as one.
+pub(super) fn arguments_digest(tool: &str, arguments: &JsonObject) -> String {
+    let mut pairs: Vec<String> = arguments
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    pairs.sort();
+    sectile_markdown::Digest::of(format!("{tool}\n{}", pairs.join("\n")).as_bytes()).to_string()
+}
+
+/// Milliseconds since 1970 as RFC 3339 writes them.
+pub(crate) fn timestamp(milliseconds: i64) -> String {
+    jiff::Timestamp::from_millisecond(milliseconds)
+        .map(|time| time.to_string())
+        .unwrap_or_default()
+}

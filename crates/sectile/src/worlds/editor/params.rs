@@ -1,0 +1,124 @@
+//! Arguments that several tools share.
+
+use schemars::JsonSchema;
+use sectile_markdown::edit::PayloadHeadings;
+use sectile_vault::editor::{At, Relative, Scope, SectionRef};
+use serde::Deserialize;
+
+use super::errors::bad_arguments;
+use crate::mcp::{Failure, JsonObject, input_schema};
+
+/// The schema of arguments that are put together from several types.
+pub(super) fn closed_schema<T: JsonSchema>() -> JsonObject {
+    let mut schema = input_schema::<T>();
+    schema.insert("additionalProperties".to_owned(), false.into());
+    schema
+}
+
+/// What every write may say besides.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(super) struct WriteOptions {
+    /// Document, as a path relative to the folder. Not needed with a section_id, in a single document, or after
+    /// open_document.
+    pub(super) path: Option<String>,
+    /// Write nothing; answer the diff and a plan for apply_plan.
+    pub(super) dry_run: bool,
+    /// Why, for the history.
+    pub(super) reason: Option<String>,
+    /// Your name for this request: a retry with the same one is not done twice and gets the first answer.
+    pub(super) request_id: Option<String>,
+}
+
+/// Which text of a section.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ScopeWord {
+    /// The section's own text, without subsections.
+    #[default]
+    Body,
+    /// The text with all subsections.
+    Subtree,
+}
+
+impl From<ScopeWord> for Scope {
+    fn from(word: ScopeWord) -> Self {
+        match word {
+            ScopeWord::Body => Self::Body,
+            ScopeWord::Subtree => Self::Subtree,
+        }
+    }
+}
+
+/// What to do with headings in the content.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum HeadingsWord {
+    /// They must be deeper than the section; others are refused.
+    #[default]
+    Inside,
+    /// All are shifted so that the highest is one level below the section.
+    Rebase,
+    /// They stay as they are, even when that ends the section.
+    AsWritten,
+}
+
+impl From<HeadingsWord> for PayloadHeadings {
+    fn from(word: HeadingsWord) -> Self {
+        match word {
+            HeadingsWord::Inside => Self::Inside,
+            HeadingsWord::Rebase => Self::Rebase,
+            HeadingsWord::AsWritten => Self::AsWritten,
+        }
+    }
+}
+
+/// A place next to the anchor.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum PlaceWord {
+    /// Before the anchor.
+    Before,
+    /// After the anchor and all its subsections.
+    After,
+    /// The anchor's first subsection.
+    FirstChild,
+    /// The anchor's last subsection.
+    LastChild,
+}
+
+/// Where a section goes: exactly one of a position, or a place with its anchor.
+pub(super) fn at(
+    position: Option<u64>,
+    place: Option<PlaceWord>,
+    anchor: Option<String>,
+    position_name: &'static str,
+) -> Result<At, Failure> {
+    match (position, place, anchor) {
+        (Some(position), None, None) => Ok(At::Position(
+            usize::try_from(position).unwrap_or(usize::MAX),
+        )),
+        (None, Some(place), Some(anchor)) => Ok(At::Next {
+            relative: match place {
+                PlaceWord::Before => Relative::Before,
+                PlaceWord::After => Relative::After,
+                PlaceWord::FirstChild => Relative::FirstChild,
+                PlaceWord::LastChild => Relative::LastChild,
+            },
+            anchor: SectionRef {
+                id: Some(anchor),
+                heading: None,
+            },
+        }),
+        _ if position_name == "position" => Err(bad_arguments(
+            "Invalid arguments: give either position, or place with anchor.",
+        )),
+        _ => Err(bad_arguments(
+            "Invalid arguments: give either new_position, or place with anchor.",
+        )),
+    }
+}
+
+pub(super) fn section(id: Option<String>, heading: Option<String>) -> SectionRef {
+    SectionRef { id, heading }
+}

@@ -1,0 +1,58 @@
+//! The tools of the `editor` world: one file each, one table.
+
+mod apply_edits;
+mod apply_plan;
+mod create_document;
+mod delete_document;
+mod delete_section;
+mod edit_text;
+mod get_document;
+mod get_revision;
+mod get_section;
+mod history;
+mod insert_section;
+mod list_documents;
+mod list_sections;
+mod move_section;
+mod open_document;
+mod redo;
+mod rename_document;
+mod rename_section;
+mod set_front_matter;
+mod undo;
+mod update_section;
+
+use super::{EditorWorld, Extent};
+use crate::mcp::Tool;
+
+/// All tools, in listing order: reading, the edits of the contract, more edits, whole documents, the past.
+pub(super) fn table(extent: Extent) -> Vec<Tool<EditorWorld>> {
+    let mut tools = vec![
+        list_sections::TOOL,
+        get_section::TOOL,
+        get_document::TOOL,
+        insert_section::TOOL,
+        update_section::TOOL,
+        delete_section::TOOL,
+        move_section::TOOL,
+        rename_section::TOOL,
+        edit_text::TOOL,
+        set_front_matter::TOOL,
+        apply_edits::TOOL,
+        apply_plan::TOOL,
+        undo::TOOL,
+        redo::TOOL,
+        history::TOOL,
+        get_revision::TOOL,
+    ];
+    if extent == Extent::Folder {
+        tools.extend([
+            list_documents::TOOL,
+            open_document::TOOL,
+            create_document::TOOL,
+            rename_document::TOOL,
+            delete_document::TOOL,
+        ]);
+    }
+    tools
+}

@@ -1,0 +1,65 @@
+//! `delete_document`: a document goes.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use sectile_vault::editor::Operation;
+use serde::Deserialize;
+
+use super::super::{
+    EditorWorld,
+    answers::{Write, Written, arguments_digest},
+    errors::bad_arguments,
+    params::{WriteOptions, closed_schema},
+};
+use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+
+pub(super) const TOOL: Tool<EditorWorld> = Tool {
+    name: Cow::Borrowed("delete_document"),
+    title: "Delete document",
+    description: "Delete a document. undo with its entry brings it back with all its section ids.",
+    access: Access::Destructive,
+    idempotent: false,
+    open_world: false,
+    pace: Pace::Slow,
+    input: closed_schema::<Params>,
+    output: output_schema::<Written>,
+    handler: |world, arguments, context| {
+        let digest = arguments_digest("delete_document", &arguments);
+        run(world, arguments, context, |world, params, context| {
+            handle(world, params, digest, context)
+        })
+    },
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    /// document_hash that you read: the document is deleted only if it still is what you saw.
+    expected_hash: Option<String>,
+    /// Agree to a deletion that is larger than the configured size.
+    #[serde(default)]
+    confirm: bool,
+    #[serde(flatten)]
+    options: WriteOptions,
+}
+
+fn handle(
+    world: &EditorWorld,
+    params: Params,
+    digest: String,
+    context: &CallContext,
+) -> Result<(Written, Facts), Failure> {
+    // Deleting whatever happens to be open would be too easy.
+    let path = params
+        .options
+        .path
+        .as_deref()
+        .ok_or_else(|| bad_arguments("Invalid arguments: path is required."))?;
+    let operation = Operation::DeleteDocument {
+        path: world.path(path)?,
+        expected_hash: params.expected_hash,
+    };
+    let write =
+        Write::new("delete_document", "Document deleted.", operation).confirmed(params.confirm);
+    world.write(write, params.options, digest, context)
+}

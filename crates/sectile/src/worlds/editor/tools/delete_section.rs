@@ -1,0 +1,63 @@
+//! `delete_section`: a section goes, with all that is below it.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use sectile_vault::editor::Operation;
+use serde::Deserialize;
+
+use super::super::{
+    EditorWorld,
+    answers::{Write, Written, arguments_digest},
+    params::{WriteOptions, closed_schema, section},
+};
+use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+
+pub(super) const TOOL: Tool<EditorWorld> = Tool {
+    name: Cow::Borrowed("delete_section"),
+    title: "Delete section",
+    description: "Delete a section and all its subsections, by section_id or by a heading that only one section has. undo brings it back.",
+    access: Access::Destructive,
+    idempotent: false,
+    open_world: false,
+    pace: Pace::Slow,
+    input: closed_schema::<Params>,
+    output: output_schema::<Written>,
+    handler: |world, arguments, context| {
+        let digest = arguments_digest("delete_section", &arguments);
+        run(world, arguments, context, |world, params, context| {
+            handle(world, params, digest, context)
+        })
+    },
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    /// The section. Or give heading.
+    section_id: Option<String>,
+    /// Heading of the section, when only one has it.
+    heading: Option<String>,
+    /// subtree_hash that you read: the section is deleted only if it still is what you saw.
+    expected_hash: Option<String>,
+    /// Agree to a deletion that is larger than the configured size.
+    #[serde(default)]
+    confirm: bool,
+    #[serde(flatten)]
+    options: WriteOptions,
+}
+
+fn handle(
+    world: &EditorWorld,
+    params: Params,
+    digest: String,
+    context: &CallContext,
+) -> Result<(Written, Facts), Failure> {
+    let operation = Operation::Delete {
+        path: world.document_unless_id(&params.options, params.section_id.as_deref(), context)?,
+        section: section(params.section_id, params.heading),
+        expected_hash: params.expected_hash,
+    };
+    let write =
+        Write::new("delete_section", "Section deleted.", operation).confirmed(params.confirm);
+    world.write(write, params.options, digest, context)
+}

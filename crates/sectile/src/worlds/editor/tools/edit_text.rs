@@ -1,0 +1,76 @@
+//! `edit_text`: other words for the same passage.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use sectile_vault::editor::Operation;
+use serde::Deserialize;
+
+use super::super::{
+    EditorWorld,
+    answers::{Write, Written, arguments_digest},
+    params::{ScopeWord, WriteOptions, closed_schema, section},
+};
+use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+
+pub(super) const TOOL: Tool<EditorWorld> = Tool {
+    name: Cow::Borrowed("edit_text"),
+    title: "Edit text",
+    description: "Replace a passage inside a section by another. old_text must occur exactly expected_count times there (once unless you say otherwise), so it can never hit the wrong place.",
+    access: Access::Write,
+    idempotent: false,
+    open_world: false,
+    pace: Pace::Slow,
+    input: closed_schema::<Params>,
+    output: output_schema::<Written>,
+    handler: |world, arguments, context| {
+        let digest = arguments_digest("edit_text", &arguments);
+        run(world, arguments, context, |world, params, context| {
+            handle(world, params, digest, context)
+        })
+    },
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    /// What is there now, exactly.
+    old_text: String,
+    /// What shall be there.
+    new_text: String,
+    /// The section; without one, the whole document but its front matter.
+    section_id: Option<String>,
+    /// How often old_text must occur; all are replaced.
+    #[serde(default = "once")]
+    #[schemars(range(min = 1, max = 10_000))]
+    expected_count: usize,
+    /// body: the section's own text. subtree: with its subsections.
+    #[serde(default)]
+    scope: ScopeWord,
+    /// hash that you read (subtree_hash for scope subtree).
+    expected_hash: Option<String>,
+    #[serde(flatten)]
+    options: WriteOptions,
+}
+
+fn once() -> usize {
+    1
+}
+
+fn handle(
+    world: &EditorWorld,
+    params: Params,
+    digest: String,
+    context: &CallContext,
+) -> Result<(Written, Facts), Failure> {
+    let operation = Operation::EditText {
+        path: world.document_unless_id(&params.options, params.section_id.as_deref(), context)?,
+        section: params.section_id.map(|id| section(Some(id), None)),
+        old_text: params.old_text,
+        new_text: params.new_text,
+        expected_count: params.expected_count,
+        scope: params.scope.into(),
+        expected_hash: params.expected_hash,
+    };
+    let write = Write::new("edit_text", "Text edited.", operation);
+    world.write(write, params.options, digest, context)
+}

@@ -1,0 +1,86 @@
+//! `get_revision`: a document as it was.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use sectile_markdown::Digest;
+use sectile_vault::editor::short_hash;
+use serde::{Deserialize, Serialize};
+
+use super::super::{
+    EditorWorld, failure,
+    paging::{Cursor, page},
+};
+use crate::mcp::{
+    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+};
+
+pub(super) const TOOL: Tool<EditorWorld> = Tool {
+    name: Cow::Borrowed("get_revision"),
+    title: "Get revision",
+    description: "Read a document as it was after an entry of its history; entry 0 is before the first.",
+    access: Access::Read,
+    idempotent: true,
+    open_world: false,
+    pace: Pace::Slow,
+    input: input_schema::<Params>,
+    output: output_schema::<RevisionText>,
+    handler: |world, arguments, context| run(world, arguments, context, handle),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    /// Number of the entry.
+    entry: u64,
+    /// Document, relative to the folder.
+    path: Option<String>,
+    /// next_cursor of an answer that was cut.
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct RevisionText {
+    /// The text then; absent when the document did not exist.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<String>,
+    /// Where the document was then.
+    path: String,
+    entry: u64,
+    document_hash: String,
+    /// Length of the whole document in bytes.
+    total_bytes: usize,
+    /// document is not all of it: call again with this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+fn handle(
+    world: &EditorWorld,
+    params: Params,
+    context: &CallContext,
+) -> Result<(RevisionText, Facts), Failure> {
+    let path = world.named_document(params.path.as_deref(), context)?;
+    let revision = world
+        .editor
+        .revision(&path, params.entry)
+        .map_err(|error| failure(&error))?;
+    let bytes = revision.bytes.as_deref().unwrap_or_default();
+    let digest = Digest::of(bytes);
+    let cursor = Cursor::read(params.cursor.as_deref(), &digest)?;
+    let text = String::from_utf8_lossy(bytes);
+    let (part, next) = page(&text, cursor.offset, world.max_answer_bytes);
+    let facts = Facts {
+        sections: None,
+        truncated: next.is_some(),
+    };
+    let answer = RevisionText {
+        document: revision.bytes.as_ref().map(|_| part.to_owned()),
+        path: revision.path,
+        entry: params.entry,
+        document_hash: short_hash(&digest),
+        total_bytes: bytes.len(),
+        next_cursor: next.map(|offset| cursor.at(offset)),
+    };
+    Ok((answer, facts))
+}

@@ -1,0 +1,122 @@
+//! `get_section`: the text of one section.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use sectile_vault::editor::SectionRef;
+use serde::{Deserialize, Serialize};
+
+use super::super::{
+    EditorWorld, failure,
+    paging::{Cursor, page},
+    params::{ScopeWord, WriteOptions},
+};
+use crate::mcp::{
+    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+};
+
+pub(super) const TOOL: Tool<EditorWorld> = Tool {
+    name: Cow::Borrowed("get_section"),
+    title: "Get section",
+    description: "Read one section: heading, content, position, and the hashes to pass as expected_hash. content is the section's own text; scope subtree adds its subsections.",
+    access: Access::Read,
+    idempotent: true,
+    open_world: false,
+    pace: Pace::Slow,
+    input: input_schema::<Params>,
+    output: output_schema::<SectionText>,
+    handler: |world, arguments, context| run(world, arguments, context, handle),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    /// The section. Or give heading.
+    section_id: Option<String>,
+    /// Heading of the section, when only one has it.
+    heading: Option<String>,
+    /// body: the section's own text. subtree: everything below its heading, subsections included.
+    #[serde(default)]
+    scope: ScopeWord,
+    /// Document, relative to the folder; not needed with a section_id.
+    path: Option<String>,
+    /// next_cursor of an answer that was cut.
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct SectionText {
+    heading: String,
+    content: String,
+    /// Index in the list of sections, from 0.
+    position: usize,
+    section_id: String,
+    path: String,
+    /// 1 to 6.
+    level: u8,
+    /// The headings above it and its own, outermost first.
+    heading_path: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_id: Option<String>,
+    /// Number of subsections at any depth.
+    subsections: usize,
+    /// Hash of the own text.
+    hash: String,
+    /// Hash of heading, text and subsections.
+    subtree_hash: String,
+    /// Number of the document's last history entry.
+    revision: u64,
+    /// content is not all of it: call again with this. Never write a cut content back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+fn handle(
+    world: &EditorWorld,
+    params: Params,
+    context: &CallContext,
+) -> Result<(SectionText, Facts), Failure> {
+    let options = WriteOptions {
+        path: params.path,
+        ..WriteOptions::default()
+    };
+    let path = world.document_unless_id(&options, params.section_id.as_deref(), context)?;
+    let wanted = SectionRef {
+        id: params.section_id,
+        heading: params.heading,
+    };
+    let (view, position) = world
+        .editor
+        .find_section(path.as_ref(), &wanted)
+        .map_err(|error| failure(&error))?;
+    let subtree = matches!(params.scope, ScopeWord::Subtree);
+    let section = view.section(position);
+    let content = view.content(position, subtree);
+    let (Some(section), Some(content)) = (section, content) else {
+        return Err(failure(
+            &sectile_vault::editor::EditorError::DocumentNotFound,
+        ));
+    };
+    let cursor = Cursor::read(params.cursor.as_deref(), view.hash())?;
+    let (part, next) = page(&content, cursor.offset, world.max_answer_bytes);
+    let facts = Facts {
+        sections: Some(1),
+        truncated: next.is_some(),
+    };
+    let text = SectionText {
+        heading: section.heading,
+        content: part.to_owned(),
+        position,
+        section_id: section.id,
+        path: view.path().as_str().to_owned(),
+        level: section.level,
+        heading_path: view.heading_path(position),
+        parent_id: section.parent,
+        subsections: section.descendants,
+        hash: section.hash,
+        subtree_hash: section.subtree_hash,
+        revision: view.revision(),
+        next_cursor: next.map(|offset| cursor.at(offset)),
+    };
+    Ok((text, facts))
+}

@@ -1,0 +1,111 @@
+//! `history`: what was done to a document or section.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use sectile_vault::editor::HistoryFilter;
+use serde::{Deserialize, Serialize};
+
+use super::super::{EditorWorld, failure, resources::HistoryLine};
+use crate::mcp::{
+    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+};
+
+pub(super) const TOOL: Tool<EditorWorld> = Tool {
+    name: Cow::Borrowed("history"),
+    title: "History",
+    description: "List the history of a document, newest first: who changed what, when and why, with diffs if wanted. Edits by other programs are entries too. Give section_id for the history of one section.",
+    access: Access::Read,
+    idempotent: true,
+    open_world: false,
+    pace: Pace::Slow,
+    input: input_schema::<Params>,
+    output: output_schema::<History>,
+    handler: |world, arguments, context| run(world, arguments, context, handle),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    /// Document, relative to the folder.
+    path: Option<String>,
+    /// Only entries about this section.
+    section_id: Option<String>,
+    /// At most so many entries.
+    #[serde(default = "twenty")]
+    #[schemars(range(min = 1, max = 200))]
+    limit: usize,
+    /// Only entries before this one; next_before of an answer with more to come.
+    before: Option<u64>,
+    /// Show what each entry changed.
+    #[serde(default)]
+    diff: bool,
+}
+
+fn twenty() -> usize {
+    20
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct History {
+    history: Vec<HistoryLine>,
+    path: String,
+    can_undo: bool,
+    can_redo: bool,
+    /// Places of the journal that cannot be read. They are left alone; the history may have gaps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    damaged_places: Option<usize>,
+    /// There are more: call again with this as before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_before: Option<u64>,
+}
+
+fn handle(
+    world: &EditorWorld,
+    params: Params,
+    context: &CallContext,
+) -> Result<(History, Facts), Failure> {
+    let path = match (&params.path, &params.section_id) {
+        (None, Some(id)) => match world.editor.document_of(id) {
+            Some(path) => path,
+            None => world.named_document(None, context)?,
+        },
+        (given, _) => world.named_document(given.as_deref(), context)?,
+    };
+    let filter = HistoryFilter {
+        section_id: params.section_id,
+        before: params.before,
+        limit: params.limit,
+    };
+    let (entries, more) = world
+        .editor
+        .history(&path, &filter)
+        .map_err(|error| failure(&error))?;
+    let (can_undo, can_redo) = world.editor.can_undo_redo(&path).unwrap_or((false, false));
+    let next_before = entries.last().map(|entry| entry.number).filter(|_| more);
+    let mut lines = Vec::new();
+    let mut room = world.max_answer_bytes;
+    for entry in &entries {
+        context.check()?;
+        let mut line = HistoryLine::of(entry);
+        if params.diff {
+            line.add_diff(world, &path, entry.number, room);
+            room = room.saturating_sub(line.diff_len());
+        }
+        lines.push(line);
+    }
+    let damage = world.editor.damage().len();
+    let facts = Facts {
+        sections: None,
+        truncated: more,
+    };
+    let history = History {
+        history: lines,
+        path: path.as_str().to_owned(),
+        can_undo,
+        can_redo,
+        damaged_places: (damage > 0).then_some(damage),
+        next_before,
+    };
+    Ok((history, facts))
+}

@@ -1,0 +1,73 @@
+//! `insert_section`: a new section.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use sectile_vault::editor::Operation;
+use serde::Deserialize;
+
+use super::super::{
+    EditorWorld,
+    answers::{Write, Written, arguments_digest},
+    params::{HeadingsWord, PlaceWord, WriteOptions, at, closed_schema},
+};
+use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+
+pub(super) const TOOL: Tool<EditorWorld> = Tool {
+    name: Cow::Borrowed("insert_section"),
+    title: "Insert section",
+    description: "Insert a new section at a position or next to another section. The answer has its section_id. Without level, it takes the level of the section now at that place; an insert that would give another section a new parent is refused.",
+    access: Access::Write,
+    idempotent: false,
+    open_world: false,
+    pace: Pace::Slow,
+    input: closed_schema::<Params>,
+    output: output_schema::<Written>,
+    handler: |world, arguments, context| {
+        let digest = arguments_digest("insert_section", &arguments);
+        run(world, arguments, context, |world, params, context| {
+            handle(world, params, digest, context)
+        })
+    },
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    /// Heading in one line, without # marks.
+    heading: String,
+    /// Text below the heading. Blank lines around it are taken care of.
+    content: String,
+    /// 0-based index in the list of sections: 0 is before the first, their number is the end.
+    position: Option<u64>,
+    /// Instead of position: where the section goes, seen from the anchor.
+    place: Option<PlaceWord>,
+    /// section_id that place speaks of.
+    anchor: Option<String>,
+    /// 1 to 6, if not the level that the place suggests.
+    #[schemars(range(min = 1, max = 6))]
+    level: Option<u8>,
+    /// What to do with headings in content.
+    #[serde(default)]
+    headings: HeadingsWord,
+    #[serde(flatten)]
+    options: WriteOptions,
+}
+
+fn handle(
+    world: &EditorWorld,
+    params: Params,
+    digest: String,
+    context: &CallContext,
+) -> Result<(Written, Facts), Failure> {
+    let operation = Operation::Insert {
+        path: world.document(params.options.path.as_deref(), context)?,
+        heading: params.heading,
+        content: params.content,
+        at: at(params.position, params.place, params.anchor, "position")?,
+        level: params.level,
+        headings: params.headings.into(),
+        label: None,
+    };
+    let write = Write::new("insert_section", "Section inserted.", operation);
+    world.write(write, params.options, digest, context)
+}

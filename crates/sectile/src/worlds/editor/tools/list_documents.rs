@@ -1,0 +1,89 @@
+//! `list_documents`: the documents of the folder.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use sectile_markdown::Digest;
+use serde::{Deserialize, Serialize};
+
+use super::super::{EditorWorld, failure, paging::Cursor};
+use crate::mcp::{
+    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+};
+
+pub(super) const TOOL: Tool<EditorWorld> = Tool {
+    name: Cow::Borrowed("list_documents"),
+    title: "List documents",
+    description: "List the Markdown documents of the folder by path. Files that .gitignore leaves out are not listed.",
+    access: Access::Read,
+    idempotent: true,
+    open_world: false,
+    pace: Pace::Slow,
+    input: input_schema::<Params>,
+    output: output_schema::<DocumentList>,
+    handler: |world, arguments, context| run(world, arguments, context, handle),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    /// Only documents below this folder.
+    folder: Option<String>,
+    /// next_cursor of an answer that was cut.
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct DocumentList {
+    documents: Vec<String>,
+    /// Number of documents.
+    total: usize,
+    /// There are more: call again with this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+fn handle(
+    world: &EditorWorld,
+    params: Params,
+    context: &CallContext,
+) -> Result<(DocumentList, Facts), Failure> {
+    let below = match &params.folder {
+        Some(folder) => format!("{}/", world.path(folder)?),
+        None => String::new(),
+    };
+    let all = world
+        .editor
+        .documents(&|| context.cancelled.is_cancelled())
+        .map_err(|error| failure(&error))?;
+    let all: Vec<String> = all
+        .iter()
+        .map(|path| path.as_str().to_owned())
+        .filter(|path| path.starts_with(&below))
+        .collect();
+    let cursor = Cursor::read(
+        params.cursor.as_deref(),
+        &Digest::of(all.join("\n").as_bytes()),
+    )?;
+    let mut documents: Vec<String> = Vec::new();
+    let mut room = world.max_answer_bytes;
+    for path in all.iter().skip(cursor.offset) {
+        let size = path.len() + 4;
+        if size > room && !documents.is_empty() {
+            break;
+        }
+        room = room.saturating_sub(size);
+        documents.push(path.clone());
+    }
+    let next = cursor.offset + documents.len();
+    let facts = Facts {
+        sections: None,
+        truncated: next < all.len(),
+    };
+    let list = DocumentList {
+        documents,
+        total: all.len(),
+        next_cursor: (next < all.len()).then(|| cursor.at(next)),
+    };
+    Ok((list, facts))
+}

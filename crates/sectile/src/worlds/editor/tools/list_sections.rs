@@ -1,0 +1,89 @@
+//! `list_sections`: all sections of a document, without their text.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use sectile_vault::editor::short_hash;
+use serde::{Deserialize, Serialize};
+
+use super::super::{EditorWorld, answers::ListedSection, failure, paging::Cursor};
+use crate::mcp::{
+    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+};
+
+pub(super) const TOOL: Tool<EditorWorld> = Tool {
+    name: Cow::Borrowed("list_sections"),
+    title: "List sections",
+    description: "List the sections of a document with their ids, headings, positions, levels and hashes, in order, without text.",
+    access: Access::Read,
+    idempotent: true,
+    open_world: false,
+    pace: Pace::Slow,
+    input: input_schema::<Params>,
+    output: output_schema::<SectionList>,
+    handler: |world, arguments, context| run(world, arguments, context, handle),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    /// Document, relative to the folder.
+    path: Option<String>,
+    /// next_cursor of an answer that was cut.
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct SectionList {
+    sections: Vec<ListedSection>,
+    path: String,
+    /// Number of the document's last history entry.
+    revision: u64,
+    document_hash: String,
+    /// Number of sections in the document.
+    total: usize,
+    /// There are more: call again with this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+/// What a section takes in an answer besides its heading and ids.
+const ENTRY_BYTES: usize = 150;
+
+fn handle(
+    world: &EditorWorld,
+    params: Params,
+    context: &CallContext,
+) -> Result<(SectionList, Facts), Failure> {
+    let path = world.named_document(params.path.as_deref(), context)?;
+    let view = world.editor.view(&path).map_err(|error| failure(&error))?;
+    let total = view.ids().len();
+    let cursor = Cursor::read(params.cursor.as_deref(), view.hash())?;
+    let mut sections: Vec<ListedSection> = Vec::new();
+    let mut room = world.max_answer_bytes;
+    for position in cursor.offset..total {
+        let Some(section) = view.section(position) else {
+            break;
+        };
+        let size = ENTRY_BYTES + section.heading.len() + 2 * section.id.len();
+        if size > room && !sections.is_empty() {
+            break;
+        }
+        room = room.saturating_sub(size);
+        sections.push(section.into());
+    }
+    let next = cursor.offset + sections.len();
+    let facts = Facts {
+        sections: Some(sections.len()),
+        truncated: next < total,
+    };
+    let list = SectionList {
+        sections,
+        path: view.path().as_str().to_owned(),
+        revision: view.revision(),
+        document_hash: short_hash(view.hash()),
+        total,
+        next_cursor: (next < total).then(|| cursor.at(next)),
+    };
+    Ok((list, facts))
+}

@@ -1,0 +1,76 @@
+//! `move_section`: a section goes elsewhere, with all that is below it.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use sectile_vault::editor::Operation;
+use serde::Deserialize;
+
+use super::super::{
+    EditorWorld,
+    answers::{Write, Written, arguments_digest},
+    params::{PlaceWord, WriteOptions, at, closed_schema, section},
+};
+use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+
+pub(super) const TOOL: Tool<EditorWorld> = Tool {
+    name: Cow::Borrowed("move_section"),
+    title: "Move section",
+    description: "Move a section with its subsections to another position, next to another section, or into another document. Levels follow the new place, ids stay, links are repaired when the document changes.",
+    access: Access::Write,
+    idempotent: false,
+    open_world: false,
+    pace: Pace::Slow,
+    input: closed_schema::<Params>,
+    output: output_schema::<Written>,
+    handler: |world, arguments, context| {
+        let digest = arguments_digest("move_section", &arguments);
+        run(world, arguments, context, |world, params, context| {
+            handle(world, params, digest, context)
+        })
+    },
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    /// The section.
+    section_id: String,
+    /// The index that its heading has after the move.
+    new_position: Option<u64>,
+    /// Instead of new_position: where the section goes, seen from the anchor.
+    place: Option<PlaceWord>,
+    /// section_id that place speaks of; may be in another document.
+    anchor: Option<String>,
+    /// Document to move it to, when it is not the same.
+    to_path: Option<String>,
+    /// 1 to 6, if not the level that the place suggests.
+    #[schemars(range(min = 1, max = 6))]
+    level: Option<u8>,
+    /// subtree_hash that you read. A section that has changed since is moved as it is now, and the answer says merged.
+    expected_hash: Option<String>,
+    #[serde(flatten)]
+    options: WriteOptions,
+}
+
+fn handle(
+    world: &EditorWorld,
+    params: Params,
+    digest: String,
+    context: &CallContext,
+) -> Result<(Written, Facts), Failure> {
+    let operation = Operation::Move {
+        path: world.document_unless_id(&params.options, Some(&params.section_id), context)?,
+        section: section(Some(params.section_id), None),
+        at: at(
+            params.new_position,
+            params.place,
+            params.anchor,
+            "new_position",
+        )?,
+        to: params.to_path.map(|path| world.path(&path)).transpose()?,
+        level: params.level,
+        expected_hash: params.expected_hash,
+    };
+    let write = Write::new("move_section", "Section moved.", operation);
+    world.write(write, params.options, digest, context)
+}

@@ -1,0 +1,77 @@
+//! `open_document`: makes a document the default of the connection.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use sectile_vault::editor::short_hash;
+use serde::{Deserialize, Serialize};
+
+use super::super::{EditorWorld, failure, metadata::Metadata};
+use crate::mcp::{
+    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+};
+
+pub(super) const TOOL: Tool<EditorWorld> = Tool {
+    name: Cow::Borrowed("open_document"),
+    title: "Open document",
+    description: "Make a document the default for this connection, so that later calls need no path. Answers what is in it.",
+    access: Access::Read,
+    idempotent: true,
+    open_world: false,
+    pace: Pace::Slow,
+    input: input_schema::<Params>,
+    output: output_schema::<Opened>,
+    handler: |world, arguments, context| run(world, arguments, context, handle),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    /// Document, relative to the folder.
+    path: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Opened {
+    path: String,
+    /// Whether it is the default now. Without a connection that lasts, pass path with each call.
+    is_default: bool,
+    metadata: Metadata,
+    /// Number of sections.
+    sections: usize,
+    bytes: usize,
+    /// Number of the document's last history entry.
+    revision: u64,
+    document_hash: String,
+    can_undo: bool,
+    can_redo: bool,
+}
+
+fn handle(
+    world: &EditorWorld,
+    params: Params,
+    context: &CallContext,
+) -> Result<(Opened, Facts), Failure> {
+    let path = world.path(&params.path)?;
+    let view = world.editor.view(&path).map_err(|error| failure(&error))?;
+    let (can_undo, can_redo) = world
+        .editor
+        .can_undo_redo(&path)
+        .map_err(|error| failure(&error))?;
+    let opened = Opened {
+        path: path.as_str().to_owned(),
+        is_default: world.open_document(&path, context),
+        metadata: Metadata::of(world, &path, &view),
+        sections: view.ids().len(),
+        bytes: view.bytes().len(),
+        revision: view.revision(),
+        document_hash: short_hash(view.hash()),
+        can_undo,
+        can_redo,
+    };
+    let facts = Facts {
+        sections: Some(opened.sections),
+        truncated: false,
+    };
+    Ok((opened, facts))
+}

@@ -1,0 +1,62 @@
+//! `rename_document`: another path for a document, and the links to it.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use sectile_vault::editor::Operation;
+use serde::Deserialize;
+
+use super::super::{
+    EditorWorld,
+    answers::{Write, Written, arguments_digest},
+    params::{WriteOptions, closed_schema},
+};
+use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+
+pub(super) const TOOL: Tool<EditorWorld> = Tool {
+    name: Cow::Borrowed("rename_document"),
+    title: "Rename document",
+    description: "Move a document to another path. Section ids stay, and links to it and in it are repaired in the same step.",
+    access: Access::Write,
+    idempotent: false,
+    open_world: false,
+    pace: Pace::Slow,
+    input: closed_schema::<Params>,
+    output: output_schema::<Written>,
+    handler: |world, arguments, context| {
+        let digest = arguments_digest("rename_document", &arguments);
+        run(world, arguments, context, |world, params, context| {
+            handle(world, params, digest, context)
+        })
+    },
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    /// The new path, relative to the folder.
+    new_path: String,
+    /// Repair links to the document and in it.
+    #[serde(default = "yes")]
+    repair_links: bool,
+    #[serde(flatten)]
+    options: WriteOptions,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn handle(
+    world: &EditorWorld,
+    params: Params,
+    digest: String,
+    context: &CallContext,
+) -> Result<(Written, Facts), Failure> {
+    let operation = Operation::RenameDocument {
+        path: world.named_document(params.options.path.as_deref(), context)?,
+        new_path: world.path(&params.new_path)?,
+        repair_links: params.repair_links,
+    };
+    let write = Write::new("rename_document", "Document renamed.", operation);
+    world.write(write, params.options, digest, context)
+}

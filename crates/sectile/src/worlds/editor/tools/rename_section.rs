@@ -1,0 +1,72 @@
+//! `rename_section`: another heading for a section, and the links to it.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use sectile_vault::editor::Operation;
+use serde::Deserialize;
+
+use super::super::{
+    EditorWorld,
+    answers::{Write, Written, arguments_digest},
+    params::{WriteOptions, closed_schema, section},
+};
+use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+
+pub(super) const TOOL: Tool<EditorWorld> = Tool {
+    name: Cow::Borrowed("rename_section"),
+    title: "Rename section",
+    description: "Change the heading of a section, and its level if wanted. Links to it (#anchors and [[wiki#links]]) are repaired in all documents in the same step; one undo takes all of it back.",
+    access: Access::Write,
+    idempotent: false,
+    open_world: false,
+    pace: Pace::Slow,
+    input: closed_schema::<Params>,
+    output: output_schema::<Written>,
+    handler: |world, arguments, context| {
+        let digest = arguments_digest("rename_section", &arguments);
+        run(world, arguments, context, |world, params, context| {
+            handle(world, params, digest, context)
+        })
+    },
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    /// The section.
+    section_id: String,
+    /// The new heading in one line, without # marks.
+    heading: String,
+    /// Another level, 1 to 6; subsections follow.
+    #[schemars(range(min = 1, max = 6))]
+    level: Option<u8>,
+    /// Repair links to the section in all documents.
+    #[serde(default = "yes")]
+    repair_links: bool,
+    /// hash of the own text that you read.
+    expected_hash: Option<String>,
+    #[serde(flatten)]
+    options: WriteOptions,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn handle(
+    world: &EditorWorld,
+    params: Params,
+    digest: String,
+    context: &CallContext,
+) -> Result<(Written, Facts), Failure> {
+    let operation = Operation::Rename {
+        path: world.document_unless_id(&params.options, Some(&params.section_id), context)?,
+        section: section(Some(params.section_id), None),
+        heading: params.heading,
+        level: params.level,
+        repair_links: params.repair_links,
+        expected_hash: params.expected_hash,
+    };
+    let write = Write::new("rename_section", "Section renamed.", operation);
+    world.write(write, params.options, digest, context)
+}

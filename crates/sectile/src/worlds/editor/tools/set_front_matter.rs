@@ -1,0 +1,78 @@
+//! `set_front_matter`: one key of the front matter.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use sectile_vault::editor::Operation;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::{
+    EditorWorld,
+    answers::{Write, Written, arguments_digest},
+    errors::bad_arguments,
+    params::{WriteOptions, closed_schema},
+    values::yaml_value,
+};
+use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+
+pub(super) const TOOL: Tool<EditorWorld> = Tool {
+    name: Cow::Borrowed("set_front_matter"),
+    title: "Set front matter",
+    description: "Set or remove one key of the front matter. All other keys, comments, order, quotes and dates keep their bytes.",
+    access: Access::Write,
+    idempotent: false,
+    open_world: false,
+    pace: Pace::Slow,
+    input: closed_schema::<Params>,
+    output: output_schema::<Written>,
+    handler: |world, arguments, context| {
+        let digest = arguments_digest("set_front_matter", &arguments);
+        run(world, arguments, context, |world, params, context| {
+            handle(world, params, digest, context)
+        })
+    },
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    /// The key, at the top level.
+    key: String,
+    /// Its value: text, number, true, false, null, a list or an object. Leave it out only to remove the key.
+    #[serde(default, deserialize_with = "given")]
+    value: Option<Value>,
+    /// Remove the key instead.
+    #[serde(default)]
+    remove: bool,
+    #[serde(flatten)]
+    options: WriteOptions,
+}
+
+/// Tells a value of null from no value.
+fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+fn handle(
+    world: &EditorWorld,
+    params: Params,
+    digest: String,
+    context: &CallContext,
+) -> Result<(Written, Facts), Failure> {
+    let value = match (params.value, params.remove) {
+        (Some(value), false) => Some(yaml_value(&value)?),
+        (None, true) => None,
+        _ => {
+            return Err(bad_arguments(
+                "Invalid arguments: give either value, or remove: true.",
+            ));
+        }
+    };
+    let operation = Operation::SetFrontMatter {
+        path: Some(world.named_document(params.options.path.as_deref(), context)?),
+        key: params.key,
+        value,
+    };
+    let write = Write::new("set_front_matter", "Front matter changed.", operation);
+    world.write(write, params.options, digest, context)
+}

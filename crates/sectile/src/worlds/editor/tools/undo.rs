@@ -1,0 +1,68 @@
+//! `undo`: takes back a change.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use sectile_vault::editor::UndoRequest;
+use serde::Deserialize;
+
+use super::super::{
+    EditorWorld,
+    answers::{Written, actor, arguments_digest},
+    params::{WriteOptions, closed_schema},
+};
+use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+
+pub(super) const TOOL: Tool<EditorWorld> = Tool {
+    name: Cow::Borrowed("undo"),
+    title: "Undo",
+    description: "Take back the last change of a document, or any entry of its history that later changes do not overlap. Works after restarts; edits by other programs are never overwritten.",
+    access: Access::Write,
+    idempotent: false,
+    open_world: false,
+    pace: Pace::Slow,
+    input: closed_schema::<Params>,
+    output: output_schema::<Written>,
+    handler: |world, arguments, context| {
+        let digest = arguments_digest("undo", &arguments);
+        run(world, arguments, context, |world, params, context| {
+            handle(world, params, digest, context)
+        })
+    },
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    /// Entry of the history, if not the last one.
+    entry: Option<u64>,
+    #[serde(flatten)]
+    options: WriteOptions,
+}
+
+fn handle(
+    world: &EditorWorld,
+    params: Params,
+    digest: String,
+    context: &CallContext,
+) -> Result<(Written, Facts), Failure> {
+    let path = match params.entry {
+        // An entry says which documents it is about.
+        Some(_) => params
+            .options
+            .path
+            .as_deref()
+            .map(|path| world.path(path))
+            .transpose()?,
+        None => Some(world.named_document(params.options.path.as_deref(), context)?),
+    };
+    let request = UndoRequest {
+        path,
+        entry: params.entry,
+        redo: false,
+        actor: actor(context),
+        reason: params.options.reason,
+        request: params.options.request_id.map(|id| (id, digest)),
+        dry_run: params.options.dry_run,
+    };
+    world.undo(&request, "Undo successful.", context)
+}

@@ -1,0 +1,69 @@
+//! `update_section`: another text for a section.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use sectile_vault::editor::Operation;
+use serde::Deserialize;
+
+use super::super::{
+    EditorWorld,
+    answers::{Write, Written, arguments_digest},
+    params::{HeadingsWord, ScopeWord, WriteOptions, closed_schema, section},
+};
+use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+
+pub(super) const TOOL: Tool<EditorWorld> = Tool {
+    name: Cow::Borrowed("update_section"),
+    title: "Update section",
+    description: "Replace the text of a section. Its heading stays, and so do its subsections unless scope is subtree. Writing back what get_section gave changes nothing.",
+    access: Access::Write,
+    idempotent: false,
+    open_world: false,
+    pace: Pace::Slow,
+    input: closed_schema::<Params>,
+    output: output_schema::<Written>,
+    handler: |world, arguments, context| {
+        let digest = arguments_digest("update_section", &arguments);
+        run(world, arguments, context, |world, params, context| {
+            handle(world, params, digest, context)
+        })
+    },
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    /// The section.
+    section_id: String,
+    /// The new text, without the section's own heading.
+    content: String,
+    /// body: the section's own text. subtree: everything below its heading, subsections included.
+    #[serde(default)]
+    scope: ScopeWord,
+    /// hash that you read (subtree_hash for scope subtree). If the section has changed since, the two changes are merged
+    /// where that is clean; otherwise nothing is written and both texts are answered.
+    expected_hash: Option<String>,
+    /// What to do with headings in content.
+    #[serde(default)]
+    headings: HeadingsWord,
+    #[serde(flatten)]
+    options: WriteOptions,
+}
+
+fn handle(
+    world: &EditorWorld,
+    params: Params,
+    digest: String,
+    context: &CallContext,
+) -> Result<(Written, Facts), Failure> {
+    let operation = Operation::Update {
+        path: world.document_unless_id(&params.options, Some(&params.section_id), context)?,
+        section: section(Some(params.section_id), None),
+        content: params.content,
+        scope: params.scope.into(),
+        headings: params.headings.into(),
+        expected_hash: params.expected_hash,
+    };
+    let write = Write::new("update_section", "Section updated.", operation);
+    world.write(write, params.options, digest, context)
+}
