@@ -35,16 +35,14 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(250);
 pub(super) struct Caller {
     pub(super) request: RequestContext<RoleServer>,
     pub(super) connection: Option<Arc<Connection>>,
-    /// Fires when nobody may be waited for any longer.
-    pub(super) stopping: CancellationToken,
 }
 
 /// How a call may ask the person at the other end.
 pub(super) enum Asking {
     /// Not at all.
     Never,
-    /// While it waits.
-    Waiting,
+    /// While it waits, until this fires because nobody may be waited for any longer.
+    WhileWaiting(CancellationToken),
     /// By ending and being called again.
     InRounds(Box<Rounds>),
 }
@@ -73,7 +71,6 @@ impl Errands {
 /// Where the errands of one call arrive.
 pub(super) struct Desk {
     request: RequestContext<RoleServer>,
-    stopping: CancellationToken,
     asking: Asking,
     errands: Option<mpsc::UnboundedReceiver<Errand>>,
 }
@@ -103,7 +100,6 @@ impl Caller {
         let Self {
             request,
             connection,
-            stopping,
         } = self;
         let (sender, errands) = match pace {
             Pace::Quick => (None, None),
@@ -120,7 +116,6 @@ impl Caller {
         };
         let desk = Desk {
             request,
-            stopping,
             asking,
             errands,
         };
@@ -142,8 +137,9 @@ impl Desk {
                     let began = Instant::now();
                     let confirmation = self.ask(question).await;
                     deadline += began.elapsed();
-                    // The handler waits for it, or is gone with its call.
-                    answer.send(confirmation).ok();
+                    if answer.send(confirmation).is_err() {
+                        tracing::debug!("a handler did not wait for its answer");
+                    }
                 }
                 Errand::Report(report) => {
                     if timeout_at(deadline.into(), self.report(report))
@@ -170,7 +166,7 @@ impl Desk {
     pub(super) fn question(&mut self) -> Option<InputRequiredResult> {
         match &mut self.asking {
             Asking::InRounds(rounds) => rounds.question(),
-            Asking::Never | Asking::Waiting => None,
+            Asking::Never | Asking::WhileWaiting(_) => None,
         }
     }
 
@@ -195,11 +191,11 @@ impl Desk {
         match &mut self.asking {
             Asking::Never => Confirmation::Unsupported,
             Asking::InRounds(rounds) => rounds.ask(question),
-            Asking::Waiting => {
-                let (peer, stopping) = (self.request.peer.clone(), self.stopping.clone());
+            Asking::WhileWaiting(ended) => {
+                let peer = self.request.peer.clone();
                 tokio::select! {
                     biased;
-                    () = stopping.cancelled() => Confirmation::Declined,
+                    () = ended.cancelled() => Confirmation::Declined,
                     answer = ask_and_wait(peer, &question) => answer.unwrap_or(Confirmation::Declined),
                 }
             }
@@ -251,7 +247,14 @@ pub struct Progress(Option<Reporter>);
 struct Reporter {
     token: ProgressToken,
     errands: Errands,
-    last: Mutex<Option<(u64, Instant)>>,
+    last: Mutex<Option<Reported>>,
+}
+
+#[derive(Clone, Copy)]
+struct Reported {
+    done: u64,
+    is_end: bool,
+    at: Instant,
 }
 
 impl Progress {
@@ -274,21 +277,26 @@ impl Progress {
         let Some(reporter) = &self.0 else {
             return;
         };
-        let now = Instant::now();
+        let report = Reported {
+            done,
+            is_end: total.is_some_and(|total| done >= total),
+            at: Instant::now(),
+        };
         let mut last = reporter.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = last.is_none_or(|(reported, at)| {
-            let is_end = total.is_some_and(|total| done >= total);
-            done > reported && (is_end || now.duration_since(at) >= REPORT_INTERVAL)
+        let is_due = last.is_none_or(|last| {
+            let is_late = report.at.duration_since(last.at) >= REPORT_INTERVAL;
+            report.done > last.done && (is_late || (report.is_end && !last.is_end))
         });
         if !is_due {
             return;
         }
-        *last = Some((done, now));
+        *last = Some(report);
         let mut report = ProgressNotificationParam::new(reporter.token.clone(), as_number(done));
         report.total = total.map(as_number);
         report.message = (!message.is_empty()).then(|| message.to_owned());
-        // Nobody is at the desk when the call has ended without its handler.
-        reporter.errands.0.send(Errand::Report(report)).ok();
+        if reporter.errands.0.send(Errand::Report(report)).is_err() {
+            tracing::debug!("a handler reports after its call has ended");
+        }
     }
 }
 

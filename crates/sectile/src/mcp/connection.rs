@@ -23,6 +23,16 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// A connection that ends when `stopping` fires, if not before.
+    pub(super) fn until(stopping: &CancellationToken) -> Self {
+        Self {
+            slots: Mutex::default(),
+            watched: Arc::default(),
+            hears: AtomicBool::new(false),
+            ended: stopping.child_token(),
+        }
+    }
+
     /// What was kept under `name`.
     #[must_use]
     pub fn get(&self, name: &'static str) -> Option<String> {
@@ -48,7 +58,7 @@ impl Connection {
         !self.hears.swap(true, Ordering::Relaxed)
     }
 
-    /// Fires when the client has gone.
+    /// Fires when the client has gone, or nobody may be waited for any longer.
     pub(super) fn ended(&self) -> CancellationToken {
         self.ended.clone()
     }

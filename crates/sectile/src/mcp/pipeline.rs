@@ -1,7 +1,7 @@
 //! The life of a call, in order: visibility, authorisation, limits, arguments, handler, envelope, audit line.
 //!
-//! Decoding has happened before (`message.rs`), and so has authentication where a transport has one. A tool, a resource
-//! and a prompt all pass the same steps; only what runs at the end differs.
+//! Decoding has happened before (`message.rs`), and so has authentication where a transport has one. A tool, a resource,
+//! a prompt and a completion all pass the same steps; only what runs at the end differs.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -15,11 +15,12 @@ use std::{
 use rmcp::model::{
     CallToolResponse, CallToolResult, ContentBlock, ErrorCode, ErrorData, InputRequiredResult,
 };
+use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     Answer, CallContext, CompletionReference, CompletionRequest, Facts, Failure, FailureKind,
-    JsonObject, Pace, Resource, Surface,
+    JsonObject, Pace, Resource, Said, Surface,
     arguments::check_arguments,
     caller::{Asking, Caller},
     error::{Refusal, invalid_params},
@@ -74,8 +75,7 @@ impl Surface {
                 Ok(result.into())
             }
             Err(Stop::Failed(failure)) => {
-                let said = (self.envelope)(&failure).into_result()?;
-                let text = ContentBlock::text(said.to_string());
+                let text = ContentBlock::text(self.say(&failure)?.to_string());
                 Ok(CallToolResult::error(vec![text]).into())
             }
             Err(Stop::Asks(question)) => Ok((*question).into()),
@@ -118,12 +118,13 @@ impl Surface {
             return Ok(Asking::Never);
         }
         let is_answer = reply.state.is_some();
-        match (caller.is_stateless(), caller.can_show_forms()) {
-            (true, can_show) if can_show || is_answer => {
-                let rounds = Rounds::new(&self.seal, &tool.card.name, arguments, reply)?;
-                Ok(rounds.map_or(Asking::Never, |rounds| Asking::InRounds(Box::new(rounds))))
-            }
-            (false, true) if caller.connection.is_some() => Ok(Asking::Waiting),
+        let can_show = caller.can_show_forms();
+        if caller.is_stateless() && (can_show || is_answer) {
+            let rounds = Rounds::new(&self.seal, &tool.card.name, arguments, reply)?;
+            return Ok(rounds.map_or(Asking::Never, |rounds| Asking::InRounds(Box::new(rounds))));
+        }
+        match &caller.connection {
+            Some(connection) if can_show => Ok(Asking::WhileWaiting(connection.ended())),
             _ => Ok(Asking::Never),
         }
     }
@@ -137,13 +138,7 @@ impl Surface {
         let started = Instant::now();
         let surface = Arc::clone(&self);
         let listed = self.within_limits(Pace::Slow, caller, Asking::Never, move |_| {
-            let all = surface
-                .resources
-                .as_ref()
-                .map(|resources| (resources.list)());
-            let listed = all.into_iter().flatten();
-            let shown = listed.filter(|resource| surface.lists(&resource.uri));
-            Ok(Page::of(shown.collect(), start))
+            Ok(Page::of(surface.listed_resources(), start))
         });
         let result = listed.await;
         self.audit("resources/list", &result, |_| Facts::default(), started);
@@ -387,6 +382,12 @@ impl Surface {
         slots.acquire_owned().await.map_err(|_| Refusal::Busy)
     }
 
+    /// A failure in the world's words: the JSON of a result, or a JSON-RPC error.
+    fn say(&self, failure: &Failure) -> Result<Value, ErrorData> {
+        let said = catch_unwind(AssertUnwindSafe(|| (self.envelope)(failure)));
+        said.map_or_else(|_| Err(Refusal::Internal.into()), Said::into_result)
+    }
+
     /// Resources and prompts have no result that could carry an error object, so a failure is a protocol error there.
     fn protocol_error(&self, stop: Stop) -> ErrorData {
         let failure = match stop {
@@ -395,7 +396,7 @@ impl Surface {
             // Only tools ask.
             Stop::Asks(_) => return Refusal::Internal.into(),
         };
-        match ((self.envelope)(&failure).into_result(), failure.kind) {
+        match (self.say(&failure), failure.kind) {
             (Err(error), _) => error,
             (Ok(_), FailureKind::InvalidArguments) => ErrorData {
                 message: failure.message,

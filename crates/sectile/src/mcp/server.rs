@@ -90,7 +90,6 @@ impl Server {
         Caller {
             request,
             connection: self.connection.get().cloned(),
-            stopping: self.stopping.clone(),
         }
     }
 
@@ -142,7 +141,8 @@ impl ServerHandler for Server {
             context.peer.set_peer_info(request.clone());
             if self.surface.sessions {
                 // Over HTTP, a handshake is the begin of a session.
-                self.connection.get_or_init(Arc::default);
+                self.connection
+                    .get_or_init(|| Arc::new(Connection::until(&self.stopping)));
             }
             let mut result = self.negotiate_initialize(&request)?;
             if let Some(resources) = &mut result.capabilities.resources

@@ -261,3 +261,26 @@ fn with_id(
     }
     answer
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_session_is_unknown_to_all_but_its_owner() {
+        let sessions = Sessions::new(1, Duration::from_secs(60), CancellationToken::new());
+        let opening = sessions.begin_opening().expect("there is room");
+        let (id, _transport) = sessions.create_session().await.expect("a session");
+        let owner = Owner(Some("ada".to_owned()));
+        sessions.bind(&id, owner.clone());
+        drop(opening);
+        assert!(sessions.is_open(&id, &owner));
+        assert!(!sessions.is_open(&id, &Owner(Some("eve".to_owned()))));
+        assert!(!sessions.is_open(&id, &Owner::default()));
+        assert!(!sessions.is_open("another", &owner));
+        assert!(sessions.begin_opening().is_none(), "it is full");
+        sessions.close_all().await;
+        assert!(!sessions.is_open(&id, &owner));
+        assert!(sessions.begin_opening().is_some());
+    }
+}

@@ -103,3 +103,18 @@ async fn what_does_not_exist_is_not_said_in_the_worlds_words() {
         client.line("tools/call", json!({ "name": "x" })).await
     );
 }
+
+#[tokio::test]
+async fn a_world_that_panics_for_words_still_answers() {
+    let mut world = failing();
+    world.envelope = |_| panic!("what was being worked on");
+    let mut client = Client::connect_to(Era::Handshake, surface(world)).await;
+    let call = json!({ "name": "shelve", "arguments": { "title": "x" } });
+    for (method, params) in [
+        ("tools/call", call),
+        ("prompts/get", json!({ "name": "tidy" })),
+    ] {
+        let answer = client.ask(method, params).await;
+        assert_eq!(answer["error"]["code"], -32603, "{method}: {answer}");
+    }
+}

@@ -208,6 +208,32 @@ async fn a_session_asks_on_the_stream_of_the_call() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_server_that_stops_does_not_wait_for_a_person() {
+    let http = HttpServer::start(surface(&Shelf::default())).await;
+    let message = initialize_with(json!({ "elicitation": {} }));
+    let opened = http.post(Era::Handshake, &message, &[]).await;
+    let id = opened.header("mcp-session-id").unwrap().to_owned();
+    let call = call(Era::Handshake, "burn", "x", json!({}));
+    let session = [("Mcp-Session-Id", id.as_str())];
+    let mut stream = http.post(Era::Handshake, &call, &session).await;
+    assert_eq!(
+        stream.event().await.unwrap()["method"],
+        "elicitation/create"
+    );
+    let started = Instant::now();
+    http.stop();
+    loop {
+        let message = stream.event().await.expect("an answer");
+        if message["id"] == 7 {
+            assert_eq!(heard(&message), "Declined");
+            break;
+        }
+    }
+    http.ended().await;
+    assert!(started.elapsed() < PATIENCE / 4, "it had to be cut off");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn who_cannot_be_asked_is_not() {
     let with_forms = || json!({ "elicitation": {} });
     for (capabilities, tool) in [
