@@ -50,6 +50,8 @@ pub(crate) struct DocumentState {
     pub(crate) path: Option<String>,
     /// Digest of its bytes; `None` when it was deleted.
     pub(crate) hash: Option<String>,
+    /// When its file was made, in milliseconds since 1970.
+    pub(crate) created: Option<i64>,
     /// The ids of its sections, in order.
     pub(crate) ids: Vec<String>,
     /// What its sections are known by, when its text is not in the journal.
@@ -241,6 +243,7 @@ impl Ledger {
         let state = self.documents.entry(adopt.document).or_default();
         state.id = adopt.document;
         state.hash = Some(adopt.hash);
+        state.created = adopt.created;
         state.ids = ids;
         state.marks = adopt.sections;
         state.chain_start = state.entries.len();
@@ -258,6 +261,7 @@ impl Ledger {
         let state = self.documents.entry(checkpoint.document).or_default();
         state.id = checkpoint.document;
         state.hash = checkpoint.hash;
+        state.created = checkpoint.created;
         state.ids = checkpoint.ids;
         state.marks = checkpoint.marks;
     }
@@ -301,6 +305,9 @@ impl Ledger {
             self.place(step.document, path);
             let state = self.documents.entry(step.document).or_default();
             let connected = state.hash == step.before;
+            if step.before.is_none() && state.created.is_none() {
+                state.created = Some(entry.time);
+            }
             state.hash.clone_from(&step.after);
             state.entries.push(entry.number);
             match step.ids.apply(&state.ids) {

@@ -32,6 +32,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
     #[cfg(debug_assertions)]
     if let Some(fault) = config::fault() {
         crate::mcp::fault::arm(&fault);
+        sectile_vault::fault::arm(&fault);
         // A fault may hang, which no quick tool does.
         settings.limits.inline_when_alone = false;
     }

@@ -108,9 +108,16 @@ impl Caller {
                 (Some(Errands(sender)), Some(receiver))
             }
         };
+        let client = match pace {
+            Pace::Quick => None,
+            Pace::Slow => request
+                .client_info()
+                .map(|client| format!("{} {}", client.name, client.version)),
+        };
         let context = CallContext {
             cancelled,
             connection,
+            client,
             progress: Progress::new(&request, sender.as_ref()),
             errands: sender,
         };

@@ -12,6 +12,8 @@ pub struct CallContext {
     pub cancelled: CancellationToken,
     /// The connection that the call came on, where there is such a thing: the process on stdio, a session over HTTP.
     pub connection: Option<Arc<Connection>>,
+    /// How the client calls itself, for tools that keep a record of who did what.
+    pub client: Option<String>,
     /// Tells the caller how far the work is.
     pub progress: Progress,
     pub(super) errands: Option<Errands>,
@@ -24,6 +26,7 @@ impl CallContext {
         Self {
             cancelled: CancellationToken::new(),
             connection: None,
+            client: None,
             progress: Progress::SILENT,
             errands: None,
         }

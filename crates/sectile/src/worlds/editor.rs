@@ -103,10 +103,6 @@ impl EditorWorld {
         self._watcher = watcher::Watcher::start(&self.editor, self.notices.clone());
         self
     }
-
-    pub(crate) fn editor(&self) -> &Editor {
-        &self.editor
-    }
 }
 
 /// Milliseconds since 1970.

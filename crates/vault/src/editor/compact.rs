@@ -190,6 +190,7 @@ impl Editor {
             document: known.id,
             path: known.path.clone(),
             hash: known.hash.clone(),
+            created: known.created,
             ids: known.ids.clone(),
             deleted: Vec::new(),
             marks: known.marks.clone(),

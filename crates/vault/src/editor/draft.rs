@@ -344,14 +344,20 @@ impl<'e> Transaction<'e> {
     /// Why an id names nothing.
     fn unknown(&mut self, path: Option<&NotePath>, id: &str) -> EditorError {
         if let Some(entry) = self.editor.state().ledger.deleted_by(id) {
-            return EditorError::SectionDeleted { entry };
+            return EditorError::SectionDeleted {
+                section_id: id.to_owned(),
+                entry,
+            };
         }
         let words = id.rsplit_once('-').map_or(id, |(slug, _)| slug);
         let near = match path.map(|path| self.draft(path)) {
             Some(Ok(draft)) => snapshot(draft).near(words),
             _ => Vec::new(),
         };
-        EditorError::SectionNotFound { near }
+        EditorError::SectionNotFound {
+            section_id: Some(id.to_owned()),
+            near,
+        }
     }
 }
 

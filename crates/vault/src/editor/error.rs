@@ -42,12 +42,16 @@ pub enum EditorError {
     /// There is no such section.
     #[error("Section not found.")]
     SectionNotFound {
+        /// The id that names nothing, when it was named by one.
+        section_id: Option<String>,
         /// Sections that may be meant.
         near: Vec<Candidate>,
     },
     /// The section was deleted.
     #[error("Section not found: it was deleted by entry {entry}.")]
     SectionDeleted {
+        /// Its id.
+        section_id: String,
         /// The entry that deleted it.
         entry: u64,
     },

@@ -134,10 +134,14 @@ impl Editor {
             }
         }
         if let Some(entry) = self.state().ledger.deleted_by(id) {
-            return Err(EditorError::SectionDeleted { entry });
+            return Err(EditorError::SectionDeleted {
+                section_id: id.to_owned(),
+                entry,
+            });
         }
         let words = id.rsplit_once('-').map_or(id, |(slug, _)| slug);
         Err(EditorError::SectionNotFound {
+            section_id: Some(id.to_owned()),
             near: named.map(|view| view.near(words)).unwrap_or_default(),
         })
     }
@@ -249,6 +253,7 @@ impl View {
         match found[..] {
             [only] => Ok(only),
             [] => Err(EditorError::SectionNotFound {
+                section_id: None,
                 near: self.near(&wanted),
             }),
             _ => Err(EditorError::Ambiguous {

@@ -237,7 +237,10 @@ fn ids_are_never_used_again() {
         bench
             .write(update("a.md", by_id(&ids[1]), "x"))
             .unwrap_err(),
-        EditorError::SectionDeleted { entry }
+        EditorError::SectionDeleted {
+            section_id: ids[1].clone(),
+            entry
+        }
     );
     bench.write(insert("a.md", "A", 1)).unwrap();
     let now = bench.reopened().view(&note("a.md")).unwrap().ids().to_vec();

@@ -230,6 +230,12 @@ impl Editor {
         }
     }
 
+    /// When the file of a document was made, in milliseconds since 1970, as far as that is known.
+    #[must_use]
+    pub fn created(&self, path: &NotePath) -> Option<i64> {
+        self.state().ledger.document(path.as_str())?.created
+    }
+
     pub(super) fn read(&self, path: &NotePath) -> Result<Vec<u8>, EditorError> {
         self.root
             .read(path, self.limits.max_document_bytes)
@@ -364,6 +370,7 @@ impl Editor {
                 document: ledger.next().document,
                 path: new.path.as_str().to_owned(),
                 hash: new.hash.to_string(),
+                created: self.root.times(new.path).created,
                 sections: marks(&ids, new.prints),
             };
             Ok((vec![Record::Adopt(adopt)], ids))

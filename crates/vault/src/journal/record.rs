@@ -53,6 +53,9 @@ pub(crate) struct Adopt {
     pub(crate) document: u64,
     pub(crate) path: String,
     pub(crate) hash: String,
+    /// When the file was made, in milliseconds since 1970. Edits replace the file, so it cannot be asked later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) created: Option<i64>,
     pub(crate) sections: Vec<Mark>,
 }
 
@@ -74,6 +77,8 @@ pub(crate) struct Checkpoint {
     /// `None` for a document that was deleted.
     pub(crate) path: Option<String>,
     pub(crate) hash: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) created: Option<i64>,
     pub(crate) ids: Vec<String>,
     /// Ids that no longer name a section, with the entry that deleted it.
     pub(crate) deleted: Vec<(String, u64)>,

@@ -310,8 +310,11 @@ fn changed_document(report: &DocumentReport) -> ChangedDocument {
 }
 
 /// Who the history says it was.
-pub(super) fn actor(_context: &CallContext) -> String {
-    "mcp client".to_owned()
+pub(super) fn actor(context: &CallContext) -> String {
+    const SHOWN: usize = 100;
+    let name = context.client.as_deref().unwrap_or("unnamed client");
+    let readable = name.chars().filter(|c| !c.is_control());
+    readable.take(SHOWN).collect()
 }
 
 /// Digest of a call's arguments, so that a retry is known as one.

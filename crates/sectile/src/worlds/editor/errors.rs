@@ -87,11 +87,19 @@ pub(crate) fn failure(error: &EditorError) -> Failure {
     Failure::new(kind, error.to_string()).with_detail(code, recovery, facts(error))
 }
 
-fn described(error: &EditorError) -> (FailureKind, &'static str, &'static str) {
-    use FailureKind::{
-        Conflict, InvalidArguments, InvalidPath, NotFound, TooLarge, Unavailable, Unreadable,
-    };
-    match error {
+/// Kind, stable word, and what to do next.
+type Described = (FailureKind, &'static str, &'static str);
+
+fn described(error: &EditorError) -> Described {
+    target_described(error)
+        .or_else(|| history_described(error))
+        .unwrap_or_else(|| system_described(error))
+}
+
+/// What is wrong with what the call is about, or with the edit.
+fn target_described(error: &EditorError) -> Option<Described> {
+    use FailureKind::{Conflict, InvalidArguments, InvalidPath, NotFound, TooLarge};
+    Some(match error {
         EditorError::DocumentNotFound => (
             NotFound,
             "document_not_found",
@@ -173,6 +181,14 @@ fn described(error: &EditorError) -> (FailureKind, &'static str, &'static str) {
             "not_confirmed",
             "If it is really meant, call again with confirm: true.",
         ),
+        _ => return None,
+    })
+}
+
+/// What is wrong with undo, history, plans and retries.
+fn history_described(error: &EditorError) -> Option<Described> {
+    use FailureKind::{Conflict, InvalidArguments, NotFound};
+    Some(match error {
         EditorError::NothingToUndo => (
             Conflict,
             "nothing_to_undo",
@@ -219,6 +235,14 @@ fn described(error: &EditorError) -> (FailureKind, &'static str, &'static str) {
             "request_id_reused",
             "Use a new request_id for a new request.",
         ),
+        _ => return None,
+    })
+}
+
+/// What the system or other programs stand in the way with.
+fn system_described(error: &EditorError) -> Described {
+    use FailureKind::{Unavailable, Unreadable};
+    match error {
         EditorError::Busy => (Unavailable, "busy", "Wait a moment, then call again."),
         EditorError::Cancelled => (
             FailureKind::Cancelled,
@@ -263,7 +287,7 @@ fn described(error: &EditorError) -> (FailureKind, &'static str, &'static str) {
     }
 }
 
-fn edit_described(error: &EditError) -> (FailureKind, &'static str, &'static str) {
+fn edit_described(error: &EditError) -> Described {
     use FailureKind::{Conflict, InvalidArguments, NotFound, Unreadable};
     match error {
         EditError::NotUtf8 => (
@@ -330,14 +354,27 @@ fn edit_described(error: &EditError) -> (FailureKind, &'static str, &'static str
     }
 }
 
+/// An id is repeated up to this length.
+const SHOWN_ID: usize = 100;
+
 /// What a program can use of an error.
 fn facts(error: &EditorError) -> JsonObject {
     let value = match error {
-        EditorError::SectionNotFound { near } if near.is_empty() => json!({}),
-        EditorError::SectionNotFound { near } => json!({ "candidates": candidates(near) }),
-        EditorError::SectionDeleted { entry } | EditorError::UndoOverlaps { entry } => {
-            json!({ "entry": entry })
+        EditorError::SectionNotFound { section_id, near } => {
+            let mut data = JsonObject::new();
+            if let Some(id) = section_id {
+                let shown: String = id.chars().take(SHOWN_ID).collect();
+                data.insert("section_id".to_owned(), json!(shown));
+            }
+            if !near.is_empty() {
+                data.insert("candidates".to_owned(), json!(candidates(near)));
+            }
+            Value::Object(data)
         }
+        EditorError::SectionDeleted { section_id, entry } => {
+            json!({ "section_id": section_id, "entry": entry })
+        }
+        EditorError::UndoOverlaps { entry } => json!({ "entry": entry }),
         EditorError::Ambiguous { candidates: all } => json!({ "candidates": candidates(all) }),
         EditorError::Reparents { section } => json!({ "section": candidate(section) }),
         EditorError::Conflict(conflict) => json!({

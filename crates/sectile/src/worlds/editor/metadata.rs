@@ -36,7 +36,8 @@ impl Metadata {
         Self {
             title: said(&["title"]).or_else(first_heading),
             author: said(&["author", "authors"]),
-            created: said(&["created", "date"]).or_else(|| times.created.map(timestamp)),
+            created: said(&["created", "date"])
+                .or_else(|| world.editor.created(view.path()).map(timestamp)),
             modified: said(&["modified", "updated", "lastmod"])
                 .or_else(|| times.modified.map(timestamp)),
         }

@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
-    sync::mpsc::{self, RecvTimeoutError},
+    sync::mpsc,
     time::Duration,
 };
 
@@ -82,10 +82,7 @@ fn tell(
             if !matches!(event.kind, EventKind::Access(_)) {
                 changed.extend(event.paths.iter().filter_map(|path| document(path, root)));
             }
-            next = match events.recv_timeout(QUIET) {
-                Ok(event) => Some(event),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-            };
+            next = events.recv_timeout(QUIET).ok();
         }
         changed.retain(|path| only.is_none_or(|only| only == path));
         let mut all: Vec<ResourceNotice> = changed

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use sectile_vault::editor::Operation;
+use sectile_vault::{NotePath, editor::Operation};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -137,7 +137,6 @@ fn operation(
         ..WriteOptions::default()
     };
     let of_section = || world.document_unless_id(&own, edit.section_id.as_deref(), context);
-    let named = || world.named_document(own.path.as_deref(), context);
     let target = section(edit.section_id.clone(), None);
     let expected_hash = edit.expected_hash.clone();
     Ok(match edit.operation {
@@ -212,8 +211,41 @@ fn operation(
             scope: edit.scope.into(),
             expected_hash,
         },
-        Does::SetFrontMatter => Operation::SetFrontMatter {
-            path: Some(named()?),
+        Does::SetFrontMatter
+        | Does::CreateDocument
+        | Does::RenameDocument
+        | Does::DeleteDocument => {
+            let path = world.named_document(own.path.as_deref(), context)?;
+            document_operation(world, edit, path)?
+        }
+    })
+}
+
+/// An edit of a document as a whole.
+fn document_operation(
+    world: &EditorWorld,
+    edit: OneEdit,
+    path: NotePath,
+) -> Result<Operation, Failure> {
+    Ok(match edit.operation {
+        Does::CreateDocument => Operation::CreateDocument {
+            path,
+            content: edit.content.unwrap_or_default(),
+        },
+        Does::RenameDocument => Operation::RenameDocument {
+            path,
+            new_path: world.path(&needed(
+                edit.new_path,
+                "Invalid arguments: rename_document needs new_path.",
+            )?)?,
+            repair_links: edit.repair_links.unwrap_or(true),
+        },
+        Does::DeleteDocument => Operation::DeleteDocument {
+            path,
+            expected_hash: edit.expected_hash,
+        },
+        _ => Operation::SetFrontMatter {
+            path: Some(path),
             key: needed(edit.key, "Invalid arguments: set_front_matter needs key.")?,
             value: match (&edit.value, edit.remove) {
                 (Some(value), false) => Some(yaml_value(value)?),
@@ -224,22 +256,6 @@ fn operation(
                     ));
                 }
             },
-        },
-        Does::CreateDocument => Operation::CreateDocument {
-            path: named()?,
-            content: edit.content.unwrap_or_default(),
-        },
-        Does::RenameDocument => Operation::RenameDocument {
-            path: named()?,
-            new_path: world.path(&needed(
-                edit.new_path,
-                "Invalid arguments: rename_document needs new_path.",
-            )?)?,
-            repair_links: edit.repair_links.unwrap_or(true),
-        },
-        Does::DeleteDocument => Operation::DeleteDocument {
-            path: named()?,
-            expected_hash,
         },
     })
 }
