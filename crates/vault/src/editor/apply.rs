@@ -356,12 +356,14 @@ impl Transaction<'_> {
     }
 
     /// A path where no document is. The folders above it are made.
-    fn free_path(&self, path: &NotePath) -> Result<NotePath, EditorError> {
+    fn free_path(&mut self, path: &NotePath) -> Result<NotePath, EditorError> {
         self.editor
             .root
             .make_folders_above(path)
             .map_err(|error| EditorError::io(&error))?;
         let real = self.editor.root.locate(path)?.path().clone();
+        self.hold(&real)?;
+        self.editor.finish_pending(real.as_str())?;
         let taken = match self.drafts.get(real.as_str()) {
             Some(draft) => draft.bytes.is_some() && draft.moved_to.is_none(),
             None => !matches!(

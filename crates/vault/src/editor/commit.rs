@@ -99,23 +99,19 @@ impl Editor {
         watch: Watch<'_>,
     ) -> Result<WriteReport, EditorError> {
         let mut extra = BTreeSet::new();
-        for _ in 0..MOST_TRIES {
+        let mut tries = 0;
+        while tries < MOST_TRIES {
             let paths = self.paths_of(&request.operations, &extra)?;
-            let _locks = self.lock_documents(paths.iter().map(String::as_str), watch.stop)?;
-            let mut transaction = Transaction::new(self);
-            for operation in &request.operations {
-                transaction.perform(operation)?;
-                if watch.is_stopped() {
-                    return Err(EditorError::Cancelled);
-                }
-            }
-            transaction.repair_links(&request.operations, watch)?;
-            let touched: BTreeSet<String> = transaction.paths();
-            if !touched.is_subset(&paths) {
-                // More documents than were named: locked in order before anything is written.
-                extra.extend(touched);
+            let locks = self.lock_documents(paths.iter().map(String::as_str), watch.stop)?;
+            let mut transaction = Transaction::new(self, locks);
+            let performed = transaction.perform_all(&request.operations, watch);
+            if !transaction.missing.is_empty() {
+                // More documents than were named, and somebody else holds them: waited for in order, all of them.
+                extra.append(&mut transaction.missing);
                 continue;
             }
+            performed?;
+            tries += 1;
             if let Some(planned) = planned
                 && transaction.planned() != planned
             {
@@ -573,13 +569,18 @@ fn names(operation: &Operation) -> (Vec<&NotePath>, Vec<&str>) {
 }
 
 impl Transaction<'_> {
-    /// The documents that the transaction changes.
-    fn paths(&self) -> BTreeSet<String> {
-        let changed = self.drafts.values();
-        changed
-            .flat_map(|draft| std::iter::once(&draft.path).chain(&draft.moved_to))
-            .map(|path| path.as_str().to_owned())
-            .collect()
+    fn perform_all(
+        &mut self,
+        operations: &[Operation],
+        watch: Watch<'_>,
+    ) -> Result<(), EditorError> {
+        for operation in operations {
+            self.perform(operation)?;
+            if watch.is_stopped() {
+                return Err(EditorError::Cancelled);
+            }
+        }
+        self.repair_links(operations, watch)
     }
 
     /// What the transaction comes to, for comparison with a plan.

@@ -1,7 +1,7 @@
 //! A request under way: drafts of the documents it changes, in memory, until they are committed together.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -10,7 +10,7 @@ use sectile_markdown::{
     edit::{Edit, EditError, Editable, Edited},
 };
 
-use super::{Editor, EditorError, Operation, SectionInfo, SectionRef, View};
+use super::{Editor, EditorError, Operation, SectionInfo, SectionRef, View, store::DocumentLocks};
 use crate::{NotePath, journal::Request};
 
 /// What a caller asks for.
@@ -97,6 +97,9 @@ pub(super) struct Draft {
 /// All drafts of a request.
 pub(super) struct Transaction<'e> {
     pub(super) editor: &'e Editor,
+    locks: DocumentLocks,
+    /// Documents that somebody else holds. With any of these, the request starts over and waits for them.
+    pub(super) missing: BTreeSet<String>,
     pub(super) drafts: BTreeMap<String, Draft>,
     /// Headings of sections that have no id yet.
     pub(super) fresh: Vec<String>,
@@ -142,9 +145,11 @@ impl Draft {
 }
 
 impl<'e> Transaction<'e> {
-    pub(super) fn new(editor: &'e Editor) -> Self {
+    pub(super) fn new(editor: &'e Editor, locks: DocumentLocks) -> Self {
         Self {
             editor,
+            locks,
+            missing: BTreeSet::new(),
             drafts: BTreeMap::new(),
             fresh: Vec::new(),
             labels: HashMap::new(),
@@ -154,12 +159,23 @@ impl<'e> Transaction<'e> {
         }
     }
 
+    /// Makes sure that the document at `path`, which has no links in it, is locked.
+    pub(super) fn hold(&mut self, path: &NotePath) -> Result<(), EditorError> {
+        if self.editor.lock_another(&mut self.locks, path.as_str())? {
+            Ok(())
+        } else {
+            self.missing.insert(path.as_str().to_owned());
+            Err(EditorError::Busy)
+        }
+    }
+
     /// The draft of the document at `path`, which must exist.
     pub(super) fn draft(&mut self, path: &NotePath) -> Result<&mut Draft, EditorError> {
         self.editor.check_path(path)?;
         let real = self.editor.root.locate(path)?.path().clone();
         let key = real.as_str().to_owned();
         if !self.drafts.contains_key(&key) {
+            self.hold(&real)?;
             let view = self.editor.settled(&real)?;
             if !Source::new(view.bytes()).is_valid_utf8() {
                 return Err(EditError::NotUtf8.into());

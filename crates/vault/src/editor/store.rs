@@ -1,6 +1,9 @@
 //! The journal as the editor uses it: caught up before every look, locked for every line.
 
-use std::{collections::HashMap, time::Instant};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    time::Instant,
+};
 
 use sectile_markdown::{Digest, align::Fingerprint};
 
@@ -26,9 +29,17 @@ pub(super) struct State {
     lines_in_memory: u64,
 }
 
-/// Locks on documents, held until dropped.
+/// Locks on documents, held until dropped. Documents share locks, and a lock that is held cannot be taken again.
+#[derive(Debug, Default)]
 pub(super) struct DocumentLocks {
-    _held: Vec<HeldLock>,
+    held: BTreeMap<String, HeldLock>,
+}
+
+impl DocumentLocks {
+    /// Whether the document at `path` is locked.
+    fn cover(&self, path: &str) -> bool {
+        self.held.contains_key(&lock_name(path))
+    }
 }
 
 pub(super) const JOURNAL_LOCK: &str = "journal";
@@ -116,29 +127,47 @@ impl Editor {
         }
     }
 
-    /// Locks documents against other processes and threads, in an order that cannot lead to a deadlock.
+    /// Locks documents against other processes and threads, in an order that cannot lead to a deadlock. The caller
+    /// holds no lock on a document yet.
     pub(super) fn lock_documents<'a>(
         &self,
         paths: impl IntoIterator<Item = &'a str>,
         stop: &dyn Fn() -> bool,
     ) -> Result<DocumentLocks, EditorError> {
-        let mut names: Vec<String> = paths.into_iter().map(lock_name).collect();
-        names.sort();
-        names.dedup();
+        let names: BTreeSet<String> = paths.into_iter().map(lock_name).collect();
         let folder = self.private()?;
         let deadline = Instant::now() + self.limits.lock_timeout;
-        let mut held = Vec::with_capacity(names.len());
+        let mut locks = DocumentLocks::default();
         for name in names {
             let lock = folder
                 .lock(&name, deadline, stop)
                 .map_err(|error| EditorError::io(&error))?;
             match lock {
-                Some(lock) => held.push(lock),
+                Some(lock) => locks.held.insert(name, lock),
                 None if stop() => return Err(EditorError::Cancelled),
                 None => return Err(EditorError::Busy),
-            }
+            };
         }
-        Ok(DocumentLocks { _held: held })
+        Ok(locks)
+    }
+
+    /// Locks one more document, unless somebody else holds it: waiting for it out of order could be a deadlock.
+    pub(super) fn lock_another(
+        &self,
+        locks: &mut DocumentLocks,
+        path: &str,
+    ) -> Result<bool, EditorError> {
+        if locks.cover(path) {
+            return Ok(true);
+        }
+        let more = self.try_lock_documents([path])?;
+        Ok(match more {
+            Some(more) => {
+                locks.held.extend(more.held);
+                true
+            }
+            None => false,
+        })
     }
 
     /// Locks documents if nobody holds them.

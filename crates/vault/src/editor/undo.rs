@@ -63,14 +63,20 @@ impl Editor {
             }
         }
         for _ in 0..MOST_TRIES {
+            self.look_at(request)?;
             let (target, reverted) = self.chosen(request)?;
             let entry = self.entry(reverted)?;
             let paths = self.current_paths(&entry);
-            let _locks = self.lock_documents(paths.iter().map(String::as_str), watch.stop)?;
-            if self.chosen(request)? != (target, reverted) {
+            let locks = self.lock_documents(paths.iter().map(String::as_str), watch.stop)?;
+            for path in &paths {
+                self.finish_pending(path)?;
+            }
+            let still_so = self.chosen(request)? == (target, reverted)
+                && self.current_paths(&entry).is_subset(&paths);
+            if !still_so {
                 continue;
             }
-            let mut transaction = Transaction::new(self);
+            let mut transaction = Transaction::new(self, locks);
             for step in &entry.steps {
                 let draft = self.reverted(&entry, step)?;
                 transaction
@@ -102,14 +108,17 @@ impl Editor {
         Err(EditorError::KeepsChanging)
     }
 
+    /// Notices what other programs did to the document, which need not exist. This locks it, so it is not done while
+    /// locks are held.
+    fn look_at(&self, request: &UndoRequest) -> Result<(), EditorError> {
+        match request.path.as_ref().map(|path| self.view(path)) {
+            None | Some(Ok(_) | Err(EditorError::DocumentNotFound)) => Ok(()),
+            Some(Err(error)) => Err(error),
+        }
+    }
+
     /// The entry that is meant, and the one whose changes must be inverted for it.
     fn chosen(&self, request: &UndoRequest) -> Result<(u64, u64), EditorError> {
-        if let Some(path) = &request.path {
-            match self.view(path) {
-                Ok(_) | Err(EditorError::DocumentNotFound) => {}
-                Err(error) => return Err(error),
-            }
-        }
         let mut state = self.state();
         self.catch_up(&mut state)?;
         let real = |path: &NotePath| {
