@@ -9,7 +9,7 @@ mod record;
 
 pub use self::file::Damage;
 pub(crate) use self::{
-    file::{Journal, JournalError, Line, News, VERSION},
+    file::{Journal, JournalError, Line, News, UNFINISHED_JOURNAL, VERSION},
     record::{
         Adopt, Bytes, Checkpoint, Entry, Header, Kind, Mark, Record, Request, Splice, Step, written,
     },

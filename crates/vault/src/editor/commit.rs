@@ -268,22 +268,22 @@ impl Editor {
             ))
         })?;
         let folder = self.private()?;
-        match self.carry_out(&folder, number, drafts, &places) {
-            Ok(true) => {}
-            Ok(false) => {
-                self.record(|_| Ok((vec![Record::Abort { entry: number }], ())))?;
-                return Ok(Committed::Changed);
+        let mut placed = 0;
+        let carried_out = self
+            .carry_out(&folder, number, drafts, &places, &mut placed)
+            .and_then(|swapped| {
+                if swapped == Swap::Done {
+                    self.record(|_| Ok((vec![Record::Commit { entry: number }], ())))?;
+                }
+                Ok(swapped)
+            });
+        if !matches!(carried_out, Ok(Swap::Done)) {
+            for (at, (draft, place)) in drafts.iter().zip(&places).enumerate().take(placed) {
+                // Whether it worked is seen by looking at the documents, not by what the system says.
+                restore(&folder, number, at, draft, place).unwrap_or_default();
             }
-            Err(error) => {
-                // Without the record, the next start finds the old bytes and drops the intent.
-                return match self.record(|_| Ok((vec![Record::Abort { entry: number }], ()))) {
-                    Ok(()) | Err(_) => Err(error),
-                };
-            }
-        }
-        if let Err(error) = self.record(|_| Ok((vec![Record::Commit { entry: number }], ()))) {
-            self.take_back(&folder, number, drafts, &places, drafts.len());
-            return Err(error);
+            self.close(&folder, number, drafts.len())?;
+            return carried_out.map(|_| Committed::Changed);
         }
         self.clean_up(&folder, number, drafts);
         let views = drafts
@@ -324,42 +324,50 @@ impl Editor {
         })
     }
 
-    /// Writes all drafts. `Ok(false)`, with everything as it was, when a document is not what it should be.
+    /// Writes all drafts, as far as it gets: `placed` counts those that may have been put in place.
     fn carry_out(
         &self,
         folder: &PrivateFolder,
         number: u64,
         drafts: &[&Draft],
         places: &[Places],
-    ) -> Result<bool, EditorError> {
+        placed: &mut usize,
+    ) -> Result<Swap, EditorError> {
         let io = |error: std::io::Error| EditorError::io(&error);
         for (at, (draft, place)) in drafts.iter().zip(places).enumerate() {
-            if let Some(bytes) = &draft.bytes
-                && let Err(error) = folder.prepare(&temporary(number, at), bytes, &place.from)
-            {
-                self.drop_temporary(folder, number, drafts.len());
-                return Err(io(error));
+            if let Some(bytes) = &draft.bytes {
+                let name = temporary(number, at);
+                folder.prepare(&name, bytes, &place.from).map_err(io)?;
             }
         }
         for (at, (draft, place)) in drafts.iter().zip(places).enumerate() {
-            match put_in_place(folder, number, at, draft, place) {
-                Ok(Swap::Done) => {}
-                Ok(Swap::Changed) => {
-                    self.take_back(folder, number, drafts, places, at);
-                    self.drop_temporary(folder, number, drafts.len());
-                    return Ok(false);
-                }
-                Err(error) => {
-                    self.take_back(folder, number, drafts, places, at + 1);
-                    self.drop_temporary(folder, number, drafts.len());
-                    return Err(io(error));
-                }
+            *placed = at + 1;
+            if put_in_place(folder, number, at, draft, place).map_err(io)? == Swap::Changed {
+                *placed = at;
+                return Ok(Swap::Changed);
             }
         }
         for draft in drafts {
             self.read_back(draft)?;
         }
-        Ok(true)
+        Ok(Swap::Done)
+    }
+
+    /// Closes an intent that was taken back. Where that did not work, the intent stays open, and is settled when one of
+    /// its documents is next looked at.
+    fn close(&self, folder: &PrivateFolder, number: u64, count: usize) -> Result<(), EditorError> {
+        let entry = {
+            let pending = self.state().ledger.pending(None);
+            pending.into_iter().find(|entry| entry.number == number)
+        };
+        if entry.is_some_and(|entry| !self.is_taken_back(&entry)) {
+            return Err(EditorError::Interrupted);
+        }
+        self.drop_temporary(folder, number, count);
+        // Without the record, the next look finds the old bytes and drops the intent.
+        match self.record(|_| Ok((vec![Record::Abort { entry: number }], ()))) {
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// Reads a document again. Another program may have changed it by now; that is entered when it is next looked at.
@@ -374,24 +382,7 @@ impl Editor {
         Ok(())
     }
 
-    /// Puts the first `count` documents back as they were.
-    fn take_back(
-        &self,
-        folder: &PrivateFolder,
-        number: u64,
-        drafts: &[&Draft],
-        places: &[Places],
-        count: usize,
-    ) {
-        for (at, (draft, place)) in drafts.iter().zip(places).enumerate().take(count) {
-            // What cannot be taken back now is settled by the intent that is still open.
-            if restore(folder, number, at, draft, place).is_err() {
-                continue;
-            }
-        }
-    }
-
-    fn drop_temporary(&self, folder: &PrivateFolder, number: u64, count: usize) {
+    pub(super) fn drop_temporary(&self, folder: &PrivateFolder, number: u64, count: usize) {
         for at in 0..count {
             for name in [temporary(number, at), displaced(number, at)] {
                 // Left-overs are removed at the next start.
@@ -460,6 +451,7 @@ pub(super) fn put_in_place(
     }
 }
 
+/// Puts a document back as it was, if it is as this commit left it.
 fn restore(
     folder: &PrivateFolder,
     number: u64,
@@ -476,7 +468,11 @@ fn restore(
             folder.take_out(&temporary(number, at), &place.from, new)?;
         }
         (Some(new), Some(to), Some(old)) => {
-            folder.swap_in(&displaced(number, at), &place.from, None, old)?;
+            match folder.swap_in(&displaced(number, at), &place.from, None, old) {
+                // It was not taken out yet.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                result => result.map(|_| ())?,
+            }
             folder.take_out(&temporary(number, at), to, new)?;
         }
         (None, _, Some(old)) => {

@@ -49,6 +49,8 @@ impl Editor {
     /// # Errors
     /// [`EditorError::StillThere`] when a document holds the text now; other errors when the journal cannot be written.
     pub fn purge(&self, path: Option<&NotePath>, text: Option<&str>) -> Result<usize, EditorError> {
+        // What a process that died left half done may hold the text too.
+        self.recover()?;
         let document = match path {
             Some(path) => {
                 let real = self.root.locate(path)?.path().clone();
@@ -82,15 +84,6 @@ impl Editor {
         }
         // Headings of documents that were only read stand in the journal too, so it is written anew in any case.
         self.drop_entries_before(cut)?;
-        let folder = self.private()?;
-        for name in folder
-            .temporary_files()
-            .map_err(|error| EditorError::io(&error))?
-        {
-            folder
-                .remove_temporary(&name)
-                .map_err(|error| EditorError::io(&error))?;
-        }
         Ok(numbers.iter().filter(|number| **number < cut).count())
     }
 

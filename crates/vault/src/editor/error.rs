@@ -135,6 +135,11 @@ pub enum EditorError {
     /// The document kept changing while it was to be replaced.
     #[error("The document keeps changing on disk. Nothing was written.")]
     KeepsChanging,
+    /// The system failed in the middle, and again when the change was to be taken back.
+    #[error(
+        "The system failed in the middle of the change. It is finished or taken back as soon as that is possible: look at the document again."
+    )]
+    Interrupted,
     /// The journal was written by a newer version.
     #[error("The journal in .sectile was written by a newer version of Sectile.")]
     JournalTooNew,

@@ -11,11 +11,12 @@ use super::{
     Editor, EditorError, View,
     commit::{Places, displaced, temporary},
     draft::Draft,
+    store::JOURNAL_LOCK,
 };
 use crate::{
     NotePath, ReadError,
-    fs::Swap,
-    journal::{Entry, Record, Step},
+    fs::{PrivateFolder, Swap},
+    journal::{Entry, Record, Step, UNFINISHED_JOURNAL},
 };
 
 /// Where a document stands in a change that was cut off.
@@ -52,6 +53,7 @@ impl Editor {
                 self.resolve(entry.number)?;
             }
         }
+        self.drop_unfinished_journal(&folder)?;
         let names = folder
             .temporary_files()
             .map_err(|error| EditorError::io(&error))?;
@@ -70,6 +72,21 @@ impl Editor {
             }
         }
         Ok(())
+    }
+
+    /// Removes a new journal that was never put in place, unless somebody is just writing it.
+    fn drop_unfinished_journal(&self, folder: &PrivateFolder) -> Result<(), EditorError> {
+        let removed = if folder.exists(UNFINISHED_JOURNAL) {
+            folder
+                .lock(JOURNAL_LOCK, Instant::now(), &|| true)
+                .and_then(|lock| match lock {
+                    Some(_lock) => folder.remove(UNFINISHED_JOURNAL),
+                    None => Ok(()),
+                })
+        } else {
+            Ok(())
+        };
+        removed.map_err(|error| EditorError::io(&error))
     }
 
     /// Settles intents about a document that the caller has locked.
@@ -120,7 +137,17 @@ impl Editor {
             self.roll(&entry, &standings, Direction::Forward)?;
             Record::Commit { entry: number }
         };
-        self.record(|_| Ok((vec![record], ())))
+        self.record(|_| Ok((vec![record], ())))?;
+        self.drop_temporary(&folder, number, entry.steps.len());
+        Ok(())
+    }
+
+    /// Whether nothing of an entry is in place any more.
+    pub(super) fn is_taken_back(&self, entry: &Entry) -> bool {
+        entry
+            .steps
+            .iter()
+            .all(|step| matches!(self.standing(step), Ok(Standing::Before | Standing::Other)))
     }
 
     fn standing(&self, step: &Step) -> Result<Standing, EditorError> {
@@ -220,8 +247,9 @@ impl Editor {
                 changes.and_then(|changes| changes.apply(bytes.as_deref().unwrap_or_default()))
             }
         };
-        if target_hash.is_some() && changed.is_none() {
-            return Err(EditorError::TextUnknown);
+        let made = changed.as_ref().map(|bytes| Digest::of(bytes).to_string());
+        if made != *target_hash {
+            return Err(EditorError::KeepsChanging);
         }
         let draft = Draft {
             path: from.clone(),

@@ -45,12 +45,14 @@ impl Root {
         let root = self.dir()?;
         step("private_folder", || make_folder(&root, PRIVATE_FOLDER))?;
         let dir = root.open_dir_nofollow(PRIVATE_FOLDER)?;
-        make_folder(&dir, TEMPORARY)?;
-        make_folder(&dir, LOCKS)?;
+        step("temporary_folder", || make_folder(&dir, TEMPORARY))?;
+        step("lock_folder", || make_folder(&dir, LOCKS))?;
         let folder = PrivateFolder { dir };
         if !folder.exists(".gitignore") {
             // Whoever makes it writes the same; a half-written one ignores as much as it needs to.
-            folder.write_file(".gitignore", b"*\n")?;
+            step("write_gitignore", || {
+                folder.write_file(".gitignore", b"*\n")
+            })?;
         }
         Ok(folder)
     }
@@ -91,11 +93,12 @@ impl PrivateFolder {
         deadline: Instant,
         stop: &dyn Fn() -> bool,
     ) -> io::Result<Option<HeldLock>> {
-        let file = self
-            .dir
-            .open_dir_nofollow(LOCKS)?
-            .open_with(name, private_options().write(true).create(true))?
-            .into_std();
+        let file = step("open_lock", || {
+            self.dir
+                .open_dir_nofollow(LOCKS)?
+                .open_with(name, private_options().write(true).create(true))
+        })?
+        .into_std();
         let mut pause = LOCK_PAUSE;
         loop {
             match file.try_lock() {
@@ -167,8 +170,17 @@ impl PrivateFolder {
         Ok(names)
     }
 
+    /// Removes a file of the folder, if it is there.
+    pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
+        match self.dir.remove_file(name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn remove_temporary(&self, name: &str) -> io::Result<()> {
-        match self.temporary()?.remove_file(name) {
+        let removed = step("remove_temporary", || self.temporary()?.remove_file(name));
+        match removed {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }

@@ -155,7 +155,10 @@ impl PrivateFolder {
             note.folder.rename(&note.name, &temporary, name)
         })?;
         if read_all(&temporary, name)? != old {
-            place_new(&temporary, name, note)?;
+            // It goes back. Where another file is by now, it is kept beside.
+            if place_new(&temporary, name, note)? == Swap::Changed {
+                temporary.rename(name, &self.dir, format!("rescued-{name}"))?;
+            }
             return Ok(Swap::Changed);
         }
         step("flush_folder", || flush_folder(&note.folder))?;

@@ -8,7 +8,8 @@ use super::{Header, Record};
 use crate::{fault::step, fs::PrivateFolder};
 
 const NAME: &str = "journal";
-const NEW_NAME: &str = "journal.new";
+/// A journal that is being written to take the place of the other.
+pub(crate) const UNFINISHED_JOURNAL: &str = "journal.new";
 /// The format that this program writes and reads.
 pub(crate) const VERSION: u32 = 1;
 const CHECKSUM_DIGITS: usize = 16;
@@ -174,9 +175,13 @@ impl Journal {
         for record in records {
             bytes.extend_from_slice(&line(record)?);
         }
-        let file = step("write_new_journal", || folder.write_file(NEW_NAME, &bytes))?;
+        let file = step("write_new_journal", || {
+            folder.write_file(UNFINISHED_JOURNAL, &bytes)
+        })?;
         step("flush_new_journal", || file.sync_all())?;
-        step("place_new_journal", || folder.rename(NEW_NAME, NAME))?;
+        step("place_new_journal", || {
+            folder.rename(UNFINISHED_JOURNAL, NAME)
+        })?;
         step("flush_private_folder", || folder.flush())?;
         self.header = None;
         self.end = 0;
