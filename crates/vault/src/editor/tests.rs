@@ -6,6 +6,7 @@
 )]
 
 mod faults;
+mod races;
 mod scripts;
 
 use std::{fs, path::Path};
@@ -28,19 +29,19 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(documents: &[(&str, &str)]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = scratch();
         for (path, text) in documents {
             let path = folder.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        let editor = Editor::folder(folder.path(), EditorLimits::default(), clock).unwrap();
+        let editor = open(folder.path());
         Self { folder, editor }
     }
 
     /// Another process, as good as.
     pub(super) fn reopened(&self) -> Editor {
-        Editor::folder(self.folder.path(), EditorLimits::default(), clock).unwrap()
+        open(self.folder.path())
     }
 
     pub(super) fn text(&self, path: &str) -> String {
@@ -58,16 +59,41 @@ impl Bench {
     }
 
     pub(super) fn write(&self, operation: Operation) -> Result<WriteReport, EditorError> {
-        self.editor.write(&request(vec![operation]), Watch::none())
+        write(&self.editor, vec![operation])
     }
 
     pub(super) fn undo(&self, path: &str) -> Result<WriteReport, EditorError> {
-        self.editor.undo(&undo(path, false), Watch::none())
+        take_back(&self.editor, &undo(path, false))
     }
 
     pub(super) fn redo(&self, path: &str) -> Result<WriteReport, EditorError> {
-        self.editor.undo(&undo(path, true), Watch::none())
+        take_back(&self.editor, &undo(path, true))
     }
+}
+
+/// A folder in memory where there is such a thing: flushes are cheap there.
+pub(super) fn scratch() -> TempDir {
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .unwrap()
+}
+
+pub(super) fn open(folder: &Path) -> Editor {
+    Editor::folder(folder, EditorLimits::default(), clock).unwrap()
+}
+
+pub(super) fn write(
+    editor: &Editor,
+    operations: Vec<Operation>,
+) -> Result<WriteReport, EditorError> {
+    editor.write(&request(operations), Watch::none())
+}
+
+pub(super) fn take_back(
+    editor: &Editor,
+    request: &UndoRequest,
+) -> Result<WriteReport, EditorError> {
+    editor.undo(request, Watch::none())
 }
 
 pub(super) fn note(path: &str) -> NotePath {
@@ -135,7 +161,7 @@ pub(super) fn insert(path: &str, heading: &str, position: usize) -> Operation {
     }
 }
 
-fn delete(path: &str, section: SectionRef) -> Operation {
+pub(super) fn delete(path: &str, section: SectionRef) -> Operation {
     Operation::Delete {
         path: Some(note(path)),
         section,
@@ -143,7 +169,7 @@ fn delete(path: &str, section: SectionRef) -> Operation {
     }
 }
 
-fn relocate(section: SectionRef, to: Option<&str>, position: usize) -> Operation {
+pub(super) fn relocate(section: SectionRef, to: Option<&str>, position: usize) -> Operation {
     Operation::Move {
         path: None,
         section,
@@ -154,7 +180,7 @@ fn relocate(section: SectionRef, to: Option<&str>, position: usize) -> Operation
     }
 }
 
-fn with_hash(operation: Operation, hash: &str) -> Operation {
+pub(super) fn with_hash(operation: Operation, hash: &str) -> Operation {
     match operation {
         Operation::Update {
             path,

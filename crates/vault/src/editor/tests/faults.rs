@@ -1,1 +1,381 @@
-//! Faults at every step of a commit.
+//! What a commit goes through when it is cut off, refused by the system, or finds a damaged journal.
+//!
+//! A scenario is a folder and one thing to do in it. It is done in a process of its own, in which a fault is armed, so
+//! that faults, which are global to a process, never meet another test.
+
+mod damage;
+mod errors;
+mod kills;
+mod surroundings;
+
+use std::{collections::BTreeMap, process::Command};
+
+use super::*;
+
+/// Scenario, fault and folder for a child process, separated by bars.
+const CHILD: &str = "SECTILE_TEST_FAULT";
+/// What a child says at its end, before the name of what happened and of the steps it took.
+const SAID: &str = "said:";
+
+/// The documents below a folder, by path.
+type Documents = BTreeMap<String, Vec<u8>>;
+
+/// One thing to do, in a folder that is ready for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scenario {
+    First,
+    Edit,
+    Batch,
+    Create,
+    RenameDocument,
+    DeleteDocument,
+    Undo,
+    Redo,
+    UndoBatch,
+    UndoDelete,
+    UndoRename,
+    AfterOutsideEdit,
+    Compact,
+    Purge,
+}
+
+const SCENARIOS: [Scenario; 14] = [
+    Scenario::First,
+    Scenario::Edit,
+    Scenario::Batch,
+    Scenario::Create,
+    Scenario::RenameDocument,
+    Scenario::DeleteDocument,
+    Scenario::Undo,
+    Scenario::Redo,
+    Scenario::UndoBatch,
+    Scenario::UndoDelete,
+    Scenario::UndoRename,
+    Scenario::AfterOutsideEdit,
+    Scenario::Compact,
+    Scenario::Purge,
+];
+
+const OTHER: &str = "# C\n\nc\n\n## D\n\nd\n";
+
+impl Scenario {
+    fn named(name: &str) -> Self {
+        *SCENARIOS
+            .iter()
+            .find(|one| format!("{one:?}") == name)
+            .unwrap()
+    }
+
+    /// The document whose history has what the scenario does.
+    fn path(self) -> &'static str {
+        match self {
+            Self::Create => "new/n.md",
+            Self::RenameDocument => "moved/a.md",
+            _ => "a.md",
+        }
+    }
+
+    /// Makes the folder ready.
+    fn prepare(self, folder: &Path) {
+        fs::create_dir_all(folder.join("b")).unwrap();
+        fs::write(folder.join("a.md"), SAMPLE).unwrap();
+        fs::write(folder.join("b/c.md"), OTHER).unwrap();
+        if self == Self::First {
+            return;
+        }
+        let editor = open(folder);
+        editor.view(&note("b/c.md")).unwrap();
+        let operation = update("a.md", by_heading("Gamma"), "First.");
+        write(&editor, vec![operation]).unwrap();
+        let undo_last = || take_back(&editor, &undo("a.md", false)).unwrap();
+        match self {
+            Self::Undo => {
+                write(&editor, edit()).unwrap();
+            }
+            Self::Redo => {
+                write(&editor, edit()).unwrap();
+                undo_last();
+            }
+            Self::UndoBatch => {
+                write(&editor, batch()).unwrap();
+            }
+            Self::UndoDelete => {
+                write(&editor, delete_document()).unwrap();
+            }
+            Self::UndoRename => {
+                write(&editor, rename_document()).unwrap();
+            }
+            Self::AfterOutsideEdit => {
+                let text = fs::read_to_string(folder.join("a.md")).unwrap();
+                let text = text.replace("Alpha body.", "Outside.");
+                fs::write(folder.join("a.md"), text).unwrap();
+            }
+            Self::Compact => {
+                for round in 0..6 {
+                    let text = format!("Round {round}.");
+                    write(&editor, vec![update("a.md", by_heading("Beta"), &text)]).unwrap();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Does it.
+    fn act(self, editor: &Editor) -> Result<(), EditorError> {
+        let redo = self == Self::Redo;
+        match self {
+            Self::First | Self::Edit | Self::AfterOutsideEdit | Self::Compact => {
+                write(editor, edit()).map(|_| ())
+            }
+            Self::Batch => write(editor, batch()).map(|_| ()),
+            Self::Create => write(editor, create()).map(|_| ()),
+            Self::RenameDocument => write(editor, rename_document()).map(|_| ()),
+            Self::DeleteDocument => write(editor, delete_document()).map(|_| ()),
+            Self::Undo | Self::Redo | Self::UndoBatch => {
+                take_back(editor, &undo("a.md", redo)).map(|_| ())
+            }
+            Self::UndoRename => take_back(editor, &undo("moved/a.md", false)).map(|_| ()),
+            Self::UndoDelete => take_back(editor, &undo_entry(2)).map(|_| ()),
+            Self::Purge => editor.purge(None, None).map(|_| ()),
+        }
+    }
+
+    /// Takes it back. Not everything can be.
+    fn act_back(self, editor: &Editor) -> Option<Result<(), EditorError>> {
+        let back = match self {
+            Self::Purge => return None,
+            Self::DeleteDocument => {
+                let last = editor.state().ledger.entries().next_back()?.number;
+                undo_entry(last)
+            }
+            Self::Redo => undo("a.md", false),
+            Self::Undo | Self::UndoBatch => undo("a.md", true),
+            Self::UndoDelete | Self::UndoRename => undo("a.md", true),
+            _ => undo(self.path(), false),
+        };
+        Some(take_back(editor, &back).map(|_| ()))
+    }
+
+    /// A small journal has to be written anew.
+    fn open(self, folder: &Path) -> Editor {
+        let max_journal_bytes = match self {
+            Self::Compact => 1_500,
+            _ => EditorLimits::default().max_journal_bytes,
+        };
+        let limits = EditorLimits {
+            max_journal_bytes,
+            ..EditorLimits::default()
+        };
+        Editor::folder(folder, limits, clock).unwrap()
+    }
+}
+
+fn edit() -> Vec<Operation> {
+    vec![
+        update("a.md", by_heading("Beta"), "Other."),
+        insert("a.md", "Made", 1),
+    ]
+}
+
+fn batch() -> Vec<Operation> {
+    let to_other = Operation::Move {
+        path: Some(note("a.md")),
+        section: by_heading("Beta"),
+        at: At::Position(1),
+        to: Some(note("b/c.md")),
+        level: None,
+        expected_hash: None,
+    };
+    vec![to_other, update("a.md", by_heading("Alpha"), "Batch.")]
+}
+
+fn create() -> Vec<Operation> {
+    vec![Operation::CreateDocument {
+        path: note("new/n.md"),
+        content: "# N\n\n## M\n".to_owned(),
+    }]
+}
+
+fn rename_document() -> Vec<Operation> {
+    vec![Operation::RenameDocument {
+        path: note("a.md"),
+        new_path: note("moved/a.md"),
+        repair_links: false,
+    }]
+}
+
+fn delete_document() -> Vec<Operation> {
+    vec![Operation::DeleteDocument {
+        path: note("a.md"),
+        expected_hash: None,
+    }]
+}
+
+fn undo_entry(number: u64) -> UndoRequest {
+    UndoRequest {
+        path: None,
+        entry: Some(number),
+        ..undo("a.md", false)
+    }
+}
+
+/// All documents below `folder`.
+fn documents(folder: &Path) -> Documents {
+    let mut found = Documents::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(at) = folders.pop() {
+        for entry in fs::read_dir(&at).unwrap() {
+            let path = entry.unwrap().path();
+            if path.file_name().is_some_and(|name| name == ".sectile") {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().to_str().unwrap();
+                found.insert(name.to_owned(), fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// A folder ready for a scenario, and what it holds before and after.
+struct Stage {
+    scenario: Scenario,
+    template: TempDir,
+    before: Documents,
+    after: Documents,
+}
+
+impl Stage {
+    fn new(scenario: Scenario) -> Self {
+        let template = scratch();
+        scenario.prepare(template.path());
+        let before = documents(template.path());
+        let trial = scratch();
+        copy_folder(template.path(), trial.path());
+        scenario.act(&scenario.open(trial.path())).unwrap();
+        let after = documents(trial.path());
+        Self {
+            scenario,
+            template,
+            before,
+            after,
+        }
+    }
+
+    /// A copy to try something in.
+    fn set(&self) -> TempDir {
+        let folder = scratch();
+        copy_folder(self.template.path(), folder.path());
+        folder
+    }
+}
+
+/// What became of a child process.
+#[derive(Debug)]
+enum Outcome {
+    Killed,
+    /// The result, and the steps taken.
+    Said(String, Vec<String>),
+}
+
+/// Does a scenario in a process of its own, with a fault.
+fn run_child(scenario: Scenario, fault: &str, folder: &Path) -> Outcome {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "editor::tests::faults::child", "--nocapture"])
+        .env(
+            CHILD,
+            format!("{scenario:?}|{fault}|{}", folder.to_str().unwrap()),
+        )
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let said = text.lines().find_map(|line| {
+        let (_, said) = line.split_once(SAID)?;
+        Some(said.to_owned())
+    });
+    match (output.status.code(), said) {
+        (Some(0), Some(said)) => {
+            let (result, steps) = said.split_once('|').unwrap();
+            let steps = steps.split(',').map(str::to_owned).collect();
+            Outcome::Said(result.to_owned(), steps)
+        }
+        (None, None) => Outcome::Killed,
+        other => panic!(
+            "{scenario:?} {fault}: {other:?}\n{text}{}",
+            String::from_utf8_lossy(&output.stderr)
+        ),
+    }
+}
+
+/// Not a test of its own: the process in which a scenario is done. Without a parent it does nothing.
+#[test]
+fn child() {
+    let Ok(job) = std::env::var(CHILD) else {
+        return;
+    };
+    let [scenario, fault, folder] = job.split('|').collect::<Vec<_>>()[..] else {
+        panic!("{job}")
+    };
+    let scenario = Scenario::named(scenario);
+    crate::fault::arm(fault);
+    let editor = scenario.open(Path::new(folder));
+    let result = match scenario.act(&editor) {
+        Ok(()) => "ok".to_owned(),
+        Err(error) => format!("{error:?}"),
+    };
+    let steps = crate::fault::steps_taken().join(",");
+    println!("{SAID}{result}|{steps}");
+}
+
+/// Checks that a folder is whole: the journal is read without damage, nothing is pending or left over, and every view
+/// is the same for another process.
+fn check_whole(folder: &Path, what: &str) {
+    let editor = open(folder);
+    for path in documents(folder).keys() {
+        let view = editor.view(&note(path)).unwrap();
+        let mut ids = view.ids().to_vec();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), view.ids().len(), "{what}: an id names two");
+        let other = open(folder).view(&note(path)).unwrap();
+        assert_eq!(view.ids(), other.ids(), "{what}");
+    }
+    assert!(editor.damage().is_empty(), "{what}: {:?}", editor.damage());
+    assert!(editor.state().ledger.pending(None).is_empty(), "{what}");
+    let private = folder.join(".sectile");
+    let left: Vec<String> = [private.join("tmp"), private]
+        .iter()
+        .flat_map(|folder| fs::read_dir(folder).into_iter().flatten())
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| !["tmp", "locks", "journal", ".gitignore"].contains(&name.as_str()))
+        .collect();
+    assert!(left.is_empty(), "{what}: left over: {left:?}");
+}
+
+/// The ids of all sections of all documents, by heading.
+fn ids_by_heading(folder: &Path) -> BTreeMap<String, String> {
+    let editor = open(folder);
+    let mut ids = BTreeMap::new();
+    for path in documents(folder).keys() {
+        for section in editor.view(&note(path)).unwrap().sections() {
+            ids.insert(section.heading, section.id);
+        }
+    }
+    ids
+}

@@ -1,0 +1,129 @@
+//! The process dies before every single step of a commit, and in the middle of every write to the journal.
+
+use super::*;
+
+/// More steps than any scenario has.
+const MOST_STEPS: usize = 400;
+
+#[test]
+fn a_commit_that_is_cut_off_anywhere_leaves_the_old_or_the_new() {
+    let mut kills = 0;
+    for scenario in SCENARIOS {
+        let stage = Stage::new(scenario);
+        kills += cut_off_everywhere(&stage, "kill:*");
+        kills += cut_off_everywhere(&stage, "tear:write_journal");
+    }
+    assert!(kills > 300, "{kills}");
+    println!("{kills} kills");
+}
+
+/// Recovery may be cut off as well, as often as it takes.
+#[test]
+fn a_recovery_that_is_cut_off_is_taken_up_again() {
+    let mut kills = 0;
+    for scenario in [
+        Scenario::Batch,
+        Scenario::RenameDocument,
+        Scenario::UndoDelete,
+    ] {
+        let stage = Stage::new(scenario);
+        for first in 0..MOST_STEPS {
+            let folder = stage.set();
+            let fault = format!("kill:place:{first}");
+            if !matches!(run_child(scenario, &fault, folder.path()), Outcome::Killed) {
+                break;
+            }
+            for second in 0..MOST_STEPS {
+                let copy = scratch();
+                copy_folder(folder.path(), copy.path());
+                let what = format!("{scenario:?} {fault}, then kill:*:{second}");
+                let fault = format!("kill:*:{second}");
+                // The second child finishes what the first began, then does the same once more or is refused.
+                let outcome = run_child(scenario, &fault, copy.path());
+                let killed = matches!(outcome, Outcome::Killed);
+                let recovered = open(copy.path());
+                drop(recovered);
+                if killed {
+                    kills += 1;
+                    let now = documents(copy.path());
+                    let known = now == stage.before || now == stage.after;
+                    let again = is_done_twice(&stage, &now);
+                    assert!(known || again, "{what}: {now:?}");
+                }
+                check_whole(copy.path(), &what);
+                if !killed {
+                    break;
+                }
+            }
+        }
+    }
+    assert!(kills > 50, "{kills}");
+    println!("{kills} kills");
+}
+
+/// Whether these are the documents after the scenario was done twice.
+fn is_done_twice(stage: &Stage, now: &Documents) -> bool {
+    let folder = stage.set();
+    for _ in 0..2 {
+        let editor = stage.scenario.open(folder.path());
+        if stage.scenario.act(&editor).is_err() {
+            return false;
+        }
+    }
+    documents(folder.path()) == *now
+}
+
+/// Kills at every step until the child gets to its end, and says how often that was.
+fn cut_off_everywhere(stage: &Stage, fault: &str) -> usize {
+    let scenario = stage.scenario;
+    let ids_before = (scenario != Scenario::First).then(|| ids_by_heading(stage.set().path()));
+    for at in 0..MOST_STEPS {
+        let folder = stage.set();
+        let what = format!("{scenario:?} {fault}:{at}");
+        let outcome = run_child(scenario, &format!("{fault}:{at}"), folder.path());
+        if let Outcome::Said(result, _) = outcome {
+            assert_eq!(result, "ok", "{what}");
+            assert_eq!(documents(folder.path()), stage.after, "{what}");
+            check_whole(folder.path(), &what);
+            return at;
+        }
+        drop(scenario.open(folder.path()));
+        let now = documents(folder.path());
+        let is_new = now == stage.after;
+        assert!(is_new || now == stage.before, "{what}: {now:?}");
+        check_whole(folder.path(), &what);
+        if let Some(ids_before) = &ids_before {
+            let ids = ids_by_heading(folder.path());
+            for (heading, id) in ids_before {
+                assert!(
+                    ids.get(heading).is_none_or(|now| now == id),
+                    "{what}: {heading} {id} {ids:?}"
+                );
+            }
+        }
+        go_on(stage, folder.path(), is_new, &what);
+    }
+    panic!("{scenario:?} has more steps than expected")
+}
+
+/// After a recovery everything works: what was done is undone and done again, what was not done is done.
+fn go_on(stage: &Stage, folder: &Path, is_new: bool, what: &str) {
+    let scenario = stage.scenario;
+    let editor = scenario.open(folder);
+    if stage.before == stage.after {
+        // Nothing that can be seen: a new edit shows that all is well.
+        write(&editor, vec![insert("a.md", "Later", 0)]).unwrap();
+        take_back(&editor, &undo("a.md", false)).unwrap();
+        assert_eq!(documents(folder), stage.before, "{what}");
+        return;
+    }
+    if !is_new {
+        scenario.act(&editor).unwrap();
+        assert_eq!(documents(folder), stage.after, "{what}");
+    }
+    if let Some(result) = scenario.act_back(&editor) {
+        result.unwrap_or_else(|error| panic!("{what}: {error:?}"));
+        assert_eq!(documents(folder), stage.before, "{what}");
+    }
+    check_whole(folder, what);
+}
