@@ -37,7 +37,10 @@ pub use self::{
     view::View,
     watch::Watch,
 };
-use crate::{NotePath, Root, RootError, Walk, fs::PrivateFolder};
+use crate::{
+    NotePath, ReadError, Root, RootError, Walk,
+    fs::{Located, PrivateFolder},
+};
 
 /// Bounds on what the editor does.
 #[derive(Clone, Copy, Debug)]
@@ -187,7 +190,24 @@ impl Editor {
     fn private(&self) -> Result<PrivateFolder, EditorError> {
         self.root
             .make_private_folder()
-            .map_err(|error| EditorError::io(&error))
+            .map_err(|error| self.refusal(&error))
+    }
+
+    /// Where the file at `path` really is.
+    fn locate(&self, path: &NotePath) -> Result<Located, EditorError> {
+        self.root.locate(path).map_err(|error| match error {
+            ReadError::NotFound if !self.root.is_there() => EditorError::RootGone,
+            error => error.into(),
+        })
+    }
+
+    /// What the system says about something in the root.
+    fn refusal(&self, error: &std::io::Error) -> EditorError {
+        if self.root.is_there() {
+            EditorError::io(error)
+        } else {
+            EditorError::RootGone
+        }
     }
 
     /// Refuses paths that are not documents of this editor.

@@ -7,6 +7,15 @@ const MAX_SLUG: usize = 40;
 
 /// The id of section number `number`, whose heading is `heading` when it gets it.
 pub(crate) fn id(heading: &str, number: u64) -> String {
+    format!("{}-{}", short_slug(heading), base36(number))
+}
+
+/// An id that could not be written down. It lives as long as the process and is never taken for another.
+pub(crate) fn unrecorded(heading: &str, number: u64) -> String {
+    format!("{}-~{}", short_slug(heading), base36(number))
+}
+
+fn short_slug(heading: &str) -> String {
     let slug = slug(heading);
     let mut slug = slug.as_str();
     if slug.len() > MAX_SLUG {
@@ -15,7 +24,7 @@ pub(crate) fn id(heading: &str, number: u64) -> String {
     if slug.is_empty() {
         slug = "section";
     }
-    format!("{slug}-{}", base36(number))
+    slug.to_owned()
 }
 
 /// The number in an id.
@@ -61,5 +70,6 @@ mod tests {
             Some(123_456_789)
         );
         assert_eq!(number("nothing"), None);
+        assert_eq!(number(&unrecorded("Alpha child", 71)), None);
     }
 }

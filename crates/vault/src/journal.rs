@@ -9,7 +9,7 @@ mod record;
 
 pub use self::file::Damage;
 pub(crate) use self::{
-    file::{Journal, JournalError, Line, News, UNFINISHED_JOURNAL, VERSION},
+    file::{Journal, JournalError, Line, News, Read, UNFINISHED_JOURNAL, VERSION},
     record::{
         Adopt, Bytes, Checkpoint, Entry, Header, Kind, Mark, Record, Request, Splice, Step, written,
     },
@@ -22,8 +22,6 @@ pub fn replay_for_fuzzing(bytes: &[u8]) -> (usize, usize) {
     let mut ledger = crate::ledger::Ledger::default();
     let read = file::read_lines(bytes, 0);
     let lines = read.lines.len();
-    for line in read.lines {
-        ledger.apply(line);
-    }
+    ledger.take_in(read);
     (lines, ledger.damage().len())
 }

@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::journal::{Adopt, Checkpoint, Damage, Entry, Header, Kind, Line, Mark, Record, Splice};
+use crate::journal::{
+    Adopt, Checkpoint, Damage, Entry, Header, Kind, Line, Mark, Read, Record, Splice,
+};
 
 /// State of a root as its journal tells it.
 #[derive(Debug, Default)]
@@ -103,6 +105,26 @@ pub(crate) struct Pending {
 }
 
 impl Ledger {
+    /// One that knows nothing but the numbers that were given out.
+    pub(crate) fn counting_from(next: Numbers) -> Self {
+        Self {
+            next,
+            ..Self::default()
+        }
+    }
+
+    /// Takes in what was read, in order.
+    pub(crate) fn take_in(&mut self, read: Read) {
+        let mut damage = read.damage.into_iter().peekable();
+        for line in read.lines {
+            while let Some(earlier) = damage.next_if(|one| one.offset < line.offset) {
+                self.add_damage(earlier);
+            }
+            self.apply(line);
+        }
+        damage.for_each(|one| self.add_damage(one));
+    }
+
     /// Takes in one line.
     pub(crate) fn apply(&mut self, line: Line) {
         match line.record {
@@ -135,8 +157,17 @@ impl Ledger {
         }
     }
 
-    pub(crate) fn add_damage(&mut self, damage: Vec<Damage>) {
-        self.damage.extend(damage);
+    fn add_damage(&mut self, damage: Damage) {
+        // Numbers that were given out there are not given out again. Every one of them took more than a byte.
+        let Numbers {
+            entry,
+            id,
+            document,
+        } = &mut self.next;
+        for next in [entry, id, document] {
+            *next = next.saturating_add(damage.len);
+        }
+        self.damage.push(damage);
     }
 
     pub(crate) fn damage(&self) -> &[Damage] {
@@ -307,6 +338,13 @@ impl Ledger {
             let connected = state.hash == step.before;
             if step.before.is_none() && state.created.is_none() {
                 state.created = Some(entry.time);
+            }
+            if !connected && (state.hash.is_some() || state.entries.is_empty()) {
+                // A line between the two is missing altogether.
+                self.damage.push(Damage {
+                    offset,
+                    len: len as u64,
+                });
             }
             state.hash.clone_from(&step.after);
             state.entries.push(entry.number);

@@ -361,7 +361,7 @@ impl Transaction<'_> {
             .root
             .make_folders_above(path)
             .map_err(|error| EditorError::io(&error))?;
-        let real = self.editor.root.locate(path)?.path().clone();
+        let real = self.editor.locate(path)?.path().clone();
         self.hold(&real)?;
         self.editor.finish_pending(real.as_str())?;
         let taken = match self.drafts.get(real.as_str()) {

@@ -316,9 +316,9 @@ impl Editor {
     /// Where a draft's file is, and where it will be.
     fn places(&self, draft: &Draft) -> Result<Places, EditorError> {
         Ok(Places {
-            from: self.root.locate(&draft.path)?,
+            from: self.locate(&draft.path)?,
             to: match &draft.moved_to {
-                Some(path) => Some(self.root.locate(path)?),
+                Some(path) => Some(self.locate(path)?),
                 None => None,
             },
         })

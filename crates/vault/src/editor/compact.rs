@@ -53,7 +53,7 @@ impl Editor {
         self.recover()?;
         let document = match path {
             Some(path) => {
-                let real = self.root.locate(path)?.path().clone();
+                let real = self.locate(path)?.path().clone();
                 let state = self.state();
                 Some(
                     state
@@ -167,7 +167,7 @@ impl Editor {
         );
         let mut state = self.state();
         let lines = state.journal.rewrite(&folder, &records)?;
-        state.ledger = crate::ledger::Ledger::default();
+        state.ledger = crate::ledger::Ledger::counting_from(state.ledger.next());
         lines.into_iter().for_each(|line| state.ledger.apply(line));
         Ok(())
     }
@@ -188,7 +188,7 @@ impl Editor {
             deleted: Vec::new(),
             marks: known.marks.clone(),
         };
-        let text = self.text_of(known)?;
+        let text = self.text_of(known);
         let mut at = now.clone();
         let mut bytes = text.clone();
         let mut first = None;

@@ -172,7 +172,7 @@ impl<'e> Transaction<'e> {
     /// The draft of the document at `path`, which must exist.
     pub(super) fn draft(&mut self, path: &NotePath) -> Result<&mut Draft, EditorError> {
         self.editor.check_path(path)?;
-        let real = self.editor.root.locate(path)?.path().clone();
+        let real = self.editor.locate(path)?.path().clone();
         let key = real.as_str().to_owned();
         if !self.drafts.contains_key(&key) {
             self.hold(&real)?;
@@ -344,7 +344,7 @@ impl<'e> Transaction<'e> {
             }
         };
         if let Some(path) = path
-            && self.editor.root.locate(path)?.path().as_str() != key
+            && self.editor.locate(path)?.path().as_str() != key
         {
             return Err(EditorError::BadReference(
                 "The section is in another document than path says.",

@@ -157,7 +157,7 @@ impl Editor {
             return Err(EditorError::TextUnknown);
         }
         let mut bytes = match known.hash {
-            Some(_) => Some(self.text_of(known)?.ok_or(EditorError::TextUnknown)?),
+            Some(_) => Some(self.text_of(known).ok_or(EditorError::TextUnknown)?),
             None => None,
         };
         let mut path = known.path.clone().unwrap_or_default();
@@ -229,25 +229,30 @@ impl Editor {
 
     /// The full record of an entry.
     pub(super) fn entry(&self, number: u64) -> Result<Entry, EditorError> {
-        let (offset, len) = {
-            let state = self.state();
+        let mut looked_at = None;
+        loop {
+            let mut state = self.state();
             let card = state
                 .ledger
                 .entry(number)
                 .ok_or(EditorError::EntryNotFound)?;
-            (card.offset, card.len)
-        };
-        let folder = self
-            .root
-            .private_folder()
-            .map_err(|error| EditorError::io(&error))?
-            .ok_or(EditorError::TextUnknown)?;
-        let state = self.state();
-        match state.journal.read_at(&folder, offset, len)? {
-            Some(Record::Intent(entry) | Record::Done(entry)) if entry.number == number => {
-                Ok(*entry)
+            let place = (card.offset, card.len);
+            if looked_at == Some(place) {
+                return Err(EditorError::TextUnknown);
             }
-            _ => Err(EditorError::TextUnknown),
+            looked_at = Some(place);
+            let folder = self
+                .root
+                .private_folder()
+                .map_err(|error| self.refusal(&error))?
+                .ok_or(EditorError::TextUnknown)?;
+            match state.journal.read_at(&folder, place.0, place.1)? {
+                Some(Record::Intent(entry) | Record::Done(entry)) if entry.number == number => {
+                    return Ok(*entry);
+                }
+                // Another process may have written the journal anew; else the place is damaged.
+                _ => self.catch_up(&mut state)?,
+            }
         }
     }
 
@@ -262,20 +267,18 @@ impl Editor {
 
     /// The text of a document as the journal knows it, which may no longer be what is on disk. `None` when it is not
     /// kept.
-    pub(super) fn text_of(&self, known: &DocumentState) -> Result<Option<Vec<u8>>, EditorError> {
-        let Some(wanted) = known.hash.as_deref() else {
-            return Ok(None);
-        };
+    pub(super) fn text_of(&self, known: &DocumentState) -> Option<Vec<u8>> {
+        let wanted = known.hash.as_deref()?;
         if let Some(view) = known
             .path
             .as_deref()
             .and_then(|path| self.views().get(path))
             && view.hash().to_string() == wanted
         {
-            return Ok(Some(view.bytes().to_vec()));
+            return Some(view.bytes().to_vec());
         }
         if let Some(text) = self.text_on_disk(known) {
-            return Ok(Some(text));
+            return Some(text);
         }
         let start = {
             let state = self.state();
@@ -287,26 +290,21 @@ impl Editor {
                     .and_then(|card| card.step(known.id))
                     .is_some_and(|step| step.has_snapshot || step.before.is_none())
             };
-            match chain.iter().rev().find(starts_known) {
-                Some(number) => *number,
-                None => return Ok(None),
-            }
+            *chain.iter().rev().find(starts_known)?
         };
         let mut text: Option<Vec<u8>> = None;
         for number in known.entries.iter().skip_while(|number| **number != start) {
-            let step = self.step(*number, known.id)?;
+            // What cannot be read any more is not kept.
+            let step = self.step(*number, known.id).ok()?;
             let base = match (text, &step.snapshot) {
                 (Some(text), _) => text,
                 (None, Some(snapshot)) => snapshot.0.clone(),
                 (None, None) if step.before.is_none() => Vec::new(),
-                (None, None) => return Ok(None),
+                (None, None) => return None,
             };
-            text = step.changes().and_then(|changes| changes.apply(&base));
-            if text.is_none() {
-                return Ok(None);
-            }
+            text = Some(step.changes()?.apply(&base)?);
         }
-        Ok(text.filter(|text| Digest::of(text).to_string() == wanted))
+        text.filter(|text| Digest::of(text).to_string() == wanted)
     }
 }
 

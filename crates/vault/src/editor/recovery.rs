@@ -38,7 +38,7 @@ impl Editor {
         let folder = match self.root.private_folder() {
             Ok(Some(folder)) => folder,
             Ok(None) => return Ok(()),
-            Err(error) => return Err(EditorError::io(&error)),
+            Err(error) => return Err(self.refusal(&error)),
         };
         let (pending, known_entries) = {
             let mut state = self.state();
@@ -93,9 +93,6 @@ impl Editor {
     pub(super) fn finish_pending(&self, path: &str) -> Result<(), EditorError> {
         let pending = {
             let mut state = self.state();
-            if state.only_in_memory {
-                return Ok(());
-            }
             self.catch_up(&mut state)?;
             state.ledger.pending(Some(path))
         };

@@ -11,7 +11,7 @@ use super::{Editor, EditorError};
 use crate::{
     fs::{HeldLock, PrivateFolder},
     ids,
-    journal::{Header, Journal, Line, News, Record, VERSION},
+    journal::{Header, Journal, News, Record, VERSION},
     ledger::Ledger,
 };
 
@@ -22,11 +22,19 @@ pub(super) struct State {
     pub(super) ledger: Ledger,
     /// Sections that another program took out, in case it puts them back.
     pub(super) ghosts: HashMap<u64, Vec<(Fingerprint, String)>>,
-    /// Nothing can be written here, so ids live as long as this process.
-    pub(super) only_in_memory: bool,
+    /// Documents whose ids could not be written down.
+    pub(super) unrecorded: HashMap<String, Unrecorded>,
+    pub(super) unrecorded_ids: u64,
     /// Why nothing could be finished at the start.
     pub(super) recovery: Option<EditorError>,
-    lines_in_memory: u64,
+}
+
+/// A document as it was seen when nothing could be written down.
+#[derive(Debug)]
+pub(super) struct Unrecorded {
+    pub(super) hash: Digest,
+    pub(super) prints: Vec<Fingerprint>,
+    pub(super) ids: Vec<String>,
 }
 
 /// Locks on documents, held until dropped. Documents share locks, and a lock that is held cannot be taken again.
@@ -47,19 +55,17 @@ pub(super) const JOURNAL_LOCK: &str = "journal";
 impl Editor {
     /// Takes in what other processes have written.
     pub(super) fn catch_up(&self, state: &mut State) -> Result<(), EditorError> {
-        if state.only_in_memory {
-            return Ok(());
-        }
         match self.root.private_folder() {
             Ok(Some(folder)) => take_news(state, &folder),
             Ok(None) => {
-                if state.journal.header().is_some() {
+                if state.journal.len() > 0 {
                     // Somebody removed the folder. What it said is gone.
-                    *state = State::default();
+                    state.journal = Journal::default();
+                    state.ledger = Ledger::counting_from(state.ledger.next());
                 }
                 Ok(())
             }
-            Err(error) => Err(EditorError::io(&error)),
+            Err(error) => Err(self.refusal(&error)),
         }
     }
 
@@ -77,7 +83,7 @@ impl Editor {
         let mut state = self.state();
         take_news(&mut state, &folder)?;
         if state.journal.len() == 0 {
-            let header = self.first_header();
+            let header = self.first_header(&state.ledger);
             let lines = state.journal.append(&folder, &[Record::Header(header)])?;
             lines.into_iter().for_each(|line| state.ledger.apply(line));
         }
@@ -87,43 +93,15 @@ impl Editor {
         Ok(result)
     }
 
-    /// Like [`Self::record`], but where nothing can be written the records are only remembered.
-    pub(super) fn remember<T>(
-        &self,
-        make: impl Fn(&Ledger) -> Result<(Vec<Record>, T), EditorError>,
-    ) -> Result<T, EditorError> {
-        if !self.state().only_in_memory {
-            match self.record(&make) {
-                Err(
-                    EditorError::NotPermitted
-                    | EditorError::ReadOnlyFileSystem
-                    | EditorError::DiskFull,
-                ) => self.state().only_in_memory = true,
-                result => return result,
-            }
-        }
-        let mut state = self.state();
-        let (records, result) = make(&state.ledger)?;
-        for record in records {
-            state.lines_in_memory += 1;
-            let line = Line {
-                offset: u64::MAX - state.lines_in_memory,
-                len: 0,
-                record,
-            };
-            state.ledger.apply(line);
-        }
-        Ok(result)
-    }
-
-    fn first_header(&self) -> Header {
+    fn first_header(&self, ledger: &Ledger) -> Header {
         let created = (self.clock)();
+        let next = ledger.next();
         Header {
             version: VERSION,
             generation: 1,
             created,
-            first_id: ids::first_number(created),
-            first_entry: 1,
+            first_id: ids::first_number(created).max(next.id),
+            first_entry: next.entry,
         }
     }
 
@@ -193,13 +171,10 @@ pub(super) fn take_news(state: &mut State, folder: &PrivateFolder) -> Result<(),
     let read = match state.journal.news(folder)? {
         News::More(read) => read,
         News::Anew(read) => {
-            state.ledger = Ledger::default();
+            state.ledger = Ledger::counting_from(state.ledger.next());
             read
         }
     };
-    state.ledger.add_damage(read.damage);
-    for line in read.lines {
-        state.ledger.apply(line);
-    }
+    state.ledger.take_in(read);
     Ok(())
 }

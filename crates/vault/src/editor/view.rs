@@ -12,7 +12,11 @@ use sectile_markdown::{
     line_changes,
 };
 
-use super::{Editor, EditorError, section::parts_of, store::State};
+use super::{
+    Editor, EditorError,
+    section::parts_of,
+    store::{State, Unrecorded},
+};
 use crate::{
     NotePath, ReadError, ids,
     journal::{Adopt, Entry, Kind, Mark, Record, Splice, Step, written},
@@ -207,8 +211,20 @@ impl Editor {
     /// [`EditorError`] when it cannot be read.
     pub fn view(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
         self.check_path(path)?;
-        let located = self.root.locate(path)?;
-        let real = located.path();
+        let located = self.locate(path)?;
+        match self.recorded(located.path()) {
+            Err(
+                EditorError::NotPermitted
+                | EditorError::ReadOnlyFileSystem
+                | EditorError::DiskFull
+                | EditorError::JournalTooNew
+                | EditorError::Io(_),
+            ) => self.unrecorded(located.path()),
+            result => result,
+        }
+    }
+
+    fn recorded(&self, real: &NotePath) -> Result<Arc<View>, EditorError> {
         let bytes = self.read(real)?;
         {
             let mut state = self.state();
@@ -217,17 +233,63 @@ impl Editor {
                 return Ok(view);
             }
         }
-        match self.lock_documents([real.as_str()], &|| false) {
-            Ok(_locks) => self.settled(real),
-            // Where nothing can be locked, nothing of ours is changed either.
-            Err(
-                EditorError::NotPermitted | EditorError::ReadOnlyFileSystem | EditorError::DiskFull,
-            ) => {
-                self.state().only_in_memory = true;
-                self.settled(real)
+        let _locks = self.lock_documents([real.as_str()], &|| false)?;
+        let view = self.settled(real)?;
+        self.state().unrecorded.remove(real.as_str());
+        Ok(view)
+    }
+
+    /// A view of a document when nothing can be written down: what has an id keeps it, the rest gets ids that last as
+    /// long as this process. Nothing can be edited by these.
+    fn unrecorded(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
+        let bytes = self.read(path)?;
+        let (hash, document) = (Digest::of(&bytes), Source::new(&bytes).parse());
+        let known = self.state().ledger.document(path.as_str()).cloned();
+        let revision = known
+            .as_ref()
+            .and_then(|known| known.entries.last().copied());
+        let known = known.map(|known| (self.prints_of(&known), known.ids));
+        let mut state = self.state();
+        let State {
+            unrecorded,
+            unrecorded_ids,
+            ..
+        } = &mut *state;
+        let seen = unrecorded.remove(path.as_str());
+        let seen = match seen {
+            Some(seen) if seen.hash == hash => seen,
+            seen => {
+                let prints = align::fingerprints(&bytes, &document);
+                let old = seen.map(|seen| (seen.prints, seen.ids)).or(known);
+                let (old_prints, old_ids) = old
+                    .filter(|(prints, ids)| prints.len() == ids.len())
+                    .unwrap_or_default();
+                let ids = align::align(&old_prints, &prints)
+                    .into_iter()
+                    .zip(&prints)
+                    .map(|(origin, print)| match origin {
+                        Some(at) => old_ids[at].clone(),
+                        None => {
+                            *unrecorded_ids += 1;
+                            ids::unrecorded(&print.heading, *unrecorded_ids)
+                        }
+                    })
+                    .collect();
+                Unrecorded { hash, prints, ids }
             }
-            Err(error) => Err(error),
-        }
+        };
+        let ids = seen.ids.clone();
+        unrecorded.insert(path.as_str().to_owned(), seen);
+        drop(state);
+        let revision = revision.unwrap_or(0);
+        Ok(Arc::new(View::new(
+            path.clone(),
+            bytes,
+            hash,
+            document,
+            ids,
+            revision,
+        )))
     }
 
     /// When the file of a document was made, in milliseconds since 1970, as far as that is known.
@@ -358,7 +420,7 @@ impl Editor {
     }
 
     fn adopt(&self, new: &New<'_>) -> Result<Vec<String>, EditorError> {
-        self.remember(|ledger| {
+        self.record(|ledger| {
             let first = ledger.next().id;
             let ids: Vec<String> = new
                 .prints
@@ -377,17 +439,22 @@ impl Editor {
         })
     }
 
+    /// What the sections of a document are known by.
+    fn prints_of(&self, known: &DocumentState) -> Vec<Fingerprint> {
+        match self.text_of(known) {
+            Some(text) => align::fingerprints(&text, &Source::new(&text).parse()),
+            None => known.marks.iter().filter_map(fingerprint).collect(),
+        }
+    }
+
     /// Enters what another program did to a document.
     fn enter_foreign_edit(
         &self,
         known: &DocumentState,
         new: &New<'_>,
     ) -> Result<Vec<String>, EditorError> {
-        let old_text = self.text_of(known)?;
-        let old_prints = match &old_text {
-            Some(text) => align::fingerprints(text, &Source::new(text).parse()),
-            None => known.marks.iter().filter_map(fingerprint).collect(),
-        };
+        let old_text = self.text_of(known);
+        let old_prints = self.prints_of(known);
         let same_list = old_prints.len() == known.ids.len();
         let lineage = if same_list {
             align::align(&old_prints, new.prints)
@@ -411,7 +478,14 @@ impl Editor {
         let touched = touched(known, &old_prints, new.prints, &lineage);
         let old_path = known.path.clone().unwrap_or_default();
         let moved_to = (old_path != new.path.as_str()).then(|| new.path.as_str().to_owned());
-        self.remember(|ledger| {
+        self.record(|ledger| {
+            let same = ledger
+                .document_by_number(known.id)
+                .is_some_and(|now| (&now.path, &now.hash) == (&known.path, &known.hash));
+            if !same {
+                // It was found at another path, too, and that was quicker.
+                return Err(EditorError::KeepsChanging);
+            }
             let mut next = ledger.next().id;
             let ids: Vec<String> = ids
                 .iter()

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 
+use cap_std::fs::File;
 use sectile_markdown::Digest;
 
 use super::{Header, Record};
@@ -43,10 +44,16 @@ pub(crate) enum JournalError {
 /// How far the journal has been read.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
-    header: Option<(Header, Vec<u8>)>,
+    header: Option<Header>,
     /// Everything before this is known.
     end: u64,
+    /// The first line, and the last bytes before the end. Where both stand, it is still the journal that was read.
+    first_line: Vec<u8>,
+    last_bytes: Vec<u8>,
 }
+
+/// So many bytes hold at least the checksum of a short record.
+const LAST_BYTES: usize = 96;
 
 /// What a look at the journal found.
 pub(crate) enum News {
@@ -70,48 +77,68 @@ impl Journal {
     /// Reads what was appended since the last look.
     pub(crate) fn news(&mut self, folder: &PrivateFolder) -> Result<News, JournalError> {
         let Some(mut file) = folder.open_for_reading(NAME)? else {
-            let anew = self.header.take().is_some();
-            self.end = 0;
+            let anew = self.end > 0;
+            *self = Self::default();
             return Ok(if anew {
                 News::Anew(Read::default())
             } else {
                 News::More(Read::default())
             });
         };
-        if let Some((_, line)) = &self.header {
-            let mut start = vec![0; line.len()];
-            let same = file.read_exact(&mut start).is_ok() && start == *line;
-            if same {
-                if file.metadata()?.len() == self.end {
-                    return Ok(News::More(Read::default()));
-                }
-                file.seek(SeekFrom::Start(self.end))?;
-                let mut bytes = Vec::new();
-                file.read_to_end(&mut bytes)?;
-                let read = read_lines(&bytes, self.end);
-                self.end += read.complete;
-                return Ok(News::More(read));
-            }
-            file.seek(SeekFrom::Start(0))?;
-        }
         let mut bytes = Vec::new();
+        if self.is_continued_in(&mut file)? {
+            file.read_to_end(&mut bytes)?;
+            let read = read_lines(&bytes, self.end);
+            self.advance(&bytes[..to_index(read.complete)]);
+            return Ok(News::More(read));
+        }
+        file.seek(SeekFrom::Start(0))?;
         file.read_to_end(&mut bytes)?;
         let read = read_lines(&bytes, 0);
-        self.header = match read.lines.first() {
+        let header = match read.lines.first() {
             Some(Line {
                 offset: 0,
-                len,
                 record: Record::Header(header),
-            }) => {
-                if header.version != VERSION {
-                    return Err(JournalError::UnknownVersion);
-                }
-                Some((header.clone(), bytes[..*len].to_vec()))
-            }
+                ..
+            }) => Some(header.clone()),
             _ => None,
         };
-        self.end = read.complete;
+        if header
+            .as_ref()
+            .is_some_and(|header| header.version != VERSION)
+        {
+            return Err(JournalError::UnknownVersion);
+        }
+        *self = Self::default();
+        self.header = header;
+        self.advance(&bytes[..to_index(read.complete)]);
         Ok(News::Anew(read))
+    }
+
+    /// Whether `file` starts with all that was read before. It is left at the end of that.
+    fn is_continued_in(&self, file: &mut File) -> io::Result<bool> {
+        if self.end == 0 || file.metadata()?.len() < self.end {
+            return Ok(false);
+        }
+        let mut first_line = vec![0; self.first_line.len()];
+        file.read_exact(&mut first_line)?;
+        file.seek(SeekFrom::Start(self.end - self.last_bytes.len() as u64))?;
+        let mut last_bytes = vec![0; self.last_bytes.len()];
+        file.read_exact(&mut last_bytes)?;
+        Ok(first_line == self.first_line && last_bytes == self.last_bytes)
+    }
+
+    /// Notes that these bytes, which are complete lines, are known too.
+    fn advance(&mut self, bytes: &[u8]) {
+        if self.end == 0 {
+            let line = bytes.iter().position(|byte| *byte == b'\n');
+            self.first_line = bytes[..line.map_or(0, |at| at + 1)].to_vec();
+        }
+        self.end += bytes.len() as u64;
+        self.last_bytes
+            .extend_from_slice(&bytes[bytes.len().saturating_sub(LAST_BYTES)..]);
+        let surplus = self.last_bytes.len().saturating_sub(LAST_BYTES);
+        self.last_bytes.drain(..surplus);
     }
 
     /// Appends records. The caller holds the journal's lock and has read all news. What is torn at the end is cut.
@@ -152,16 +179,11 @@ impl Journal {
         }
         if self.end == 0 {
             step("flush_private_folder", || folder.flush())?;
-            if let Some(Line {
-                len,
-                record: Record::Header(header),
-                ..
-            }) = lines.first()
-            {
-                self.header = Some((header.clone(), bytes[..*len].to_vec()));
+            if let Some(Record::Header(header)) = records.first() {
+                self.header = Some(header.clone());
             }
         }
-        self.end += bytes.len() as u64;
+        self.advance(&bytes);
         Ok(lines)
     }
 
@@ -183,8 +205,7 @@ impl Journal {
             folder.rename(UNFINISHED_JOURNAL, NAME)
         })?;
         step("flush_private_folder", || folder.flush())?;
-        self.header = None;
-        self.end = 0;
+        *self = Self::default();
         match self.news(folder)? {
             News::More(read) | News::Anew(read) => Ok(read.lines),
         }
@@ -202,18 +223,26 @@ impl Journal {
         };
         file.seek(SeekFrom::Start(offset))?;
         let mut bytes = vec![0; len];
-        file.read_exact(&mut bytes)?;
+        match file.read_exact(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            result => result?,
+        }
         Ok(parse(bytes.strip_suffix(b"\n").unwrap_or(&bytes)))
     }
 
     pub(crate) fn header(&self) -> Option<&Header> {
-        self.header.as_ref().map(|(header, _)| header)
+        self.header.as_ref()
     }
 
     /// Its length in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.end
     }
+}
+
+/// What was read fits into memory.
+fn to_index(length: u64) -> usize {
+    usize::try_from(length).unwrap_or(usize::MAX)
 }
 
 fn line(record: &Record) -> io::Result<Vec<u8>> {
