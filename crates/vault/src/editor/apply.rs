@@ -215,9 +215,9 @@ impl Transaction<'_> {
         let merged = !self.is_current(&found, expected_hash.as_deref(), Hashed::Subtree)?;
         let target = match (to, at) {
             (Some(to), _) => Some(to.clone()),
-            (None, At::Position(_)) => Some(self.drafts[&found.path].path.clone()),
+            (None, At::Position(_)) => Some(self.drafts[&found.path].final_path().clone()),
             (None, At::Next { anchor, .. }) if anchor.id.is_some() => None,
-            (None, At::Next { .. }) => Some(self.drafts[&found.path].path.clone()),
+            (None, At::Next { .. }) => Some(self.drafts[&found.path].final_path().clone()),
         };
         let (key, place) = self.place(target.as_ref(), at)?;
         if key == found.path {
@@ -364,13 +364,10 @@ impl Transaction<'_> {
         let real = self.editor.locate(path)?.path().clone();
         self.hold(&real)?;
         self.editor.finish_pending(real.as_str())?;
-        let taken = match self.drafts.get(real.as_str()) {
-            Some(draft) => draft.bytes.is_some() && draft.moved_to.is_none(),
-            None => !matches!(
-                self.editor.root.read(&real, u64::MAX - 1),
-                Err(crate::ReadError::NotFound)
-            ),
-        };
+        let taken = self
+            .drafts
+            .values()
+            .any(|draft| draft.bytes.is_some() && *draft.final_path() == real);
         if taken || self.editor.root.is_occupied(&real) {
             Err(EditorError::DocumentExists)
         } else {
@@ -385,11 +382,31 @@ impl Transaction<'_> {
         self.editor.check_path(new_path)?;
         let key = self.draft(path)?.path.as_str().to_owned();
         let free = self.free_path(new_path)?;
-        if let Some(draft) = self.drafts.get_mut(&key) {
-            draft.moved_to = Some(free);
-        }
+        let key = self.rekeyed(key, free);
         self.done(&key, None, false);
         Ok(())
+    }
+
+    /// Notes that a draft goes to another path, and says what it is kept under then. One that is not on disk yet just
+    /// has that path.
+    fn rekeyed(&mut self, key: String, path: NotePath) -> String {
+        match self.drafts.remove(&key) {
+            Some(mut draft) if draft.base.is_none() => {
+                let new_key = path.as_str().to_owned();
+                for step in self.steps.iter_mut().filter(|step| step.path == key) {
+                    step.path.clone_from(&new_key);
+                }
+                draft.path = path;
+                self.drafts.insert(new_key.clone(), draft);
+                new_key
+            }
+            Some(mut draft) => {
+                draft.moved_to = Some(path);
+                self.drafts.insert(key.clone(), draft);
+                key
+            }
+            None => key,
+        }
     }
 
     fn delete_document(
@@ -403,6 +420,7 @@ impl Transaction<'_> {
         let require = self.editor.limits.require_hash;
         let draft = self.draft(path)?;
         let key = draft.path.as_str().to_owned();
+        draft.moved_to = None;
         if let (Some(expected), Some(base)) = (expected, &draft.base) {
             if !super::section::hash_matches(expected, base.hash()) {
                 return Err(EditorError::PlanStale);

@@ -228,7 +228,10 @@ impl Editor {
             let mut final_ids = Vec::new();
             for draft in drafts {
                 let ids = given_out(&draft.ids, &new_ids);
-                let known = ledger.document(draft.path.as_str());
+                // Where no file was, a document that the journal knows there is gone.
+                let known = ledger
+                    .document(draft.path.as_str())
+                    .filter(|_| draft.base.is_some());
                 let document = draft.number.or(known.map(|known| known.id));
                 let document = document.unwrap_or_else(|| {
                     next_document += 1;
@@ -240,7 +243,6 @@ impl Editor {
                         Some(weight) => weight > draft.text().len().max(SNAPSHOT_AFTER),
                     });
                 let old_ids = known.map(|known| known.ids.as_slice()).unwrap_or_default();
-                let old_ids = if draft.base.is_some() { old_ids } else { &[] };
                 steps.push(step_of(
                     draft,
                     document,

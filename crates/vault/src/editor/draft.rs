@@ -173,7 +173,7 @@ impl<'e> Transaction<'e> {
     pub(super) fn draft(&mut self, path: &NotePath) -> Result<&mut Draft, EditorError> {
         self.editor.check_path(path)?;
         let real = self.editor.locate(path)?.path().clone();
-        let key = real.as_str().to_owned();
+        let key = self.key_of(&real);
         if !self.drafts.contains_key(&key) {
             self.hold(&real)?;
             let view = self.editor.settled(&real)?;
@@ -181,7 +181,7 @@ impl<'e> Transaction<'e> {
                 return Err(EditError::NotUtf8.into());
             }
             let draft = Draft {
-                path: real,
+                path: real.clone(),
                 bytes: Some(view.bytes().to_vec()),
                 document: view.document().clone(),
                 ids: view.ids().to_vec(),
@@ -194,9 +194,18 @@ impl<'e> Transaction<'e> {
             self.drafts.insert(key.clone(), draft);
         }
         match self.drafts.get_mut(&key) {
-            Some(draft) if draft.bytes.is_some() => Ok(draft),
+            Some(draft) if draft.bytes.is_some() && *draft.final_path() == real => Ok(draft),
             _ => Err(EditorError::DocumentNotFound),
         }
+    }
+
+    /// What the draft of the document that is at `path` by now is kept under: where the document was at first.
+    fn key_of(&self, path: &NotePath) -> String {
+        let moved = self
+            .drafts
+            .iter()
+            .find(|(_, draft)| draft.moved_to.as_ref() == Some(path));
+        moved.map_or_else(|| path.as_str().to_owned(), |(key, _)| key.clone())
     }
 
     /// An id for a section that has none yet.
@@ -344,7 +353,7 @@ impl<'e> Transaction<'e> {
             }
         };
         if let Some(path) = path
-            && self.editor.locate(path)?.path().as_str() != key
+            && self.editor.locate(path)?.path() != self.drafts[&key].final_path()
         {
             return Err(EditorError::BadReference(
                 "The section is in another document than path says.",

@@ -151,34 +151,25 @@ impl Editor {
             .entry(target)
             .filter(|card| card.step(known.id).is_some())
             .ok_or(EditorError::EntryNotFound)?;
-        let is_undone = known.undone.contains(&target);
-        if request.redo {
-            if !is_undone {
-                return Err(EditorError::NothingToRedo);
-            }
-            let undo = known.entries.iter().rev().find(|number| {
-                state
-                    .ledger
-                    .entry(**number)
-                    .is_some_and(|card| card.kind == Kind::Undo(target))
-            });
-            return Ok((target, *undo.ok_or(EditorError::EntryNotFound)?));
-        }
-        match card.kind {
-            Kind::Edit if known.done.contains(&target) => {}
-            Kind::Foreign if !is_undone => {}
-            Kind::Edit | Kind::Foreign => return Err(EditorError::AlreadyUndone),
-            Kind::Undo(_) | Kind::Redo(_) => return Err(EditorError::EntryNotFound),
-        }
-        // What was made again is taken back by inverting the entry that did so.
-        let latest = known.entries.iter().rev().find(|number| {
+        // What was taken back and made again may be taken back again: the last entry about it tells how it stands.
+        let is_about = |number: &&u64| {
             **number == target
-                || state
-                    .ledger
-                    .entry(**number)
-                    .is_some_and(|card| card.kind == Kind::Redo(target))
-        });
-        Ok((target, latest.copied().unwrap_or(target)))
+                || state.ledger.entry(**number).is_some_and(|card| {
+                    [Kind::Undo(target), Kind::Redo(target)].contains(&card.kind)
+                })
+        };
+        let last = known.entries.iter().rev().find(is_about);
+        let last = *last.ok_or(EditorError::EntryNotFound)?;
+        let is_undone = state
+            .ledger
+            .entry(last)
+            .is_some_and(|card| card.kind == Kind::Undo(target));
+        match card.kind {
+            Kind::Undo(_) | Kind::Redo(_) => Err(EditorError::EntryNotFound),
+            _ if request.redo && !known.undone.contains(&target) => Err(EditorError::NothingToRedo),
+            _ if !request.redo && is_undone => Err(EditorError::AlreadyUndone),
+            Kind::Edit | Kind::Foreign => Ok((target, last)),
+        }
     }
 
     /// Where the documents of an entry are now, and where they would be.
@@ -239,6 +230,13 @@ impl Editor {
         } else {
             None
         };
+        let overlaps = EditorError::UndoOverlaps {
+            entry: known.entries.last().copied().unwrap_or_default(),
+        };
+        if step.moved_to.as_ref().is_some_and(|to| to != path.as_str()) {
+            // It was moved once more.
+            return Err(overlaps);
+        }
         let mut draft = Draft {
             path: path.clone(),
             bytes: Some(bytes),
@@ -246,16 +244,14 @@ impl Editor {
             ids: Vec::new(),
             changes,
             touched: step.touched.clone(),
-            moved_to: (step.moved_to.as_deref() == Some(path.as_str())).then(|| old_path.clone()),
+            moved_to: step.moved_to.as_ref().map(|_| old_path),
             number: None,
             base: Some(view),
         };
         let expected = draft.document.top_level().count();
         draft.ids = match ids.filter(|ids| ids.len() == expected) {
             Some(ids) => ids,
-            None => carried_ids(&draft, step).ok_or(EditorError::UndoOverlaps {
-                entry: known.entries.last().copied().unwrap_or_default(),
-            })?,
+            None => carried_ids(&draft, step).ok_or(overlaps)?,
         };
         if let Some(target) = &draft.moved_to
             && self.root.is_occupied(target)
