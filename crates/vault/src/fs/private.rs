@@ -188,11 +188,14 @@ impl PrivateFolder {
 }
 
 /// Makes what was renamed or made in `dir` survive a power cut.
+#[cfg(unix)]
 pub(super) fn flush_folder(dir: &Dir) -> io::Result<()> {
-    #[cfg(unix)]
-    dir.open(".")?.sync_all()?;
-    #[cfg(not(unix))]
-    let _: &Dir = dir;
+    dir.open(".")?.sync_all()
+}
+
+/// Folders cannot be flushed here; the system does it with the file.
+#[cfg(not(unix))]
+pub(super) fn flush_folder(_: &Dir) -> io::Result<()> {
     Ok(())
 }
 

@@ -202,6 +202,7 @@ fn place_new(temporary: &Dir, name: &str, note: &Located) -> io::Result<Swap> {
     }
 }
 
+/// Lets old and new change places, and looks at the old.
 fn exchange(
     private: &PrivateFolder,
     temporary: &Dir,
@@ -210,35 +211,56 @@ fn exchange(
     old: &[u8],
     new: &[u8],
 ) -> io::Result<Swap> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::RenameFlags;
-        match rename_with(temporary, name, note, RenameFlags::EXCHANGE) {
-            Err(error) if is_unsupported(&error) => {}
-            // The note was removed or moved away.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Swap::Changed),
-            Err(error) => return Err(error),
-            Ok(()) => {
-                if read_all(temporary, name)? == old {
-                    return Ok(Swap::Done);
-                }
-                rename_with(temporary, name, note, RenameFlags::EXCHANGE)?;
-                if read_all(temporary, name)? != new {
-                    // Somebody wrote over the new bytes within these microseconds. Theirs go back, and what they
-                    // overwrote is kept.
-                    rename_with(temporary, name, note, RenameFlags::EXCHANGE)?;
-                    temporary.rename(name, &private.dir, format!("rescued-{name}"))?;
-                }
-                return Ok(Swap::Changed);
-            }
-        }
+    if let Some(swapped) = exchanged(private, temporary, name, note, old, new)? {
+        return Ok(swapped);
     }
-    let _: (&PrivateFolder, &[u8]) = (private, new);
     if read_all(&note.folder, &note.name.to_string_lossy())? != old {
         return Ok(Swap::Changed);
     }
     temporary.rename(name, &note.folder, &note.name)?;
     Ok(Swap::Done)
+}
+
+/// The exchange in one step, or `None` where the system has no such thing.
+#[cfg(target_os = "linux")]
+fn exchanged(
+    private: &PrivateFolder,
+    temporary: &Dir,
+    name: &str,
+    note: &Located,
+    old: &[u8],
+    new: &[u8],
+) -> io::Result<Option<Swap>> {
+    use rustix::fs::RenameFlags;
+    match rename_with(temporary, name, note, RenameFlags::EXCHANGE) {
+        Err(error) if is_unsupported(&error) => return Ok(None),
+        // The note was removed or moved away.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(Swap::Changed)),
+        Err(error) => return Err(error),
+        Ok(()) => {}
+    }
+    if read_all(temporary, name)? == old {
+        return Ok(Some(Swap::Done));
+    }
+    rename_with(temporary, name, note, RenameFlags::EXCHANGE)?;
+    if read_all(temporary, name)? != new {
+        // Somebody wrote over the new bytes within these microseconds. Theirs go back, and what they overwrote is kept.
+        rename_with(temporary, name, note, RenameFlags::EXCHANGE)?;
+        temporary.rename(name, &private.dir, format!("rescued-{name}"))?;
+    }
+    Ok(Some(Swap::Changed))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn exchanged(
+    _: &PrivateFolder,
+    _: &Dir,
+    _: &str,
+    _: &Located,
+    _: &[u8],
+    _: &[u8],
+) -> io::Result<Option<Swap>> {
+    Ok(None)
 }
 
 #[cfg(target_os = "linux")]
