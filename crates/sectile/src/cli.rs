@@ -5,6 +5,7 @@ mod config;
 mod connect;
 mod demo;
 mod doctor;
+mod edit;
 mod serve;
 mod structure;
 mod tools;
@@ -25,6 +26,7 @@ pub fn main() -> ExitCode {
         Command::Outline(args) => structure::run("get_note_outline", &args),
         Command::Tree(args) => structure::run("get_document_tree", &args),
         Command::Facets(args) => structure::run("get_metadata_facets", &args),
+        Command::Edit(args) => edit::run(&args),
         Command::Tools(args) => tools::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Connect(args) => connect::run(&args),

@@ -93,3 +93,60 @@ pub(crate) fn stderr_without_waiting() -> Option<std::fs::File> {
 pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize()
 }
+
+/// The folder whose private folder a document belongs to: the nearest above it that has one, else its own.
+pub(crate) fn edited_root(document: &Path) -> PathBuf {
+    let own = match document.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+        _ => PathBuf::from("."),
+    };
+    let Ok(absolute) = own.canonicalize() else {
+        return own;
+    };
+    absolute
+        .ancestors()
+        .find(|folder| folder.join(".sectile").is_dir())
+        .map_or(own, Path::to_path_buf)
+}
+
+/// The path of a document below `root`, given from the current folder, or from the root when there is no such file.
+pub(crate) fn below(root: &Path, given: &Path) -> Option<String> {
+    let folder = given
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let here = folder
+        .canonicalize()
+        .ok()
+        .zip(given.file_name())
+        .map(|(folder, name)| folder.join(name));
+    let inside = here
+        .as_deref()
+        .and_then(|here| here.strip_prefix(root).ok());
+    let exists = here.as_ref().is_some_and(|here| here.exists());
+    match inside {
+        Some(inside) if exists => inside.to_str().map(str::to_owned),
+        _ if given.is_relative() && root.join(given).exists() => given.to_str().map(str::to_owned),
+        Some(inside) => inside.to_str().map(str::to_owned),
+        None => None,
+    }
+}
+
+/// Lets `change` work on a file that holds `text`. The text afterwards, or `None` when `change` says that it failed.
+pub(crate) fn with_temporary(
+    text: &str,
+    change: impl FnOnce(&Path) -> io::Result<bool>,
+) -> io::Result<Option<String>> {
+    let mut file = tempfile::Builder::new()
+        .prefix("sectile-")
+        .suffix(".md")
+        .tempfile()?;
+    file.write_all(text.as_bytes())?;
+    file.flush()?;
+    let path = file.into_temp_path();
+    if change(&path)? {
+        std::fs::read_to_string(&path).map(Some)
+    } else {
+        Ok(None)
+    }
+}

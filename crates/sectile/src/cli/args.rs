@@ -34,6 +34,8 @@ pub(super) enum Command {
     Tree(NoteArgs),
     /// Show what the front matter of a note says: project, tags, dates.
     Facets(NoteArgs),
+    /// Edit documents section by section: list, get, insert, update, move, delete, rename, undo, redo, history.
+    Edit(super::edit::EditArgs),
     /// List the tools of every world, or of one.
     Tools(ToolsArgs),
     /// Make, check and show settings.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     args::NoteArgs,
-    ui::{CliError, DIM, HEADING, Styled, aligned, print, wants_json},
+    ui::{CliError, DIM, HEADING, Styled, aligned, print, visible, wants_json},
 };
 use crate::{
     config::{self, Settings},
@@ -76,13 +76,6 @@ fn head(value: &Value) -> String {
         Styled(HEADING, visible(text(value, "path"))),
         Styled(DIM, cut)
     )
-}
-
-/// Text from a note for a terminal: control characters could move its cursor.
-fn visible(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect()
 }
 
 fn heading(text: &str) -> String {

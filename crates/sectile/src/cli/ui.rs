@@ -126,3 +126,10 @@ pub(super) fn aligned(rows: &[(String, String)]) -> String {
         })
         .collect()
 }
+
+/// Text from a note for a terminal: control characters could move its cursor.
+pub(super) fn visible(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
+}

@@ -17,16 +17,16 @@ mod watcher;
 use std::path::Path;
 
 use sectile_vault::{
-    RootError, Walk,
+    NotePath, RootError, Walk,
     editor::{Editor, EditorLimits},
 };
 use tokio::sync::broadcast;
 
 pub(crate) use self::{
     answers::timestamp,
-    errors::{ErrorStyle, failure},
+    errors::{ErrorStyle, error_object, failure},
 };
-use crate::mcp::{ResourceNotice, WorldSpec};
+use crate::mcp::{Failure, ResourceNotice, WorldSpec};
 
 /// State of the world.
 pub(crate) struct EditorWorld {
@@ -96,6 +96,22 @@ impl EditorWorld {
             },
             extent,
         ))
+    }
+
+    /// Whether `id` names a section, now or before.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        self.editor.knows(id)
+    }
+
+    /// Forgets history for good: up to the last entry about `path`, or that holds `text`, or all of it.
+    pub(crate) fn purge(
+        &self,
+        path: Option<&NotePath>,
+        text: Option<&str>,
+    ) -> Result<usize, Failure> {
+        self.editor
+            .purge(path, text)
+            .map_err(|error| failure(&error))
     }
 
     /// Begins to look out for changes that other programs make.

@@ -146,6 +146,12 @@ impl Editor {
         })
     }
 
+    /// Whether `id` names a section, or did once.
+    #[must_use]
+    pub fn knows(&self, id: &str) -> bool {
+        self.document_of(id).is_some() || self.state().ledger.deleted_by(id).is_some()
+    }
+
     /// The document that holds the section of an id, as far as is known without looking.
     #[must_use]
     pub fn document_of(&self, id: &str) -> Option<NotePath> {

@@ -57,8 +57,13 @@ fn protocol_error(failure: &Failure) -> Said {
 }
 
 fn error_result(failure: &Failure) -> Said {
+    Said::Result(error_object(failure))
+}
+
+/// A failure as one JSON object.
+pub(crate) fn error_object(failure: &Failure) -> Value {
     let (code, message, data) = parts(failure);
-    Said::Result(json!({ "code": code, "message": message, "data": data }))
+    json!({ "code": code, "message": message, "data": data })
 }
 
 /// A failure with its stable word and what to do next.

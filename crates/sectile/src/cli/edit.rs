@@ -1,0 +1,359 @@
+//! `sectile edit`: the editor from a shell, through the same tools as over MCP.
+
+mod args;
+mod external;
+mod show;
+
+use std::{
+    io::{self, IsTerminal as _, Read as _},
+    path::{Path, PathBuf},
+};
+
+use sectile_vault::{NotePath, editor::EditorLimits};
+use serde_json::{Value, json};
+
+pub(super) use self::args::EditArgs;
+use self::args::{EditCommand, Place, Target, WriteFlags};
+use super::ui::{CliError, print, wants_json};
+use crate::{
+    config::{self, Settings},
+    files,
+    mcp::{CallContext, Failure, JsonObject},
+    worlds::{
+        self,
+        editor::{self, EditorWorld, ErrorStyle, Extent},
+    },
+};
+
+/// Answers are not cut for a shell.
+const NO_PAGES: usize = usize::MAX / 4;
+
+pub(super) fn run(args: &EditArgs) -> Result<(), CliError> {
+    let desk = Desk::open(args)?;
+    match &args.command {
+        EditCommand::List { path } => {
+            let sections = desk.call("list_sections", json!({ "path": desk.path(path)? }))?;
+            desk.print(&sections, show::sections)
+        }
+        EditCommand::Get { target, subtree } => {
+            let section = desk.get(target, *subtree)?;
+            desk.print(&section, show::section)
+        }
+        EditCommand::Insert {
+            path,
+            heading,
+            place,
+            level,
+            content,
+            write,
+        } => {
+            let mut call = json!({
+                "path": desk.path(path)?,
+                "heading": heading,
+                "content": text_or_stdin(content.as_deref())?,
+                "level": level,
+            });
+            desk.add_place(&mut call, path, place, "position")?;
+            desk.write("insert_section", call, write)
+        }
+        EditCommand::Update {
+            target,
+            subtree,
+            content,
+            write,
+        } => desk.update(target, *subtree, content.as_deref(), write),
+        EditCommand::Move {
+            target,
+            place,
+            into,
+            level,
+            write,
+        } => {
+            let mut call = json!({ "section_id": desk.id(target)?, "level": level });
+            if let Some(into) = into {
+                call["to_path"] = json!(desk.path(into)?);
+            }
+            let anchors_in = into.as_ref().unwrap_or(&target.path);
+            desk.add_place(&mut call, anchors_in, place, "new_position")?;
+            desk.write("move_section", call, write)
+        }
+        EditCommand::Delete { target, yes, write } => {
+            let call = json!({ "section_id": desk.id(target)?, "confirm": yes });
+            desk.write("delete_section", call, write)
+        }
+        EditCommand::Rename {
+            target,
+            heading,
+            keep_links,
+            write,
+        } => {
+            let call = json!({
+                "section_id": desk.id(target)?,
+                "heading": heading,
+                "repair_links": !keep_links,
+            });
+            desk.write("rename_section", call, write)
+        }
+        EditCommand::Undo { path, entry, write } => {
+            let call = json!({ "path": desk.path(path)?, "entry": entry });
+            desk.write("undo", call, write)
+        }
+        EditCommand::Redo { path, entry, write } => {
+            let call = json!({ "path": desk.path(path)?, "entry": entry });
+            desk.write("redo", call, write)
+        }
+        EditCommand::History {
+            path,
+            section,
+            limit,
+            diff,
+        } => desk.history(path, section.as_deref(), *limit, *diff),
+        EditCommand::Purge {
+            path,
+            containing,
+            yes,
+        } => desk.purge(path.as_deref(), *containing, *yes),
+    }
+}
+
+/// The editor, and how to print what it answers.
+struct Desk {
+    world: EditorWorld,
+    root: PathBuf,
+    json: bool,
+}
+
+impl Desk {
+    fn open(args: &EditArgs) -> Result<Self, CliError> {
+        let loaded = config::load(config::named_config_file().as_deref(), &[])?;
+        let settings = Settings::resolve(&loaded, &super::serve::folder_of(None), worlds::cards)?;
+        #[cfg(debug_assertions)]
+        if let Some(fault) = config::fault() {
+            sectile_vault::fault::arm(&fault);
+        }
+        let root = match &args.root {
+            Some(root) => root.clone(),
+            None => files::edited_root(args.command.path()),
+        };
+        let limits = EditorLimits {
+            max_diff_bytes: NO_PAGES,
+            ..settings.editor.limits
+        };
+        let opened = EditorWorld::open(&root, limits, NO_PAGES, settings.editor.walk);
+        let (world, extent) = opened.map_err(|error| {
+            CliError::failed(format_args!("the folder cannot be edited: {error}."))
+                .next("give the folder of the documents with --root DIR")
+        })?;
+        if extent != Extent::Folder {
+            return Err(CliError::usage("--root must be a folder."));
+        }
+        Ok(Self {
+            world,
+            root: files::absolute(&root)?,
+            json: args.json,
+        })
+    }
+
+    /// The path of a document below the root, given as people write paths: from where they are.
+    fn path(&self, given: &Path) -> Result<String, CliError> {
+        let found = files::below(&self.root, given);
+        found.ok_or_else(|| {
+            CliError::failed(format_args!(
+                "{}: it is not below the root.",
+                given.display()
+            ))
+            .next("give the folder of the documents with --root DIR")
+        })
+    }
+
+    fn call(&self, tool: &str, mut arguments: Value) -> Result<Value, CliError> {
+        let tools = editor::spec(Extent::Folder, ErrorStyle::Protocol).tools;
+        let found = tools.iter().find(|entry| entry.name == tool);
+        let tool = found.ok_or_else(|| CliError::failed("this build lacks the tool"))?;
+        let arguments: JsonObject = match arguments.as_object_mut() {
+            Some(object) => std::mem::take(object)
+                .into_iter()
+                .filter(|(_, value)| !value.is_null())
+                .collect(),
+            None => JsonObject::new(),
+        };
+        let mut context = CallContext::without_client();
+        context.client = Some(format!("sectile edit {}", env!("CARGO_PKG_VERSION")));
+        let answer = (tool.handler)(&self.world, arguments, &context)
+            .map_err(|failure| self.failed(&failure))?;
+        serde_json::from_str(&answer.text).map_err(CliError::failed)
+    }
+
+    fn failed(&self, failure: &Failure) -> CliError {
+        // The same object a client reads, so that scripts can branch on it.
+        if self.json {
+            return CliError::failed_json(&editor::error_object(failure));
+        }
+        let mut message = failure.message.to_string();
+        message += &show::candidates(failure);
+        let error = CliError::failed(message);
+        match &failure.detail {
+            Some(detail) => error.next(show::for_a_shell(&detail.recovery)),
+            None => error,
+        }
+    }
+
+    fn print(&self, value: &Value, show: fn(&Value) -> String) -> Result<(), CliError> {
+        if wants_json(self.json) {
+            print(format_args!("{value}\n"))
+        } else {
+            print(show(value))
+        }
+    }
+
+    /// A section by id or heading.
+    fn get(&self, target: &Target, subtree: bool) -> Result<Value, CliError> {
+        let path = self.path(&target.path)?;
+        let scope = if subtree { "subtree" } else { "body" };
+        let by_id = self.world.knows(&target.section);
+        let key = if by_id { "section_id" } else { "heading" };
+        self.call(
+            "get_section",
+            json!({ "path": path, key: target.section, "scope": scope }),
+        )
+    }
+
+    fn id(&self, target: &Target) -> Result<Value, CliError> {
+        Ok(self.get(target, false)?["section_id"].clone())
+    }
+
+    fn add_place(
+        &self,
+        call: &mut Value,
+        path: &Path,
+        place: &Place,
+        position: &str,
+    ) -> Result<(), CliError> {
+        let relative = [
+            ("before", &place.before),
+            ("after", &place.after),
+            ("first_child", &place.first_child),
+            ("last_child", &place.last_child),
+        ];
+        for (word, anchor) in relative {
+            if let Some(section) = anchor {
+                let target = Target {
+                    path: path.to_path_buf(),
+                    section: section.clone(),
+                };
+                call["place"] = json!(word);
+                call["anchor"] = self.id(&target)?;
+                return Ok(());
+            }
+        }
+        call[position] = match place.at {
+            Some(at) => json!(at),
+            // The end.
+            None => {
+                let sections = self.call("list_sections", json!({ "path": self.path(path)? }))?;
+                sections["total"].clone()
+            }
+        };
+        Ok(())
+    }
+
+    fn write(&self, tool: &str, mut call: Value, flags: &WriteFlags) -> Result<(), CliError> {
+        call["dry_run"] = json!(flags.dry_run);
+        call["reason"] = json!(flags.reason);
+        let written = self.call(tool, call)?;
+        self.print(&written, show::written)
+    }
+
+    fn update(
+        &self,
+        target: &Target,
+        subtree: bool,
+        content: Option<&str>,
+        flags: &WriteFlags,
+    ) -> Result<(), CliError> {
+        let section = self.get(target, subtree)?;
+        let content = match content {
+            Some(content) => content.to_owned(),
+            None if io::stdin().is_terminal() => {
+                external::edited(section["content"].as_str().unwrap_or_default())?
+            }
+            None => stdin()?,
+        };
+        let hash = if subtree { "subtree_hash" } else { "hash" };
+        let call = json!({
+            "section_id": section["section_id"],
+            "content": content,
+            "scope": if subtree { "subtree" } else { "body" },
+            "expected_hash": section[hash],
+        });
+        self.write("update_section", call, flags)
+    }
+
+    fn history(
+        &self,
+        path: &Path,
+        section: Option<&str>,
+        limit: u64,
+        diff: bool,
+    ) -> Result<(), CliError> {
+        let section_id = match section {
+            Some(section) => self.id(&Target {
+                path: path.to_path_buf(),
+                section: section.to_owned(),
+            })?,
+            None => Value::Null,
+        };
+        let call = json!({
+            "path": self.path(path)?,
+            "section_id": section_id,
+            "limit": limit,
+            "diff": diff,
+        });
+        let history = self.call("history", call)?;
+        self.print(&history, show::history)
+    }
+
+    fn purge(&self, path: Option<&Path>, containing: bool, yes: bool) -> Result<(), CliError> {
+        if !yes {
+            return Err(CliError::usage(
+                "this forgets history for good: it can no longer be undone or shown.",
+            )
+            .next("add --yes if it is really meant"));
+        }
+        let text = if containing {
+            let text = stdin()?;
+            let text = text.trim_end_matches(['\n', '\r']).to_owned();
+            if text.is_empty() {
+                return Err(CliError::usage("there is no text on standard input."));
+            }
+            Some(text)
+        } else {
+            None
+        };
+        let path = path.map(|path| self.path(path)).transpose()?;
+        let note = path
+            .map(|path| NotePath::parse_vault(&path))
+            .transpose()
+            .map_err(CliError::failed)?;
+        let entries = self
+            .world
+            .purge(note.as_ref(), text.as_deref())
+            .map_err(|failure| self.failed(&failure))?;
+        let report = json!({ "message": "History purged.", "entries": entries });
+        self.print(&report, show::purged)
+    }
+}
+
+fn text_or_stdin(text: Option<&str>) -> Result<String, CliError> {
+    match text {
+        Some(text) => Ok(text.to_owned()),
+        None if io::stdin().is_terminal() => external::edited(""),
+        None => stdin(),
+    }
+}
+
+fn stdin() -> Result<String, CliError> {
+    let mut text = String::new();
+    io::stdin().read_to_string(&mut text)?;
+    Ok(text)
+}

@@ -1,0 +1,198 @@
+//! Answers of the editor, for people.
+
+use serde_json::Value;
+
+use super::super::ui::{BAD, DIM, GOOD, HEADING, NAME, Styled, visible};
+use crate::mcp::Failure;
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().map_or(&[], Vec::as_slice)
+}
+
+pub(super) fn sections(value: &Value) -> String {
+    let rows: Vec<(&Value, String)> = list(value, "sections")
+        .iter()
+        .map(|section| {
+            let level = usize::try_from(section["level"].as_u64().unwrap_or(1)).unwrap_or(1);
+            let indent = "  ".repeat(level.saturating_sub(1));
+            let heading = visible(text(section, "heading"));
+            (section, format!("{indent}{} {heading}", "#".repeat(level)))
+        })
+        .collect();
+    let width = rows
+        .iter()
+        .map(|(_, heading)| heading.chars().count())
+        .max()
+        .unwrap_or_default();
+    let mut out = format!(
+        "{}  {}\n",
+        Styled(HEADING, visible(text(value, "path"))),
+        Styled(DIM, format!("revision {}", value["revision"]))
+    );
+    for (section, heading) in rows {
+        let padding = " ".repeat(width - heading.chars().count());
+        out += &format!(
+            "{:>4}  {heading}{padding}  {}\n",
+            section["position"].to_string(),
+            Styled(NAME, text(section, "section_id"))
+        );
+    }
+    out
+}
+
+pub(super) fn section(value: &Value) -> String {
+    let content = text(value, "content");
+    let end = if content.is_empty() || content.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    format!("{}{end}", on_terminal(content))
+}
+
+pub(super) fn written(value: &Value) -> String {
+    let mut out = String::new();
+    for document in list(value, "documents") {
+        out += &diff(text(document, "diff"));
+    }
+    if value["unchanged"] == true {
+        out += &format!("{}\n", Styled(DIM, "Nothing to change."));
+        return out;
+    }
+    let mut notes = Vec::new();
+    if let Some(id) = value["section_id"].as_str() {
+        notes.push(id.to_owned());
+    }
+    if let Some(entry) = value["entry"].as_u64() {
+        notes.push(format!("entry {entry}"));
+    }
+    if value["merged"] == true {
+        notes.push("merged with another change".to_owned());
+    }
+    if let Some(links) = value["repaired_links"].as_u64() {
+        notes.push(format!("{links} links repaired"));
+    }
+    let message = match value["plan"].as_str() {
+        Some(_) => "Dry run: nothing was written.",
+        None => text(value, "message"),
+    };
+    out += &format!(
+        "{} {}\n",
+        Styled(GOOD, message),
+        Styled(DIM, notes.join(", "))
+    );
+    out
+}
+
+/// A unified diff in colours; its signs say the same without them.
+pub(in crate::cli) fn diff(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let line = visible(line);
+        out += &match line.as_bytes() {
+            [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => {
+                format!("{}\n", Styled(HEADING, line))
+            }
+            [b'+', ..] => format!("{}\n", Styled(GOOD, line)),
+            [b'-', ..] => format!("{}\n", Styled(BAD, line)),
+            [b'@', ..] => format!("{}\n", Styled(NAME, line)),
+            _ => format!("{line}\n"),
+        };
+    }
+    out
+}
+
+pub(super) fn history(value: &Value) -> String {
+    let mut out = String::new();
+    for line in list(value, "history") {
+        let details = &line["details"];
+        let undone = if details["undone"] == true {
+            " (undone)"
+        } else {
+            ""
+        };
+        let of = details["of_entry"]
+            .as_u64()
+            .map(|entry| format!(" of {entry}"))
+            .unwrap_or_default();
+        out += &format!(
+            "{} {}  {}{of}{undone}  {}\n",
+            Styled(HEADING, format!("{:>5}", details["entry"].to_string())),
+            text(line, "timestamp"),
+            Styled(NAME, text(line, "operation")),
+            Styled(DIM, visible(text(details, "actor"))),
+        );
+        if let Some(reason) = details["reason"].as_str() {
+            out += &format!("       {}\n", visible(reason));
+        }
+        if let Some(changes) = details["diff"].as_str() {
+            out += &diff(changes);
+        }
+    }
+    if let Some(places) = value["damaged_places"].as_u64() {
+        out += &format!(
+            "{} {places} places of the journal cannot be read; they are left as they are.\n",
+            Styled(BAD, "damage:")
+        );
+    }
+    if out.is_empty() {
+        out += &format!("{}\n", Styled(DIM, "No history yet."));
+    }
+    out
+}
+
+pub(super) fn purged(value: &Value) -> String {
+    format!(
+        "{} {}\n",
+        Styled(GOOD, text(value, "message")),
+        Styled(DIM, format!("{} entries", value["entries"]))
+    )
+}
+
+/// The sections that an error names, one a line.
+pub(super) fn candidates(failure: &Failure) -> String {
+    let data = failure.detail.as_ref().map(|detail| &detail.data);
+    let all = data.and_then(|data| data.get("candidates")?.as_array());
+    let mut out = String::new();
+    for candidate in all.into_iter().flatten() {
+        out += &format!(
+            "\n  {}  {}",
+            Styled(NAME, text(candidate, "section_id")),
+            visible(text(candidate, "heading"))
+        );
+    }
+    out
+}
+
+/// What to do next, in words of the command line.
+pub(super) fn for_a_shell(recovery: &str) -> String {
+    let words = [
+        ("Call list_sections", "Run `sectile edit list PATH`"),
+        ("call list_sections", "run `sectile edit list PATH`"),
+        (
+            "Call list_documents to see which documents there are.",
+            "Look at the path.",
+        ),
+        ("Call history", "Run `sectile edit history PATH`"),
+        ("Call redo", "Run `sectile edit redo PATH`"),
+        ("confirm: true", "--yes"),
+    ];
+    words.iter().fold(recovery.to_owned(), |text, (from, to)| {
+        text.replace(from, to)
+    })
+}
+
+/// Text of a document: line ends and tabs stay, other control characters could take over the terminal.
+fn on_terminal(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\t' => c,
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
