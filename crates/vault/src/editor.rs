@@ -30,7 +30,7 @@ use std::{
 pub use self::{
     draft::{DocumentReport, StepReport, WriteReport, WriteRequest},
     error::{Candidate, Conflict, EditorError},
-    history::{HistoryEntry, HistoryFilter, Revision},
+    history::{HistoryEntry, HistoryFilter, JournalState, Revision, examine},
     operation::{At, Operation, Relative, Scope},
     section::{SectionInfo, SectionRef, short_hash},
     undo::UndoRequest,

@@ -6,7 +6,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 /// Markdown for AI agents, one section at a time, over MCP.
 ///
-/// Point it at a folder of notes and connect an MCP client: the agent sees the structure of any note, never its text.
+/// Point it at a folder of notes and connect an MCP client. The vault world shows the structure of any note, never its
+/// text; the editor world reads and edits sections so that nothing is lost.
 #[derive(Debug, Parser)]
 #[command(
     name = "sectile",
@@ -15,6 +16,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
     after_help = "\
 Try it without any set-up:   sectile demo
 Connect a client:            sectile connect claude-code --root ~/notes
+The same, with edits:        sectile connect claude-code --world editor --root ~/notes
 Look at one note yourself:   sectile outline inbox/idea.md --root ~/notes"
 )]
 pub(super) struct Args {
@@ -147,6 +149,9 @@ pub(super) struct ConnectArgs {
     /// The client to connect.
     #[arg(value_enum)]
     pub(super) client: Client,
+    /// The world to serve.
+    #[arg(long, value_enum, default_value_t = World::Vault)]
+    pub(super) world: World,
     /// Folder of the notes to serve [default: the current folder].
     #[arg(
         long,

@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 use similar::TextDiff;
 
 use self::entry::{Entry, Shape};
+use clap::ValueEnum as _;
+
 use super::{
-    args::{Client, ConnectArgs},
+    args::{Client, ConnectArgs, World},
     ui::{BAD, CliError, GOOD, HEADING, Styled, print},
 };
 use crate::{config, files};
@@ -101,9 +103,16 @@ fn settings_folder() -> Option<PathBuf> {
         .or_else(|| config::home_folder().map(|home| home.join(".config")))
 }
 
+fn world_name(world: World) -> String {
+    let value = world.to_possible_value();
+    value
+        .map(|value| value.get_name().to_owned())
+        .unwrap_or_default()
+}
+
 pub(super) fn run(args: &ConnectArgs) -> Result<(), CliError> {
     let profile = profile(args.client);
-    let entry = Entry::new(&args.name, &args.root)?;
+    let entry = Entry::new(&args.name, &world_name(args.world), &args.root)?;
     let file = args.file.clone().or_else(|| profile.file.clone());
     if !args.write {
         let place = file.map_or_else(

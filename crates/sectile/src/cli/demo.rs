@@ -2,6 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
+use sectile_vault::{Walk, editor::EditorLimits};
 use serde_json::{Value, json};
 use tokio::{
     io::{
@@ -16,7 +17,10 @@ use super::ui::{CliError, DIM, HEADING, NAME, Styled, print};
 use crate::{
     files,
     mcp::{Limits, Policy, Surface, stdio},
-    worlds::vault::{self, Vault},
+    worlds::{
+        editor::{self, EditorWorld, ErrorStyle},
+        vault::{self, Vault},
+    },
 };
 
 /// The sample folder.
@@ -43,7 +47,7 @@ pub(super) fn run() -> Result<(), CliError> {
 }
 
 async fn show(root: &Path) -> Result<(), CliError> {
-    let mut client = Client::connect(root).await?;
+    let mut client = Client::connect(vault_surface(root)?).await?;
     heading("A folder of notes, and what is in one of them")?;
     for (path, _) in SAMPLE {
         print(format_args!("  {path}\n"))?;
@@ -58,23 +62,112 @@ async fn show(root: &Path) -> Result<(), CliError> {
 
     heading("An agent asks for the outline: structure, no text")?;
     client
-        .call("get_note_outline", "projects/harbour/plan.md")
+        .call(
+            "get_note_outline",
+            json!({ "path": "projects/harbour/plan.md" }),
+        )
         .await?;
     heading("Every section with its id and place, and whether there is something to read")?;
-    client.call("get_section_source", "inbox/ideen.md").await?;
+    client
+        .call("get_section_source", json!({ "path": "inbox/ideen.md" }))
+        .await?;
     heading("Facets: tags and dates. The front matter also has an api_key; it is not among them")?;
     client
-        .call("get_metadata_facets", "projects/harbour/plan.md")
+        .call(
+            "get_metadata_facets",
+            json!({ "path": "projects/harbour/plan.md" }),
+        )
         .await?;
     heading("A path that leads out is refused, and not even repeated")?;
-    client.call("get_document_tree", "../../etc/passwd").await?;
+    client
+        .call("get_document_tree", json!({ "path": "../../etc/passwd" }))
+        .await?;
+
+    show_edits(root).await?;
 
     heading("Your turn")?;
-    print("  sectile outline README.md\n  sectile connect claude-code --root ~/notes\n")
+    print(
+        "  sectile outline README.md\n  sectile edit list README.md\n  sectile connect claude-code --root ~/notes\n  sectile connect claude-code --world editor --root ~/notes\n",
+    )
+}
+
+/// The other world: text and edits.
+async fn show_edits(root: &Path) -> Result<(), CliError> {
+    let mut client = Client::connect(editor_surface(root)?).await?;
+    heading("Another agent may edit: it reads one section and gets its id and hash")?;
+    let path = "projects/harbour/plan.md";
+    let section = client
+        .call(
+            "get_section",
+            json!({ "path": path, "heading": "Saturday" }),
+        )
+        .await?;
+    heading("It changes that section. The bytes are on disk before the answer comes")?;
+    let update = json!({
+        "section_id": section["section_id"],
+        "content": "Boats at ten, music at noon.",
+        "expected_hash": section["hash"],
+        "reason": "The pilot asked for it.",
+    });
+    let written = client.call_quietly("update_section", update).await?;
+    print(diff(&written))?;
+    heading("It writes from an old copy: nothing is lost, nothing is written")?;
+    let stale = json!({
+        "section_id": section["section_id"],
+        "content": "Boats at eight, music at noon.",
+        "expected_hash": section["hash"],
+    });
+    let refused = client.call_quietly("update_section", stale).await?;
+    print(format_args!(
+        "  {} {}\n",
+        Styled(NAME, "<-"),
+        folded(&json!({
+            "code": refused["code"],
+            "message": refused["message"],
+            "theirs": refused["data"]["theirs"],
+            "recovery": refused["data"]["recovery"],
+        }))
+    ))?;
+    heading("Undo, which also works tomorrow")?;
+    let undone = client.call_quietly("undo", json!({ "path": path })).await?;
+    print(diff(&undone))
+}
+
+/// The diff of the first document that a write changed.
+fn diff(written: &Value) -> String {
+    let text = written["documents"][0]["diff"].as_str().unwrap_or_default();
+    let lines = super::edit::diff(text);
+    let indented: String = lines.lines().map(|line| format!("  {line}\n")).collect();
+    indented
 }
 
 fn heading(text: &str) -> Result<(), CliError> {
     print(format_args!("\n{}\n", Styled(HEADING, text)))
+}
+
+const LIMITS: Limits = Limits {
+    max_in_flight: 4,
+    max_waiting: 4,
+    call_timeout: Duration::from_secs(10),
+    inline_when_alone: false,
+};
+
+fn vault_surface(root: &Path) -> Result<Surface, CliError> {
+    let state = Vault::open(root, MAX_BYTES as u64).map_err(CliError::failed)?;
+    Ok(Surface::new(
+        vault::spec(),
+        state,
+        Policy::default(),
+        LIMITS,
+    ))
+}
+
+fn editor_surface(root: &Path) -> Result<Surface, CliError> {
+    let (state, extent) =
+        EditorWorld::open(root, EditorLimits::default(), MAX_BYTES, Walk::default())
+            .map_err(CliError::failed)?;
+    let spec = editor::spec(extent, ErrorStyle::Protocol);
+    Ok(Surface::new(spec, state, Policy::default(), LIMITS))
 }
 
 /// A client that speaks MCP with the server over a pair of in-memory pipes.
@@ -85,20 +178,8 @@ struct Client {
 }
 
 impl Client {
-    async fn connect(root: &Path) -> Result<Self, CliError> {
-        let state = Vault::open(root, MAX_BYTES as u64).map_err(CliError::failed)?;
-        let limits = Limits {
-            max_in_flight: 4,
-            max_waiting: 4,
-            call_timeout: Duration::from_secs(10),
-            inline_when_alone: false,
-        };
-        let surface = Arc::new(Surface::new(
-            vault::spec(),
-            state,
-            Policy::default(),
-            limits,
-        ));
+    async fn connect(surface: Surface) -> Result<Self, CliError> {
+        let surface = Arc::new(surface);
         let (ours, theirs) = tokio::io::duplex(MAX_BYTES);
         let (reader, writer) = split(theirs);
         tokio::spawn(stdio::serve_streams(
@@ -137,22 +218,31 @@ impl Client {
     }
 
     /// Calls a tool and prints both messages, as a client would see them.
-    async fn call(&mut self, tool: &str, path: &str) -> Result<(), CliError> {
-        let params = json!({ "name": tool, "arguments": { "path": path } });
+    async fn call(&mut self, tool: &str, arguments: Value) -> Result<Value, CliError> {
+        let value = self.call_quietly(tool, arguments).await?;
+        print(format_args!(
+            "  {} {}\n",
+            Styled(NAME, "<-"),
+            folded(&value)
+        ))?;
+        Ok(value)
+    }
+
+    /// Calls a tool and prints what was asked.
+    async fn call_quietly(&mut self, tool: &str, arguments: Value) -> Result<Value, CliError> {
+        let params = json!({ "name": tool, "arguments": arguments });
         print(format_args!(
             "  {} tools/call {params}\n",
             Styled(NAME, "->")
         ))?;
         let answer = self.request("tools/call", &params).await?;
+        if answer["error"].is_object() {
+            return Ok(answer["error"].clone());
+        }
         let text = answer["result"]["content"][0]["text"]
             .as_str()
             .unwrap_or_default();
-        let value: Value = serde_json::from_str(text).unwrap_or_default();
-        print(format_args!(
-            "  {} {}\n",
-            Styled(NAME, "<-"),
-            folded(&value)
-        ))
+        Ok(serde_json::from_str(text).unwrap_or_default())
     }
 }
 

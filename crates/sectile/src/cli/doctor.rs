@@ -49,6 +49,14 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
         }
         None => note("vault: no folder is named; look at one with --root DIR")?,
     }
+    let edited = args.root.clone().or_else(|| {
+        settings
+            .as_ref()
+            .and_then(|settings| settings.editor.root.clone())
+    });
+    if let Some(edited) = edited {
+        problems += journal(&edited)?;
+    }
     for client in Client::value_variants() {
         match connect::state(*client) {
             connect::State::Connected => good(&format!("{}: connected", connect::name(*client)))?,
@@ -67,6 +75,34 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
         more => Err(CliError::failed(format_args!(
             "{more} problems were found."
         ))),
+    }
+}
+
+/// Looks at the journal of a folder that was edited. The number of problems.
+fn journal(root: &Path) -> Result<usize, CliError> {
+    let Some(state) = sectile_vault::editor::examine(root) else {
+        note("editor: nothing was edited here yet")?;
+        return Ok(0);
+    };
+    match state {
+        Ok(journal) if journal.damaged_places == 0 => {
+            good(&format!(
+                "editor: the journal is right, with {} entries in {} documents",
+                journal.entries, journal.documents
+            ))?;
+            Ok(0)
+        }
+        Ok(journal) => {
+            bad(&format!(
+                "editor: {} places of the journal cannot be read; they are left as they are, and edits go on",
+                journal.damaged_places
+            ))?;
+            Ok(1)
+        }
+        Err(error) => {
+            bad(&format!("editor: {error}"))?;
+            Ok(1)
+        }
     }
 }
 

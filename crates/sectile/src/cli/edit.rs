@@ -12,8 +12,8 @@ use std::{
 use sectile_vault::{NotePath, editor::EditorLimits};
 use serde_json::{Value, json};
 
-pub(super) use self::args::EditArgs;
 use self::args::{EditCommand, Place, Target, WriteFlags};
+pub(super) use self::{args::EditArgs, show::diff};
 use super::ui::{CliError, print, wants_json};
 use crate::{
     config::{self, Settings},

@@ -1,8 +1,13 @@
 //! The history of a document: its entries, and its text at any of them.
 
+use std::path::Path;
+
 use sectile_markdown::{Changes, Digest};
 
-use super::{Editor, EditorError};
+use super::{
+    Editor, EditorError,
+    store::{State, take_news},
+};
 use crate::{
     NotePath,
     journal::{Damage, Entry, Kind, Record, Step},
@@ -357,4 +362,37 @@ fn shown(card: &EntryCard, known: &DocumentState) -> HistoryEntry {
             .map(|step| step.touched.clone())
             .unwrap_or_default(),
     }
+}
+
+/// What a look at a journal found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalState {
+    /// Entries of the history.
+    pub entries: usize,
+    /// Documents that it knows.
+    pub documents: usize,
+    /// Places that cannot be read.
+    pub damaged_places: usize,
+}
+
+/// Looks at the journal below the folder `location` and changes nothing. `None` when there is none.
+#[must_use]
+pub fn examine(location: &Path) -> Option<Result<JournalState, EditorError>> {
+    let folder = crate::Root::open(location)
+        .ok()
+        .and_then(|root| root.private_folder().ok())??;
+    let mut state = State::default();
+    if let Err(error) = take_news(&mut state, &folder) {
+        return Some(Err(error));
+    }
+    Some(Ok(JournalState {
+        entries: state.ledger.entries().count(),
+        documents: state
+            .ledger
+            .documents()
+            .iter()
+            .filter(|known| known.path.is_some())
+            .count(),
+        damaged_places: state.ledger.damage().len(),
+    }))
 }

@@ -28,8 +28,8 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// An entry that runs this program for the folder `root`.
-    pub(super) fn new(name: &str, root: &Path) -> Result<Self, CliError> {
+    /// An entry that serves `world` from the folder `root` with this program.
+    pub(super) fn new(name: &str, world: &str, root: &Path) -> Result<Self, CliError> {
         let not_text =
             || CliError::failed("a path is not Unicode, so no client's file can hold it.");
         let command = std::env::current_exe()?;
@@ -41,7 +41,7 @@ impl Entry {
         Ok(Self {
             name: name.to_owned(),
             command: command.to_str().ok_or_else(not_text)?.to_owned(),
-            arguments: ["serve", "vault", root.to_str().ok_or_else(not_text)?]
+            arguments: ["serve", world, root.to_str().ok_or_else(not_text)?]
                 .map(str::to_owned)
                 .to_vec(),
         })

@@ -22,12 +22,22 @@ const SAMPLE: [&str; 3] = [
 ];
 
 #[test]
-fn the_demo_shows_structure_and_a_refusal_and_no_text() {
+fn the_demo_shows_structure_without_text_then_an_edit_and_its_undo() {
     let home = Home::new();
     let ran = home.run(&["demo"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(ran.stderr, "");
     let (introduction, calls) = ran.stdout.split_once("->").unwrap();
+    let (calls, edits) = calls.split_once("Another agent may edit").unwrap();
+    for shown in [
+        "\"content\": \"Boats at nine, music at noon.\"",
+        "-Boats at nine, music at noon.\n",
+        "+Boats at ten, music at noon.\n",
+        "\"code\": -32000",
+        "-Boats at ten, music at noon.\n",
+    ] {
+        assert!(edits.contains(shown), "{shown} is not in {edits}");
+    }
     assert!(
         introduction.contains("| # Harbour festival"),
         "{introduction}"
