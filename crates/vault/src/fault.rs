@@ -54,16 +54,16 @@ mod armed {
 
     /// Arms a fault: `kill:STEP:N` ends the process before the step is taken for the Nth time (from 0), `tear:STEP:N`
     /// writes half of what the step writes and ends the process, `errno:NUMBER:STEP:N` makes the step and all like it
-    /// fail from then on. `*` stands for any step. Anything else disarms.
+    /// fail from then on, `once:NUMBER:STEP:N` just that one. `*` stands for any step. Anything else disarms.
     pub fn arm(description: &str) {
         let parts: Vec<&str> = description.split(':').collect();
         let fault = match parts[..] {
             ["kill", step, passes] => Some((Kind::Kill, step, passes, false)),
             ["tear", step, passes] => Some((Kind::Tear, step, passes, false)),
-            ["errno", number, step, passes] => number
+            [often @ ("errno" | "once"), number, step, passes] => number
                 .parse()
                 .ok()
-                .map(|number| (Kind::Fail(number), step, passes, true)),
+                .map(|number| (Kind::Fail(number), step, passes, often == "errno")),
             _ => None,
         };
         *lock(&FAULT) = fault.map(|(kind, step, passes, lasting)| Fault {

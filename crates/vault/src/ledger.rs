@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::journal::{
-    Adopt, Checkpoint, Damage, Entry, Header, Kind, Line, Mark, Read, Record, Splice,
+    Adopt, Checkpoint, Damage, Entry, Header, Kind, Line, Mark, Read, Record, Splice, Step,
 };
 
 /// State of a root as its journal tells it.
@@ -132,6 +132,7 @@ impl Ledger {
             Record::Adopt(adopt) => self.adopt(adopt),
             Record::Checkpoint(checkpoint) => self.checkpoint(*checkpoint),
             Record::Intent(entry) => {
+                self.end_earlier(&entry);
                 self.count_ids(&entry);
                 self.next.entry = self.next.entry.max(entry.number.saturating_add(1));
                 let pending = Pending {
@@ -150,6 +151,7 @@ impl Ledger {
                 self.pending.remove(&entry);
             }
             Record::Done(entry) => {
+                self.end_earlier(&entry);
                 self.count_ids(&entry);
                 self.next.entry = self.next.entry.max(entry.number.saturating_add(1));
                 self.commit(&entry, line.offset, line.len);
@@ -256,6 +258,43 @@ impl Ledger {
 
     pub(crate) fn is_pending(&self, entry: u64) -> bool {
         self.pending.contains_key(&entry)
+    }
+
+    /// Ends intents whose end is missing. Nobody touches a document before what is half done to it is settled, so an
+    /// entry about it shows that it was, and how.
+    fn end_earlier(&mut self, entry: &Entry) {
+        let follows = |earlier: &Step, later: &Step| {
+            let path = earlier.moved_to.as_ref().unwrap_or(&earlier.path);
+            later.before == earlier.after && (later.before.is_none() || later.path == *path)
+        };
+        let pairs = |earlier: &Entry| -> Vec<bool> {
+            let both = earlier.steps.iter().flat_map(|one| {
+                let same = entry
+                    .steps
+                    .iter()
+                    .filter(|other| other.document == one.document);
+                same.map(|other| follows(one, other)).collect::<Vec<_>>()
+            });
+            both.collect()
+        };
+        let ended: Vec<(u64, bool)> = self
+            .pending
+            .values()
+            .map(|pending| (pending.entry.number, pairs(&pending.entry)))
+            .filter(|(_, pairs)| !pairs.is_empty())
+            .map(|(number, pairs)| (number, pairs.into_iter().all(|follows| follows)))
+            .collect();
+        for (number, was_made) in ended {
+            if let Some(pending) = self.pending.remove(&number) {
+                self.damage.push(Damage {
+                    offset: pending.offset,
+                    len: pending.len as u64,
+                });
+                if was_made {
+                    self.commit(&pending.entry, pending.offset, pending.len);
+                }
+            }
+        }
     }
 
     fn header(&mut self, header: &Header) {

@@ -362,7 +362,7 @@ impl Editor {
             let pending = self.state().ledger.pending(None);
             pending.into_iter().find(|entry| entry.number == number)
         };
-        if entry.is_some_and(|entry| !self.is_taken_back(&entry)) {
+        if entry.is_some_and(|entry| !self.is_taken_back(folder, &entry)) {
             return Err(EditorError::Interrupted);
         }
         self.drop_temporary(folder, number, count);
@@ -464,7 +464,10 @@ fn restore(
     let old = draft.base.as_ref().map(|base| base.bytes());
     match (&draft.bytes, &place.to, old) {
         (Some(new), None, Some(old)) => {
-            folder.swap_in(&temporary(number, at), &place.from, Some(new), old)?;
+            // The temporary file is the old one only when the two were swapped.
+            if place.from.holds(new) {
+                folder.swap_in(&temporary(number, at), &place.from, Some(new), old)?;
+            }
         }
         (Some(new), None, None) => {
             folder.take_out(&temporary(number, at), &place.from, new)?;

@@ -26,8 +26,10 @@ enum Standing {
     /// A document that moves is at both places.
     Halfway,
     After,
-    /// Somebody else has changed it since.
-    Other,
+    /// Somebody else has changed it before the change was made, or instead of it.
+    OtherBefore,
+    /// Somebody else has changed it after the change was made.
+    OtherAfter,
 }
 
 const RECOVERY_LOCK: &str = "recovery";
@@ -118,21 +120,21 @@ impl Editor {
         let Some(entry) = entry else {
             return Ok(());
         };
-        let standings = entry
-            .steps
-            .iter()
-            .map(|step| self.standing(step))
+        let standings = (0..entry.steps.len())
+            .map(|at| self.standing(&folder, &entry, at))
             .collect::<Result<Vec<_>, _>>()?;
-        let all = |wanted: Standing| standings.iter().all(|standing| *standing == wanted);
-        let any = |wanted: Standing| standings.contains(&wanted);
-        let record = if all(Standing::Before) {
+        let among =
+            |wanted: &[Standing]| standings.iter().all(|standing| wanted.contains(standing));
+        let record = if among(&[Standing::Before, Standing::OtherBefore]) {
             Record::Abort { entry: number }
-        } else if any(Standing::Other) {
-            self.roll(&entry, &standings, Direction::Back)?;
-            Record::Abort { entry: number }
-        } else {
+        } else if among(&[Standing::After, Standing::OtherAfter]) {
+            Record::Commit { entry: number }
+        } else if among(&[Standing::Before, Standing::Halfway, Standing::After]) {
             self.roll(&entry, &standings, Direction::Forward)?;
             Record::Commit { entry: number }
+        } else {
+            self.roll(&entry, &standings, Direction::Back)?;
+            Record::Abort { entry: number }
         };
         self.record(|_| Ok((vec![record], ())))?;
         self.drop_temporary(&folder, number, entry.steps.len());
@@ -140,15 +142,21 @@ impl Editor {
     }
 
     /// Whether nothing of an entry is in place any more.
-    pub(super) fn is_taken_back(&self, entry: &Entry) -> bool {
-        entry
-            .steps
-            .iter()
-            .all(|step| matches!(self.standing(step), Ok(Standing::Before | Standing::Other)))
+    pub(super) fn is_taken_back(&self, folder: &PrivateFolder, entry: &Entry) -> bool {
+        (0..entry.steps.len()).all(|at| {
+            let standing = self.standing(folder, entry, at);
+            !matches!(standing, Ok(Standing::Halfway | Standing::After) | Err(_))
+        })
     }
 
-    fn standing(&self, step: &Step) -> Result<Standing, EditorError> {
-        let at = |path: &str| -> Result<Option<String>, EditorError> {
+    fn standing(
+        &self,
+        folder: &PrivateFolder,
+        entry: &Entry,
+        at: usize,
+    ) -> Result<Standing, EditorError> {
+        let step = &entry.steps[at];
+        let hash_at = |path: &str| -> Result<Option<String>, EditorError> {
             let path = NotePath::parse_vault(path).map_err(|_| EditorError::OutsideRoot)?;
             match self.root.read(&path, u64::MAX - 1) {
                 Ok(bytes) => Ok(Some(Digest::of(&bytes).to_string())),
@@ -156,23 +164,32 @@ impl Editor {
                 Err(error) => Err(error.into()),
             }
         };
-        let here = at(&step.path)?;
-        if let Some(new_path) = &step.moved_to {
-            let there = at(new_path)?;
-            return Ok(match (here == step.before, there == step.after) {
+        let here = hash_at(&step.path)?;
+        let there = step.moved_to.as_deref().map(hash_at).transpose()?;
+        Ok(match there {
+            Some(there) => match (here == step.before, there == step.after) {
                 (true, true) => Standing::Halfway,
                 (true, false) if there.is_none() => Standing::Before,
                 (false, true) if here.is_none() => Standing::After,
-                _ => Standing::Other,
-            });
-        }
-        Ok(if here == step.after {
-            Standing::After
-        } else if here == step.before {
-            Standing::Before
-        } else {
-            Standing::Other
+                _ if here.is_none() => Standing::OtherAfter,
+                _ => Standing::OtherBefore,
+            },
+            None if here == step.after => Standing::After,
+            None if here == step.before => Standing::Before,
+            None if self.was_in_place(folder, entry.number, at, step) => Standing::OtherAfter,
+            None => Standing::OtherBefore,
         })
+    }
+
+    /// Whether a document that somebody has changed had been changed by us before: then the temporary file is not the
+    /// new one any more.
+    fn was_in_place(&self, folder: &PrivateFolder, number: u64, at: usize, step: &Step) -> bool {
+        match &step.after {
+            Some(after) => folder
+                .read_temporary(&temporary(number, at))
+                .is_none_or(|bytes| Digest::of(&bytes).to_string() != *after),
+            None => folder.read_temporary(&displaced(number, at)).is_some(),
+        }
     }
 
     /// Brings the documents of an entry to one side.
@@ -185,7 +202,7 @@ impl Editor {
         for (at, (step, standing)) in entry.steps.iter().zip(standings).enumerate() {
             let settled = match direction {
                 Direction::Forward => *standing == Standing::After,
-                Direction::Back => matches!(standing, Standing::Before | Standing::Other),
+                Direction::Back => !matches!(standing, Standing::Halfway | Standing::After),
             };
             if !settled {
                 self.roll_step(entry.number, at, step, *standing, direction)?;

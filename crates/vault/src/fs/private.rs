@@ -170,6 +170,11 @@ impl PrivateFolder {
         Ok(names)
     }
 
+    /// The bytes of a temporary file, if it is there.
+    pub(crate) fn read_temporary(&self, name: &str) -> Option<Vec<u8>> {
+        read_all(&self.temporary().ok()?, name).ok()
+    }
+
     /// Removes a file of the folder, if it is there.
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         match self.dir.remove_file(name) {

@@ -41,6 +41,11 @@ impl Located {
     pub(crate) fn path(&self) -> &NotePath {
         &self.path
     }
+
+    /// Whether the file is there and holds just these bytes.
+    pub(crate) fn holds(&self, bytes: &[u8]) -> bool {
+        read_all(&self.folder, &self.name.to_string_lossy()).is_ok_and(|found| found == bytes)
+    }
 }
 
 impl Root {
