@@ -14,7 +14,7 @@ use super::*;
 
 /// Scenario, fault and folder for a child process, separated by bars.
 const CHILD: &str = "SECTILE_TEST_FAULT";
-/// What a child says at its end, before the name of what happened and of the steps it took.
+/// What a child says at its end, before the name of what happened.
 const SAID: &str = "said:";
 
 /// The documents below a folder, by path.
@@ -286,12 +286,23 @@ impl Stage {
     }
 }
 
+/// Does the same for several scenarios at once, and adds up what it counts.
+fn in_each(scenarios: &[Scenario], count: impl Fn(Scenario) -> usize + Sync) -> usize {
+    std::thread::scope(|threads| {
+        let count = &count;
+        let all: Vec<_> = scenarios
+            .iter()
+            .map(|scenario| threads.spawn(move || count(*scenario)))
+            .collect();
+        all.into_iter().map(|one| one.join().unwrap()).sum()
+    })
+}
+
 /// What became of a child process.
 #[derive(Debug)]
 enum Outcome {
     Killed,
-    /// The result, and the steps taken.
-    Said(String, Vec<String>),
+    Said(String),
 }
 
 /// Does a scenario in a process of its own, with a fault.
@@ -310,11 +321,7 @@ fn run_child(scenario: Scenario, fault: &str, folder: &Path) -> Outcome {
         Some(said.to_owned())
     });
     match (output.status.code(), said) {
-        (Some(0), Some(said)) => {
-            let (result, steps) = said.split_once('|').unwrap();
-            let steps = steps.split(',').map(str::to_owned).collect();
-            Outcome::Said(result.to_owned(), steps)
-        }
+        (Some(0), Some(said)) => Outcome::Said(said),
         (None, None) => Outcome::Killed,
         other => panic!(
             "{scenario:?} {fault}: {other:?}\n{text}{}",
@@ -333,14 +340,17 @@ fn child() {
         panic!("{job}")
     };
     let scenario = Scenario::named(scenario);
+    if fault == errors::ALL {
+        println!("{SAID}{}", errors::meet_all(scenario));
+        return;
+    }
     crate::fault::arm(fault);
     let editor = scenario.open(Path::new(folder));
     let result = match scenario.act(&editor) {
         Ok(()) => "ok".to_owned(),
         Err(error) => format!("{error:?}"),
     };
-    let steps = crate::fault::steps_taken().join(",");
-    println!("{SAID}{result}|{steps}");
+    println!("{SAID}{result}");
 }
 
 /// Checks that a folder is whole: the journal is read without damage, nothing is pending or left over, and every view

@@ -7,12 +7,10 @@ const MOST_STEPS: usize = 400;
 
 #[test]
 fn a_commit_that_is_cut_off_anywhere_leaves_the_old_or_the_new() {
-    let mut kills = 0;
-    for scenario in SCENARIOS {
+    let kills = in_each(&SCENARIOS, |scenario| {
         let stage = Stage::new(scenario);
-        kills += cut_off_everywhere(&stage, "kill:*");
-        kills += cut_off_everywhere(&stage, "tear:write_journal");
-    }
+        cut_off_everywhere(&stage, "kill:*") + cut_off_everywhere(&stage, "tear:write_journal")
+    });
     assert!(kills > 300, "{kills}");
     println!("{kills} kills");
 }
@@ -20,45 +18,44 @@ fn a_commit_that_is_cut_off_anywhere_leaves_the_old_or_the_new() {
 /// Recovery may be cut off as well, as often as it takes.
 #[test]
 fn a_recovery_that_is_cut_off_is_taken_up_again() {
-    let mut kills = 0;
-    for scenario in [
+    let scenarios = [
         Scenario::Batch,
         Scenario::RenameDocument,
         Scenario::UndoDelete,
-    ] {
-        let stage = Stage::new(scenario);
-        for first in 0..MOST_STEPS {
-            let folder = stage.set();
-            let fault = format!("kill:place:{first}");
-            if !matches!(run_child(scenario, &fault, folder.path()), Outcome::Killed) {
-                break;
-            }
-            for second in 0..MOST_STEPS {
-                let copy = scratch();
-                copy_folder(folder.path(), copy.path());
-                let what = format!("{scenario:?} {fault}, then kill:*:{second}");
-                let fault = format!("kill:*:{second}");
-                // The second child finishes what the first began, then does the same once more or is refused.
-                let outcome = run_child(scenario, &fault, copy.path());
-                let killed = matches!(outcome, Outcome::Killed);
-                let recovered = open(copy.path());
-                drop(recovered);
-                if killed {
-                    kills += 1;
-                    let now = documents(copy.path());
-                    let known = now == stage.before || now == stage.after;
-                    let again = is_done_twice(&stage, &now);
-                    assert!(known || again, "{what}: {now:?}");
-                }
-                check_whole(copy.path(), &what);
-                if !killed {
-                    break;
-                }
-            }
-        }
-    }
+    ];
+    let kills = in_each(&scenarios, cut_off_recovery);
     assert!(kills > 50, "{kills}");
     println!("{kills} kills");
+}
+
+/// Kills at every step of what the next process does after a kill in the middle of a commit.
+fn cut_off_recovery(scenario: Scenario) -> usize {
+    let stage = Stage::new(scenario);
+    let mut kills = 0;
+    for first in 0..MOST_STEPS {
+        let folder = stage.set();
+        let fault = format!("kill:place:{first}");
+        if !matches!(run_child(scenario, &fault, folder.path()), Outcome::Killed) {
+            break;
+        }
+        for second in 0..MOST_STEPS {
+            let copy = scratch();
+            copy_folder(folder.path(), copy.path());
+            let what = format!("{scenario:?} {fault}, then kill:*:{second}");
+            // The second child finishes what the first began, then does the same once more or is refused.
+            let outcome = run_child(scenario, &format!("kill:*:{second}"), copy.path());
+            drop(open(copy.path()));
+            check_whole(copy.path(), &what);
+            if !matches!(outcome, Outcome::Killed) {
+                break;
+            }
+            kills += 1;
+            let now = documents(copy.path());
+            let known = now == stage.before || now == stage.after;
+            assert!(known || is_done_twice(&stage, &now), "{what}: {now:?}");
+        }
+    }
+    kills
 }
 
 /// Whether these are the documents after the scenario was done twice.
@@ -81,7 +78,7 @@ fn cut_off_everywhere(stage: &Stage, fault: &str) -> usize {
         let folder = stage.set();
         let what = format!("{scenario:?} {fault}:{at}");
         let outcome = run_child(scenario, &format!("{fault}:{at}"), folder.path());
-        if let Outcome::Said(result, _) = outcome {
+        if let Outcome::Said(result) = outcome {
             assert_eq!(result, "ok", "{what}");
             assert_eq!(documents(folder.path()), stage.after, "{what}");
             check_whole(folder.path(), &what);

@@ -1,1 +1,223 @@
-//! To come.
+//! A root that is read-only, full, removed, or swapped for something else, for real.
+
+use super::*;
+
+const OPERATION_HEADING: &str = "New";
+
+fn operation() -> Vec<Operation> {
+    vec![insert("a.md", OPERATION_HEADING, 0)]
+}
+
+#[test]
+fn a_root_that_is_removed_is_reported_and_not_made_again() {
+    let bench = Bench::new(&[("a.md", SAMPLE)]);
+    bench.write(insert("a.md", "Made", 0)).unwrap();
+    let root = bench.folder.path().to_path_buf();
+    fs::remove_dir_all(&root).unwrap();
+    assert_eq!(
+        bench.editor.view(&note("a.md")).unwrap_err(),
+        EditorError::RootGone
+    );
+    assert_eq!(
+        write(&bench.editor, operation()).unwrap_err(),
+        EditorError::RootGone
+    );
+    assert_eq!(bench.undo("a.md").unwrap_err(), EditorError::RootGone);
+    assert_eq!(
+        bench.write(create().remove(0)).unwrap_err(),
+        EditorError::RootGone
+    );
+    assert!(bench.editor.damage().is_empty());
+    assert!(!root.exists());
+    // It comes back, as a drive does that was unplugged.
+    fs::create_dir_all(&root).unwrap();
+    fs::write(root.join("a.md"), SAMPLE).unwrap();
+    write(&bench.editor, operation()).unwrap();
+    assert!(bench.text("a.md").starts_with("# New\n"));
+    bench.undo("a.md").unwrap();
+    assert_eq!(bench.text("a.md"), SAMPLE);
+}
+
+#[test]
+fn a_document_that_vanished_or_became_a_folder_is_not_found() {
+    let bench = Bench::new(&[("a.md", SAMPLE), ("b.md", OTHER)]);
+    let beta = bench.id("a.md", "Beta");
+    bench.write(update("a.md", by_id(&beta), "x")).unwrap();
+    let edited = bench.text("a.md");
+    fs::remove_file(bench.path("a.md")).unwrap();
+    for folder in [false, true] {
+        if folder {
+            fs::create_dir(bench.path("a.md")).unwrap();
+        }
+        let not_found = EditorError::DocumentNotFound;
+        assert_eq!(bench.editor.view(&note("a.md")).unwrap_err(), not_found);
+        assert_eq!(
+            bench.write(update("a.md", by_id(&beta), "y")).unwrap_err(),
+            not_found
+        );
+        assert_eq!(bench.undo("a.md").unwrap_err(), not_found);
+    }
+    bench.write(insert("b.md", "Works", 0)).unwrap();
+    fs::remove_dir(bench.path("a.md")).unwrap();
+    // A new document at the same place is another document, and the old ids stay away from it.
+    let made = Operation::CreateDocument {
+        path: note("a.md"),
+        content: "# Beta\n".to_owned(),
+    };
+    let report = bench.write(made).unwrap();
+    let view = report.documents[0].view.clone().unwrap();
+    assert_ne!(view.ids()[0], beta);
+    assert_eq!(
+        bench.reopened().view(&note("a.md")).unwrap().ids(),
+        view.ids()
+    );
+    bench.undo("a.md").unwrap();
+    assert!(!bench.path("a.md").exists());
+    // And a file that comes back at another place is found by what it holds.
+    fs::write(bench.path("c.md"), edited).unwrap();
+    bench.editor.view(&note("c.md")).unwrap();
+    check_whole(bench.folder.path(), "vanished");
+}
+
+/// What a child does in a mount of its own.
+const MOUNTED: &str = "SECTILE_TEST_MOUNT";
+
+/// Runs [`mounted`] with `kind` in name spaces of its own, after `prepare` in a shell. `None` where the system does not
+/// allow that; the same errors are met step by step in the tests of errors.
+#[cfg(target_os = "linux")]
+fn in_a_mount(kind: &str, folder: &Path, prepare: &str) -> Option<String> {
+    let allowed = Command::new("unshare")
+        .args(["-rm", "true"])
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if !allowed {
+        println!("skipped: no mounts can be made here");
+        return None;
+    }
+    let program = std::env::current_exe().unwrap();
+    let (program, folder) = (program.to_str().unwrap(), folder.to_str().unwrap());
+    let test = "editor::tests::faults::surroundings::mounted";
+    let script = format!("{prepare}\nexec '{program}' --exact {test} --nocapture");
+    let output = Command::new("unshare")
+        .args(["-rm", "sh", "-ec", &script, "sh", folder])
+        .env(MOUNTED, format!("{kind}|{folder}"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Some(text)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_read_only_file_system_can_be_read() {
+    let bench = Bench::new(&[("a.md", SAMPLE), ("b.md", OTHER)]);
+    bench.write(insert("a.md", "Made", 0)).unwrap();
+    let before = documents(bench.folder.path());
+    let mount = "mount --bind \"$1\" \"$1\"; mount -o remount,bind,ro \"$1\"";
+    in_a_mount("read-only", bench.folder.path(), mount);
+    assert_eq!(documents(bench.folder.path()), before);
+    check_whole(bench.folder.path(), "read-only");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_loses_nothing() {
+    let folder = scratch();
+    let mount = "mount -t tmpfs -o size=256k none \"$1\"";
+    in_a_mount("full", folder.path(), mount);
+}
+
+/// Not a test of its own: the process that works in a mount. Without a parent it does nothing.
+#[test]
+fn mounted() {
+    let Ok(job) = std::env::var(MOUNTED) else {
+        return;
+    };
+    let (kind, folder) = job.split_once('|').unwrap();
+    match kind {
+        "read-only" => on_a_read_only_file_system(Path::new(folder)),
+        _ => on_a_full_disk(Path::new(folder)),
+    }
+}
+
+fn on_a_read_only_file_system(folder: &Path) {
+    let editor = open(folder);
+    let known = editor.view(&note("a.md")).unwrap().ids().to_vec();
+    let fresh = editor.view(&note("b.md")).unwrap().ids().to_vec();
+    assert!(known.iter().all(|id| !id.contains('~')), "{known:?}");
+    assert!(fresh.iter().all(|id| id.contains('~')), "{fresh:?}");
+    for _ in 0..2 {
+        let refused = write(&editor, operation()).unwrap_err();
+        assert_eq!(refused, EditorError::ReadOnlyFileSystem);
+        let refused = take_back(&editor, &undo("a.md", false)).unwrap_err();
+        assert_eq!(refused, EditorError::ReadOnlyFileSystem);
+        assert_eq!(editor.view(&note("a.md")).unwrap().ids(), known);
+        assert_eq!(editor.view(&note("b.md")).unwrap().ids(), fresh);
+    }
+    assert_eq!(
+        editor
+            .history(
+                &note("a.md"),
+                &HistoryFilter {
+                    limit: 5,
+                    ..HistoryFilter::default()
+                }
+            )
+            .unwrap()
+            .0
+            .len(),
+        1
+    );
+}
+
+fn on_a_full_disk(folder: &Path) {
+    fs::write(folder.join("a.md"), SAMPLE).unwrap();
+    fs::write(folder.join("b.md"), OTHER).unwrap();
+    let editor = open(folder);
+    write(&editor, operation()).unwrap();
+    let mut refusals = 0;
+    // The journal and what others write fill the disk, at another byte every time.
+    for round in 0..40 {
+        let ballast = folder.join("ballast");
+        let size = 4_096 * (20 + round % 30);
+        let filled = fs::write(&ballast, vec![b'x'; size]);
+        let before = documents(folder);
+        let text = "long text ".repeat(500);
+        match write(
+            &editor,
+            vec![update(
+                "a.md",
+                by_heading(OPERATION_HEADING),
+                &format!("{text}{round}"),
+            )],
+        ) {
+            Ok(_) => assert!(documents(folder) != before),
+            Err(error) => {
+                refusals += 1;
+                assert_eq!(error, EditorError::DiskFull);
+                assert_eq!(documents(folder), before);
+            }
+        }
+        let view = editor.view(&note("b.md")).unwrap();
+        assert_eq!(view.bytes(), OTHER.as_bytes());
+        fs::remove_file(&ballast).unwrap();
+        drop(filled);
+        if round % 8 == 7 {
+            // Room is made for the journal.
+            editor.purge(None, None).unwrap();
+        }
+    }
+    assert!(refusals > 5, "{refusals}");
+    write(
+        &editor,
+        vec![update("a.md", by_heading(OPERATION_HEADING), "Short.")],
+    )
+    .unwrap();
+    write(&editor, vec![insert("b.md", "Works", 0)]).unwrap();
+    check_whole(folder, "full");
+}
