@@ -2,7 +2,7 @@
 
 use sectile_markdown::{
     Change, Changes, Source, Span,
-    edit::{Edit, Place, Within},
+    edit::{Edit, EditError, Escape, Place, Within},
     remove_key, set_key,
 };
 
@@ -237,7 +237,12 @@ impl Transaction<'_> {
             level: *level,
             subtree: &text,
         };
-        self.edit(&key, &graft, &subtree)?;
+        let grafted = self.edit(&key, &graft, &subtree)?;
+        let made = grafted.lineage.iter().filter(|origin| origin.is_none());
+        if made.count() != subtree.len() {
+            // With the other document's line ends, the text has other headings.
+            return Err(EditError::Escapes(Escape::Structure).into());
+        }
         let gone = Edit::Delete {
             section: found.position,
         };

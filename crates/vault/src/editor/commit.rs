@@ -463,11 +463,9 @@ fn restore(
 ) -> std::io::Result<()> {
     let old = draft.base.as_ref().map(|base| base.bytes());
     match (&draft.bytes, &place.to, old) {
-        (Some(new), None, Some(old)) => {
-            // The temporary file is the old one only when the two were swapped.
-            if place.from.holds(new) {
-                folder.swap_in(&temporary(number, at), &place.from, Some(new), old)?;
-            }
+        // The temporary file is the old one only when the two were swapped.
+        (Some(new), None, Some(old)) if place.from.holds(new) => {
+            folder.swap_in(&temporary(number, at), &place.from, Some(new), old)?;
         }
         (Some(new), None, None) => {
             folder.take_out(&temporary(number, at), &place.from, new)?;

@@ -4,7 +4,7 @@ use sectile_markdown::{Digest, Document, Source, merge};
 
 use super::{
     Conflict, Editor, EditorError, Scope,
-    draft::{Draft, Found, Transaction},
+    draft::{Draft, Found, Transaction, shown_id},
     history::before,
     section::{hash_matches, parts_of, short_hash},
 };
@@ -116,7 +116,7 @@ impl Transaction<'_> {
         .map(|(digest, _)| short_hash(&digest))
         .unwrap_or_default();
         EditorError::Conflict(Box::new(Conflict {
-            section_id: found.id.clone(),
+            section_id: shown_id(&found.id),
             hash,
             base: base.map(|base| String::from_utf8_lossy(&base).into_owned()),
             ours: ours.map(str::to_owned),

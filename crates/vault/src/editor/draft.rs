@@ -130,8 +130,13 @@ const FRESH: char = '\u{1}';
 
 impl Draft {
     pub(super) fn is_changed(&self) -> bool {
-        let existed = self.base.is_some();
-        existed != self.bytes.is_some() || !self.changes.is_empty() || self.moved_to.is_some()
+        match (&self.base, &self.bytes) {
+            (Some(base), Some(bytes)) => {
+                self.moved_to.is_some() || base.bytes() != bytes || base.ids() != self.ids
+            }
+            (None, None) => false,
+            _ => true,
+        }
     }
 
     pub(super) fn text(&self) -> &[u8] {
@@ -412,6 +417,14 @@ fn explained(draft: &Draft, error: EditError) -> EditorError {
 /// Whether an id is still to be given out, and which one it is.
 pub(super) fn fresh_index(id: &str) -> Option<usize> {
     id.strip_prefix(FRESH)?.parse().ok()
+}
+
+/// An id as callers see it: none, while it is still to be given out.
+pub(super) fn shown_id(id: &str) -> String {
+    match fresh_index(id) {
+        Some(_) => String::new(),
+        None => id.to_owned(),
+    }
 }
 
 /// Plans that were made by dry runs and not applied yet.

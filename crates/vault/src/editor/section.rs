@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sectile_markdown::{Digest, Span, edit::content_span};
 
-use super::{Candidate, Editor, EditorError, View};
+use super::{Candidate, Editor, EditorError, View, draft::shown_id};
 use crate::NotePath;
 
 /// How a caller names a section.
@@ -233,7 +233,7 @@ impl View {
         let text = String::from_utf8_lossy(outline.content.slice(self.bytes())).into_owned();
         let first_line = text.lines().next().unwrap_or_default();
         Some(Candidate {
-            id: self.ids().get(position)?.clone(),
+            id: shown_id(self.ids().get(position)?),
             heading: outline.heading.clone(),
             path: self.path().as_str().to_owned(),
             position,
