@@ -99,7 +99,9 @@ proptest! {
             all.push(operation);
             // What the same request has made or deleted has no id and no entry yet.
             let gone = |error: EditorError| match error {
-                EditorError::SectionDeleted { .. } => EditorError::SectionNotFound { near: Vec::new() },
+                EditorError::SectionDeleted { .. } | EditorError::SectionNotFound { .. } => {
+                    EditorError::SectionNotFound { section_id: None, near: Vec::new() }
+                }
                 EditorError::Reparents { mut section } if !at_once.knows(&section.id) => {
                     section.id.clear();
                     EditorError::Reparents { section }
