@@ -105,6 +105,9 @@ pub enum Edit<'a> {
     },
     /// Replacements in the front matter, already planned and checked.
     FrontMatter(Changes),
+    /// Replacements that stay inside lines of the Markdown, such as other spellings of links. Texts and headings may
+    /// change, the tree may not.
+    WithinLines(Changes),
 }
 
 /// A part of a document.

@@ -18,7 +18,7 @@ mod wiki;
 pub use anchors::{Anchors, MovedAnchor, Resolution, moved_anchors};
 pub use find::links;
 pub use heading_names::github_anchor;
-pub use paths::{PathResolution, repair_path, resolve_path};
+pub use paths::{PathResolution, name_key, repair_path, resolve_path};
 pub use repair::{Repair, repair_fragment};
 
 /// One link to a document of the folder, or to a heading in one. Spans are bytes of the source.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{
-    Edit, EditError, Editable, PayloadHeadings, Place, Top, Within, content_span, heading,
+    Edit, EditError, Editable, Escape, PayloadHeadings, Place, Top, Within, content_span, heading,
     payload::{Payload, open_end, relevel, shifted_level},
     place::{self, Spot},
     spacing::{
@@ -32,6 +32,8 @@ pub(super) enum Expected {
     OwnBody(usize),
     /// As it was, but for its heading, which has this level.
     Heading(usize, u8),
+    /// Where it was and with the same level, whatever its texts are.
+    SamePlace(usize),
     /// New, with this level.
     New(u8),
     /// One of those that stand in for these old ones; which is which is found by comparing.
@@ -116,6 +118,7 @@ impl Editable<'_> {
                 free: 0..0,
                 focus: None,
             }),
+            Edit::WithinLines(ref changes) => self.change_within_lines(changes),
         }
     }
 
@@ -424,6 +427,22 @@ impl Editable<'_> {
             expected,
             free: section..section + 1,
             focus: Some(section),
+        })
+    }
+
+    fn change_within_lines(&self, changes: &Changes) -> Result<Plan, EditError> {
+        let stays = changes.iter().all(|change| {
+            let mut bytes = change.span.slice(self.bytes).iter().chain(&change.text);
+            change.span.start >= self.body_start && bytes.all(|byte| !matches!(byte, b'\n' | b'\r'))
+        });
+        if !stays {
+            return Err(EditError::Escapes(Escape::Structure));
+        }
+        Ok(Plan {
+            changes: changes.iter().cloned().collect(),
+            expected: (0..self.tops.len()).map(Expected::SamePlace).collect(),
+            free: 0..0,
+            focus: None,
         })
     }
 

@@ -37,6 +37,36 @@ fn body(section: usize, body: &str) -> Edit<'_> {
 }
 
 #[test]
+fn changes_within_lines_leave_the_tree_alone() {
+    let text = "---\na: 1\n---\n# See [[x#a]]\n\n[l](#a) and [m](#b)\n\n## B\n";
+    let change = |old: &str, new: &str| {
+        let start = text.find(old).unwrap();
+        crate::Change::new(Span::new(start, start + old.len()), new)
+    };
+    let edit = |changes: Vec<crate::Change>| Edit::WithinLines(Changes::new(changes).unwrap());
+    check(
+        text,
+        &edit(vec![change("x#a", "y#c"), change("#a)", "#c)")]),
+        "---\na: 1\n---\n# See [[y#c]]\n\n[l](#c) and [m](#b)\n\n## B\n",
+    );
+    let refused = Err(EditError::Escapes(Escape::Structure));
+    for change in [
+        change("a: 1", "b: 1"),
+        change("#a)", "#a\n)"),
+        change("]]\n", "]]"),
+        change("## B", "### B"),
+        change("## B", "B"),
+        change("[l]", "# [l]"),
+    ] {
+        assert_eq!(
+            try_edit(text, &edit(vec![change.clone()])),
+            refused,
+            "{change:?}"
+        );
+    }
+}
+
+#[test]
 fn inserts_go_where_they_are_told() {
     let first = insert(Place::Position(0), "New", "New body.");
     check(SAMPLE, &first, &format!("# New\n\nNew body.\n\n{SAMPLE}"));

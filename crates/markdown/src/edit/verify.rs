@@ -22,7 +22,9 @@ impl Editable<'_> {
         let mut lineage = Vec::with_capacity(now.len());
         for (expected, top) in expected.iter().zip(&now) {
             let (origin, level) = match *expected {
-                Expected::Kept(old) | Expected::OwnBody(old) => (Some(old), self.tops[old].level),
+                Expected::Kept(old) | Expected::OwnBody(old) | Expected::SamePlace(old) => {
+                    (Some(old), self.tops[old].level)
+                }
                 Expected::Heading(old, level) => (Some(old), level),
                 Expected::New(level) | Expected::OneOf { level, .. } => (None, level),
             };
@@ -39,7 +41,7 @@ impl Editable<'_> {
                 }
                 Expected::OwnBody(old) => same_content(self.tops[old].heading, top.heading),
                 Expected::Heading(old, _) => same_content(self.tops[old].own_body, top.own_body),
-                Expected::New(_) | Expected::OneOf { .. } => true,
+                Expected::SamePlace(_) | Expected::New(_) | Expected::OneOf { .. } => true,
             };
             if !holds {
                 return Err(changed);

@@ -142,6 +142,18 @@ impl Anchors {
         Some(&self.headings.get(index)?.anchor)
     }
 
+    /// The heading that the one at `index` is below.
+    #[must_use]
+    pub fn parent(&self, index: usize) -> Option<usize> {
+        self.headings.get(index)?.parent
+    }
+
+    /// Whether every id that `old` has in HTML is here too.
+    #[must_use]
+    pub fn has_html_ids_of(&self, old: &Self) -> bool {
+        old.html_ids.is_subset(&self.html_ids)
+    }
+
     /// The text of the heading at `index` as a wiki link can name it.
     #[must_use]
     pub fn link_text(&self, index: usize) -> Option<String> {
@@ -239,10 +251,6 @@ impl Anchors {
     /// The id that is written behind the text of the heading at `index`.
     pub(super) fn id(&self, index: usize) -> Option<&str> {
         self.headings.get(index)?.id.as_deref()
-    }
-
-    pub(super) fn parent(&self, index: usize) -> Option<usize> {
-        self.headings.get(index)?.parent
     }
 
     fn push(

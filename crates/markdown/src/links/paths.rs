@@ -62,6 +62,12 @@ pub fn resolve_path(
     }
 }
 
+/// What names of documents have in common that wiki links take for the same one: all but case and normal form.
+#[must_use]
+pub fn name_key(name: &str) -> String {
+    folded(name)
+}
+
 /// Makes `link` name the document at `new_path`, in the style it has.
 ///
 /// `source` are the bytes of the document that has the link, and `from` is the path at which that one will be. A relative
