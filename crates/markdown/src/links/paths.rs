@@ -7,7 +7,10 @@ use super::{
 };
 use crate::{Change, trim};
 
+/// The extension that links may leave out.
 const EXTENSION: &str = ".md";
+/// The other one that documents have.
+const OTHER_EXTENSION: &str = ".markdown";
 
 /// Which document a link names. Paths are written with `/`, from the root of the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +93,8 @@ pub fn repair_path(
         return Repair::Impossible;
     }
     let is_wiki = link.form.is_wiki();
-    let keeps_extension = has_extension(old) || (old.is_empty() && !is_wiki);
+    let keeps_extension =
+        has_extension(old) || ends_with(old, OTHER_EXTENSION) || (old.is_empty() && !is_wiki);
     let target = if keeps_extension || !has_extension(new_path) {
         new_path
     } else {
@@ -222,9 +226,13 @@ fn file_name(path: &str) -> &str {
 }
 
 fn has_extension(path: &str) -> bool {
-    path.len() >= EXTENSION.len()
-        && path.as_bytes()[path.len() - EXTENSION.len()..]
-            .eq_ignore_ascii_case(EXTENSION.as_bytes())
+    ends_with(path, EXTENSION)
+}
+
+fn ends_with(path: &str, extension: &str) -> bool {
+    path.len() >= extension.len()
+        && path.as_bytes()[path.len() - extension.len()..]
+            .eq_ignore_ascii_case(extension.as_bytes())
 }
 
 fn without_extension(path: &str) -> &str {

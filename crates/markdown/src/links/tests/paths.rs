@@ -137,6 +137,8 @@ fn commonmark_links_follow_a_document() {
     for (link, new_path, expected) in [
         ("[a](sub/b.md#x 't')", "docs/new.md", "[a](new.md#x 't')"),
         ("[a](sub/b)", "docs/new.md", "[a](new)"),
+        ("[a](b.markdown)", "docs/new.md", "[a](new.md)"),
+        ("[a](b)", "docs/new.markdown", "[a](new.markdown)"),
         ("[a](./sub/b.md)", "docs/new.md", "[a](./new.md)"),
         ("[a](./sub/b.md)", "new.md", "[a](../new.md)"),
         ("[a](/docs/sub/b.md)", "new.md", "[a](/new.md)"),
