@@ -24,7 +24,7 @@ use cap_std::{
 
 pub(crate) use self::{
     private::{HeldLock, PrivateFolder},
-    replace::{Located, Swap},
+    replace::{Located, Swap, Thing},
 };
 use crate::NotePath;
 

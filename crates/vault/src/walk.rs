@@ -122,9 +122,14 @@ impl Root {
     /// # Errors
     /// [`WalkError`] when the root cannot be read, or `stop` said so.
     pub fn walk(&self, walk: &Walk, stop: &dyn Fn() -> bool) -> Result<Vec<NotePath>, WalkError> {
+        Ok(self.files(walk, stop)?.documents)
+    }
+
+    /// Like [`Self::walk`], with the files beside the documents.
+    pub(crate) fn files(&self, walk: &Walk, stop: &dyn Fn() -> bool) -> Result<Files, WalkError> {
         let unreadable = |error: io::Error| WalkError::Unreadable(error.kind());
         let dir = self.dir().map_err(unreadable)?;
-        let mut found = Vec::new();
+        let mut found = Files::default();
         let mut folders = vec![Folder {
             path: String::new(),
             rules: None,
@@ -134,14 +139,31 @@ impl Root {
                 return Err(WalkError::Stopped);
             }
             match folder.read(&dir, walk, &mut found, &mut folders) {
+                Ok(()) if folder.path.is_empty() => {}
+                Ok(()) => found.folders.push(folder.path),
                 Err(error) if folder.path.is_empty() => return Err(unreadable(error)),
                 // It went away, or is not ours to read; then so are the documents in it.
-                Ok(()) | Err(_) => {}
+                Err(_) => found.skipped.push(folder.path),
             }
         }
-        found.sort();
+        found.documents.sort();
+        found.others.sort();
         Ok(found)
     }
+}
+
+/// The files below a root.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    pub(crate) documents: Vec<NotePath>,
+    /// Files that are no documents, such as pictures.
+    pub(crate) others: Vec<NotePath>,
+    /// Folders that were read. The root itself is not named.
+    pub(crate) folders: Vec<String>,
+    /// What is there and was passed over: hidden, ignored, or behind a link.
+    pub(crate) skipped: Vec<String>,
+    /// Those of them that are links.
+    pub(crate) links: Vec<String>,
 }
 
 /// A folder that is still to be read.
@@ -165,7 +187,7 @@ impl Folder {
         &self,
         root: &Dir,
         walk: &Walk,
-        found: &mut Vec<NotePath>,
+        found: &mut Files,
         folders: &mut Vec<Self>,
     ) -> io::Result<()> {
         let opened;
@@ -181,30 +203,31 @@ impl Folder {
             let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else {
                 continue;
             };
-            if name.starts_with('.') || is_private(&name) {
-                continue;
-            }
             let path = joined(&self.path, &name);
-            let ignored = walk.excluded.matched(&path, kind.is_dir()).is_ignore()
+            let ignored = name.starts_with('.')
+                || is_private(&name)
+                || walk.excluded.matched(&path, kind.is_dir()).is_ignore()
                 || rules
                     .as_ref()
                     .is_some_and(|rules| rules.ignore(&path, kind.is_dir()));
-            if ignored {
-                continue;
+            // A name with a backslash would come to be another path.
+            let note = NotePath::parse_vault(&path).ok();
+            let note = note.filter(|note| note.as_str() == path);
+            if kind.is_symlink() {
+                found.links.push(path.clone());
             }
-            if kind.is_dir() {
-                folders.push(Self {
+            match note {
+                _ if kind.is_dir() && !ignored => folders.push(Self {
                     path,
                     rules: rules.clone(),
-                });
-            } else if kind.is_file()
-                && let Ok(note) = NotePath::parse_vault(&path)
-                // A name with a backslash would come to be another path.
-                && note.as_str() == path
-                && is_markdown(&note)
-                && walk.takes(&path)
-            {
-                found.push(note);
+                }),
+                Some(note) if kind.is_file() && !ignored && !is_markdown(&note) => {
+                    found.others.push(note);
+                }
+                Some(note) if kind.is_file() && !ignored && walk.takes(&path) => {
+                    found.documents.push(note);
+                }
+                _ => found.skipped.push(path),
             }
         }
         Ok(())

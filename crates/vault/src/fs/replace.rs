@@ -36,6 +36,13 @@ pub(crate) enum Swap {
     Changed,
 }
 
+/// What is at a path, behind links inside the root, and its path without them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Thing {
+    File(NotePath),
+    Folder(NotePath),
+}
+
 impl Located {
     /// The path of the file itself, below the root.
     pub(crate) fn path(&self) -> &NotePath {
@@ -70,6 +77,19 @@ impl Root {
         };
         let name = PathBuf::from(path.file_name());
         Ok(Located { folder, name, path })
+    }
+
+    /// The file or folder that `path` leads to, if it is there.
+    pub(crate) fn find(&self, path: &NotePath) -> Option<Thing> {
+        let Located { folder, name, path } = self.locate(path).ok()?;
+        let metadata = folder.symlink_metadata(name).ok()?;
+        if metadata.is_file() {
+            Some(Thing::File(path))
+        } else if metadata.is_dir() {
+            Some(Thing::Folder(path))
+        } else {
+            None
+        }
     }
 
     /// The path of `note` without links.
