@@ -31,6 +31,7 @@ pub use self::{
     draft::{DocumentReport, StepReport, WriteReport, WriteRequest},
     error::{Candidate, Conflict, EditorError},
     history::{HistoryEntry, HistoryFilter, JournalState, Revision, examine},
+    links::{BrokenLink, LinkCheck},
     operation::{At, Operation, Relative, Scope},
     section::{SectionInfo, SectionRef, short_hash},
     undo::UndoRequest,

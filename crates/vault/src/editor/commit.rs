@@ -579,7 +579,7 @@ impl Transaction<'_> {
                 return Err(EditorError::Cancelled);
             }
         }
-        self.repair_links(operations, watch)
+        self.settle_links(operations, watch)
     }
 
     /// What the transaction comes to, for comparison with a plan.

@@ -10,7 +10,10 @@ use sectile_markdown::{
     edit::{Edit, EditError, Editable, Edited},
 };
 
-use super::{Editor, EditorError, Operation, SectionInfo, SectionRef, View, store::DocumentLocks};
+use super::{
+    BrokenLink, Editor, EditorError, Operation, SectionInfo, SectionRef, View, links::Broken,
+    store::DocumentLocks,
+};
 use crate::{NotePath, journal::Request};
 
 /// What a caller asks for.
@@ -45,6 +48,10 @@ pub struct WriteReport {
     pub steps: Vec<StepReport>,
     /// Links that were repaired.
     pub repaired_links: usize,
+    /// Links that worked before and do not any more, and new ones that do not work; the first fifty.
+    pub broken_links: Vec<BrokenLink>,
+    /// How many of these there are besides.
+    pub broken_links_more: usize,
     /// Whether this is the answer to a request that was met before.
     pub replayed: bool,
 }
@@ -108,6 +115,7 @@ pub(super) struct Transaction<'e> {
     /// Bytes that deletions take.
     pub(super) deleted_bytes: usize,
     pub(super) repaired_links: usize,
+    pub(super) broken: Broken,
 }
 
 /// A step whose section may not have its id yet.
@@ -161,6 +169,7 @@ impl<'e> Transaction<'e> {
             steps: Vec::new(),
             deleted_bytes: 0,
             repaired_links: 0,
+            broken: Broken::default(),
         }
     }
 

@@ -49,7 +49,7 @@ pub enum Operation {
         /// The hash of the subtree that this is based on.
         expected_hash: Option<String>,
     },
-    /// A section goes elsewhere, with all that is below it.
+    /// A section goes elsewhere, with all that is below it. Links to it, and in it, go on leading where they led.
     Move {
         /// Which document, when the section is named by its heading.
         path: Option<NotePath>,
@@ -118,7 +118,7 @@ pub enum Operation {
         path: NotePath,
         /// Its new path.
         new_path: NotePath,
-        /// Whether links to the document are repaired.
+        /// Whether links to the document, and relative ones in it, are repaired.
         repair_links: bool,
     },
     /// A document goes.

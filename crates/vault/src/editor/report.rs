@@ -109,6 +109,8 @@ impl Editor {
             steps: steps.collect(),
             documents,
             repaired_links: transaction.repaired_links,
+            broken_links: transaction.broken.links.clone(),
+            broken_links_more: transaction.broken.more,
             replayed: false,
         }
     }

@@ -6,6 +6,7 @@
 )]
 
 mod faults;
+mod links;
 mod races;
 mod scripts;
 

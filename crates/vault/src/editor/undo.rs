@@ -84,6 +84,7 @@ impl Editor {
                     .insert(draft.path.as_str().to_owned(), draft);
             }
             note_step(&mut transaction);
+            transaction.settle_links(&[], watch)?;
             let heading = Heading {
                 actor: request.actor.clone(),
                 operation: if request.redo { "redo" } else { "undo" }.to_owned(),

@@ -1,0 +1,155 @@
+//! Checks the links of one document, or of all.
+
+use std::collections::BTreeMap;
+
+use sectile_markdown::{Anchors, LineIndex, Link, LinkForm, Resolution, Source, links};
+
+use super::{
+    BrokenLink, reason,
+    scan::may_have_links,
+    world::{Astray, Side, Target, World},
+};
+use crate::{
+    Editor, NotePath,
+    editor::{EditorError, Watch, is_markdown},
+};
+
+/// What a check of links found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkCheck {
+    /// How many documents were looked at.
+    pub documents: usize,
+    /// How many links they have. Links to the web are not counted.
+    pub links: usize,
+    /// Links that lead nowhere, by path and line; the first thousand.
+    pub broken: Vec<BrokenLink>,
+    /// How many there are besides.
+    pub more: usize,
+}
+
+const MOST_NAMED: usize = 1000;
+
+/// Links to headings of one document that is still to be read.
+type Waiting = Vec<(LinkForm, String, BrokenLink)>;
+
+struct Check<'c, 'w> {
+    world: &'c World<'w>,
+    links: usize,
+    broken: Vec<BrokenLink>,
+    waiting: BTreeMap<String, Waiting>,
+}
+
+impl Editor {
+    /// Looks for links that lead nowhere, in the document at `path` or in all. Links to the web are not followed.
+    ///
+    /// # Errors
+    /// [`EditorError`] when the document or the folder cannot be read, or the caller gave up.
+    pub fn check_links(
+        &self,
+        path: Option<&NotePath>,
+        watch: Watch<'_>,
+    ) -> Result<LinkCheck, EditorError> {
+        let drafts = BTreeMap::new();
+        let world = World::new(self, &drafts, watch.stop);
+        let mut check = Check {
+            world: &world,
+            links: 0,
+            broken: Vec::new(),
+            waiting: BTreeMap::new(),
+        };
+        let mut documents = 0;
+        if let Some(path) = path {
+            self.check_path(path)?;
+            let located = self.root.locate(path)?;
+            let bytes = self.read(located.path())?;
+            check.document(located.path(), &bytes);
+            documents += 1;
+        } else {
+            let all = world.documents()?;
+            for (done, path) in all.iter().enumerate() {
+                if watch.is_stopped() {
+                    return Err(EditorError::Cancelled);
+                }
+                (watch.progress)(done as u64, Some(all.len() as u64));
+                if let Ok(bytes) = self.read(path) {
+                    check.document(path, &bytes);
+                    documents += 1;
+                }
+            }
+        }
+        for (path, waiting) in std::mem::take(&mut check.waiting) {
+            if watch.is_stopped() {
+                return Err(EditorError::Cancelled);
+            }
+            let path = NotePath::parse_vault(&path).ok();
+            if let Some(bytes) = path.and_then(|path| self.read(&path).ok()) {
+                check.headings(&bytes, waiting);
+            }
+        }
+        if let Some(error) = world.trouble() {
+            return Err(error);
+        }
+        let Check {
+            links, mut broken, ..
+        } = check;
+        broken.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
+        let more = broken.len().saturating_sub(MOST_NAMED);
+        broken.truncate(MOST_NAMED);
+        Ok(LinkCheck {
+            documents,
+            links,
+            broken,
+            more,
+        })
+    }
+}
+
+impl Check<'_, '_> {
+    fn document(&mut self, path: &NotePath, bytes: &[u8]) {
+        if !may_have_links(bytes) {
+            return;
+        }
+        let found = links(&Source::new(bytes));
+        self.links += found.len();
+        let own = Target::Other(path.as_str().to_owned());
+        let mut here = Waiting::new();
+        let mut lines = None;
+        for link in &found {
+            let mut report = |reason| {
+                let lines = lines.get_or_insert_with(|| LineIndex::new(bytes));
+                BrokenLink::new(path.as_str(), bytes, link, lines, reason)
+            };
+            match self.world.document(Side::After, path.as_str(), &own, link) {
+                Err(Astray::Because(reason)) => self.broken.push(report(reason)),
+                Err(Astray::Unseen) | Ok(Target::Drafted(_)) => {}
+                Ok(Target::Other(_)) if link.fragment_text().is_empty() => {}
+                Ok(Target::Other(target)) => {
+                    let one = waiting(link, report(reason::NO_HEADING));
+                    if target == path.as_str() {
+                        here.push(one);
+                    } else if NotePath::parse_vault(&target)
+                        .is_ok_and(|target| is_markdown(&target))
+                    {
+                        self.waiting.entry(target).or_default().push(one);
+                    }
+                }
+            }
+        }
+        if !here.is_empty() {
+            self.headings(bytes, here);
+        }
+    }
+
+    /// Looks up headings in the document `bytes`.
+    fn headings(&mut self, bytes: &[u8], waiting: Waiting) {
+        let anchors = Anchors::new(&Source::new(bytes));
+        let broken = waiting
+            .into_iter()
+            .filter(|(form, fragment, _)| anchors.resolve(*form, fragment) == Resolution::Missing);
+        self.broken.extend(broken.map(|(_, _, link)| link));
+    }
+}
+
+fn waiting(link: &Link, broken: BrokenLink) -> (LinkForm, String, BrokenLink) {
+    (link.form, link.fragment_text().to_owned(), broken)
+}

@@ -1,0 +1,531 @@
+//! Looks at links one by one: where each led before a transaction, where it leads now, and what makes it lead there
+//! again.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet, HashMap},
+};
+
+use sectile_markdown::{
+    Anchors, Change, Changes, Digest, Extent, LineIndex, Link, Repair, Resolution, Source, Span,
+    edit::content_span, links, repair_fragment, repair_path,
+};
+
+use super::{
+    Broken, BrokenLink, Permits,
+    lineage::Lineage,
+    reason,
+    world::{Astray, Others, Place, Side, Target, World},
+};
+use crate::{
+    NotePath,
+    editor::{EditorError, Watch, draft::Draft},
+};
+
+/// What a scan found.
+#[derive(Default)]
+pub(super) struct Found {
+    /// By the path that the document has now.
+    pub(super) fixes: BTreeMap<String, Fixes>,
+    pub(super) broken: Broken,
+}
+
+/// What one document needs.
+pub(super) struct Fixes {
+    pub(super) path: NotePath,
+    /// Of the bytes that were looked at.
+    pub(super) digest: Digest,
+    pub(super) fixes: Vec<Fix>,
+}
+
+/// New spellings in one link.
+pub(super) struct Fix {
+    pub(super) at: usize,
+    pub(super) changes: Vec<Change>,
+    /// What to report when they cannot be made.
+    pub(super) otherwise: BrokenLink,
+    expected: Place,
+    /// Which of the document's links it is.
+    number: usize,
+}
+
+pub(super) struct Scan<'s, 't> {
+    pub(super) world: &'s World<'t>,
+    pub(super) lineage: &'s Lineage,
+    pub(super) permits: &'s Permits,
+    /// The sections before, by id: the draft, and the position.
+    sections: HashMap<&'s str, (usize, usize)>,
+}
+
+/// A document whose links are looked at.
+struct Page<'a> {
+    bytes: &'a [u8],
+    /// Where it will be.
+    path: &'a str,
+    own: Target,
+    draft: Option<&'a Draft>,
+    /// Where the changes of a draft stand.
+    changed: Vec<Span>,
+    tops: Vec<(Span, Extent)>,
+    /// What [`Scan::moved_text`] said of a position, and of its heading.
+    moved: RefCell<HashMap<(usize, bool), MovedText>>,
+}
+
+/// The draft that a text was in, and whether it was the same there; `None` for a text that is new.
+type MovedText = Option<(usize, bool)>;
+
+/// Where a link comes from.
+struct Origin {
+    /// The document that it stood in, or that the text it replaces did: its path then, and itself.
+    document: Option<(String, Target)>,
+    /// Whether somebody just wrote it.
+    is_new: bool,
+    /// Whether it came with a section from another document.
+    came_along: bool,
+}
+
+/// What is to be said of a link.
+enum Verdict {
+    Fine,
+    Broken(&'static str),
+    Fix(Vec<Change>, Place, &'static str),
+}
+
+/// Documents are counted aloud in steps of this many.
+const PROGRESS_STEP: usize = 64;
+
+impl<'s, 't> Scan<'s, 't> {
+    pub(super) fn new(world: &'s World<'t>, lineage: &'s Lineage, permits: &'s Permits) -> Self {
+        let mut sections = HashMap::new();
+        for (index, drafted) in world.drafts.iter().enumerate() {
+            let ids = drafted.draft.base.as_ref().map(|base| base.ids());
+            for (position, id) in ids.unwrap_or_default().iter().enumerate() {
+                sections.insert(id.as_str(), (index, position));
+            }
+        }
+        Self {
+            world,
+            lineage,
+            permits,
+            sections,
+        }
+    }
+
+    /// Looks at all links, in all documents, that may name one of the drafts in `concerned`.
+    pub(super) fn everywhere(
+        &self,
+        concerned: &[usize],
+        read: &dyn Fn(&NotePath) -> Option<Vec<u8>>,
+        watch: Watch<'_>,
+    ) -> Result<Found, EditorError> {
+        let documents = self.world.documents()?;
+        let drafts = self.world.drafts.iter().enumerate();
+        let drafts = drafts.filter(|(_, drafted)| drafted.draft.bytes.is_some());
+        let others = documents
+            .iter()
+            .filter(|path| self.world.draft_from(path.as_str()).is_none());
+        let mut all: BTreeMap<&str, (&NotePath, Option<usize>)> =
+            others.map(|path| (path.as_str(), (path, None))).collect();
+        all.extend(drafts.map(|(index, drafted)| {
+            let draft = drafted.draft;
+            (draft.final_path().as_str(), (&draft.path, Some(index)))
+        }));
+        let total = all.len();
+        let needles = self.world.needles(concerned);
+        let mut found = Found::default();
+        for (done, (path, (from, draft))) in all.into_iter().enumerate() {
+            if watch.is_stopped() {
+                return Err(EditorError::Cancelled);
+            }
+            if done % PROGRESS_STEP == 0 {
+                (watch.progress)(done as u64, Some(total as u64));
+            }
+            if let Some(index) = draft {
+                let page = Page::of_draft(index, self.world.drafts[index].draft);
+                self.page(&page, from, true, &mut found);
+            } else if let Some(bytes) = read(from)
+                // What cannot be read cannot be repaired either, and is no reason to refuse the rest.
+                && needles
+                    .as_ref()
+                    .is_none_or(|needles| may_name(&bytes, needles))
+            {
+                self.page(&Page::unchanged(path, &bytes), from, true, &mut found);
+            }
+        }
+        (watch.progress)(total as u64, Some(total as u64));
+        Ok(found)
+    }
+
+    /// Looks at links that somebody just wrote.
+    pub(super) fn new_links(&self) -> Found {
+        let mut found = Found::default();
+        for (index, drafted) in self.world.drafts.iter().enumerate() {
+            let draft = drafted.draft;
+            if draft.bytes.is_some() && !draft.changes.is_empty() {
+                let page = Page::of_draft(index, draft);
+                self.page(&page, &draft.path, false, &mut found);
+            }
+        }
+        found
+    }
+
+    fn page(&self, page: &Page<'_>, from: &NotePath, all: bool, found: &mut Found) {
+        if !may_have_links(page.bytes) {
+            return;
+        }
+        let source = Source::new(page.bytes);
+        let mut fixes = Vec::new();
+        let mut lines = None;
+        for (number, link) in links(&source).iter().enumerate() {
+            if !all && !page.is_changed(link.span) {
+                continue;
+            }
+            let mut report = |reason| {
+                let lines = lines.get_or_insert_with(|| LineIndex::new(page.bytes));
+                BrokenLink::new(page.path, page.bytes, link, lines, reason)
+            };
+            match self.verdict(page, link) {
+                Verdict::Fine => {}
+                Verdict::Broken(reason) => found.broken.push(report(reason)),
+                Verdict::Fix(_, _, reason) if !source.is_valid_utf8() => {
+                    found.broken.push(report(reason));
+                }
+                Verdict::Fix(changes, expected, reason) => fixes.push(Fix {
+                    at: link.span.start,
+                    changes,
+                    otherwise: report(reason),
+                    expected,
+                    number,
+                }),
+            }
+        }
+        if fixes.is_empty() {
+            return;
+        }
+        let fixes = self.proven(page, fixes, found);
+        if !fixes.is_empty() {
+            found.fixes.insert(
+                from.as_str().to_owned(),
+                Fixes {
+                    path: from.clone(),
+                    digest: Digest::of(page.bytes),
+                    fixes,
+                },
+            );
+        }
+    }
+
+    /// Reads the document as it would be, and keeps the fixes that make their links lead where they should.
+    fn proven(&self, page: &Page<'_>, fixes: Vec<Fix>, found: &mut Found) -> Vec<Fix> {
+        let changes = fixes.iter().flat_map(|fix| fix.changes.iter().cloned());
+        let after = Changes::new(changes).and_then(|changes| changes.apply(page.bytes));
+        let after = after.unwrap_or_default();
+        let now = links(&Source::new(&after));
+        let leads = |fix: &Fix| {
+            let link = now.get(fix.number)?;
+            let document = self
+                .world
+                .document(Side::After, page.path, &page.own, link)
+                .ok()?;
+            let place = self
+                .world
+                .place(Side::After, document, link, Others::Trusted)
+                .ok()?;
+            Some(is_there(&place, &fix.expected))
+        };
+        let (kept, failed): (Vec<Fix>, Vec<Fix>) = fixes
+            .into_iter()
+            .partition(|fix| leads(fix).unwrap_or(false));
+        for fix in failed {
+            found.broken.push(fix.otherwise);
+        }
+        kept
+    }
+
+    fn verdict(&self, page: &Page<'_>, link: &Link) -> Verdict {
+        let world = self.world;
+        let origin = self.origin(page, link.span);
+        let others = if origin.is_new {
+            Others::Read
+        } else {
+            Others::Trusted
+        };
+        let document_now = world.document(Side::After, page.path, &page.own, link);
+        let now = document_now
+            .clone()
+            .and_then(|document| world.place(Side::After, document, link, others));
+        let problem = match (&now, origin.is_new) {
+            (Err(Astray::Unseen), _) | (Ok(_), true) => return Verdict::Fine,
+            (Err(Astray::Because(reason)), _) => Some(*reason),
+            (Ok(_), false) => None,
+        };
+        let before = origin.document.as_ref().and_then(|(from, own)| {
+            let document = world.document(Side::Before, from, own, link).ok()?;
+            world
+                .place(Side::Before, document, link, Others::Trusted)
+                .ok()
+        });
+        let Some(before) = before else {
+            let problem = problem.filter(|_| origin.is_new);
+            return problem.map_or(Verdict::Fine, Verdict::Broken);
+        };
+        let expected = self.lineage.now(world, &before);
+        let should = expected.as_ref().unwrap_or(&before);
+        let same_document = document_now.as_ref() == Ok(&should.document);
+        let problem = problem.unwrap_or(if same_document {
+            reason::OTHER_SECTION
+        } else {
+            reason::OTHER_DOCUMENT
+        });
+        let Some(expected) = expected else {
+            return Verdict::Broken(problem);
+        };
+        if now.is_ok_and(|now| self.permits.is_undo || is_there(&now, &expected)) {
+            return Verdict::Fine;
+        }
+        if self.permits.is_undo {
+            return Verdict::Broken(problem);
+        }
+        match self.respelled(page, link, &origin, &before, &expected, same_document) {
+            Some(changes) => Verdict::Fix(changes, expected, problem),
+            None => Verdict::Broken(problem),
+        }
+    }
+
+    /// The changes that make `link` lead to `expected`, where they are wanted and there are any.
+    fn respelled(
+        &self,
+        page: &Page<'_>,
+        link: &Link,
+        origin: &Origin,
+        before: &Place,
+        expected: &Place,
+        same_document: bool,
+    ) -> Option<Vec<Change>> {
+        let moved_over = before.document != expected.document;
+        let mut changes = Vec::new();
+        if !same_document {
+            if !(origin.came_along || moved_over || self.may_follow_path(page, expected)) {
+                return None;
+            }
+            let path = self.world.final_path(&expected.document);
+            let unique = self.world.is_unique_name(path);
+            match repair_path(link, page.bytes, page.path, path, unique) {
+                Repair::Change(mut change) => {
+                    if link.path.text.ends_with('/') {
+                        change.text.push(b'/');
+                    }
+                    changes.push(change);
+                }
+                Repair::NotNeeded | Repair::Impossible => return None,
+            }
+        }
+        if let (Target::Drafted(from), Target::Drafted(to), Some(heading)) =
+            (&before.document, &expected.document, expected.heading)
+        {
+            let (was, is) = (
+                self.world.anchors(Side::Before, *from)?,
+                self.world.anchors(Side::After, *to)?,
+            );
+            let leads_there = |anchors: &Anchors| {
+                anchors.resolve(link.form, link.fragment_text()) == Resolution::Heading(heading)
+            };
+            if !leads_there(is) {
+                if !(moved_over || self.may_follow_heading(*from, before.heading)) {
+                    return None;
+                }
+                let lineage = self.lineage.between(*from, *to);
+                match repair_fragment(link, page.bytes, was, is, &lineage) {
+                    Repair::Change(change) => changes.push(change),
+                    Repair::NotNeeded | Repair::Impossible => return None,
+                }
+            }
+        }
+        (!changes.is_empty()).then_some(changes)
+    }
+
+    /// Whether a link on `page` may be made to follow the document that it named.
+    fn may_follow_path(&self, page: &Page<'_>, expected: &Place) -> bool {
+        let stays = |document: &Target| match document {
+            Target::Drafted(index) => {
+                let path = self.world.drafts[*index].draft.path.as_str();
+                self.permits.fixed_paths.contains(path)
+            }
+            Target::Other(_) => false,
+        };
+        self.permits.paths && !stays(&page.own) && !stays(&expected.document)
+    }
+
+    /// Whether links to a heading of the draft `index` may be made to follow it.
+    fn may_follow_heading(&self, index: usize, heading: Option<usize>) -> bool {
+        let draft = self.world.drafts[index].draft;
+        let Some(base) = &draft.base else {
+            return false;
+        };
+        let id = heading.and_then(|heading| {
+            let mut tops = base.document().top_level();
+            let position = tops.position(|(index, _, _)| index == heading)?;
+            base.ids().get(position)
+        });
+        self.permits.headings.contains(draft.path.as_str())
+            && id.is_none_or(|id| !self.permits.fixed_headings.contains(id))
+    }
+
+    /// Where the link at `span` comes from.
+    fn origin(&self, page: &Page<'_>, span: Span) -> Origin {
+        let stood_in = |target: &Target| match target {
+            Target::Other(path) => Some((path.clone(), target.clone())),
+            Target::Drafted(index) => {
+                let draft = self.world.drafts[*index].draft;
+                let existed = draft.base.is_some();
+                existed.then(|| (draft.path.as_str().to_owned(), target.clone()))
+            }
+        };
+        let own = Origin {
+            document: stood_in(&page.own),
+            is_new: page.is_changed(span),
+            came_along: false,
+        };
+        let Some(draft) = page.draft.filter(|_| own.is_new) else {
+            return own;
+        };
+        // A section that was moved is all new where it stands, but its text is not.
+        let Some((from, same)) = self.moved_text(page, draft, span) else {
+            return own;
+        };
+        let target = Target::Drafted(from);
+        Origin {
+            came_along: same && target != page.own,
+            document: stood_in(&target),
+            is_new: !same,
+        }
+    }
+
+    /// The draft that the section around `span` was in, and whether its text there was the same.
+    fn moved_text(&self, page: &Page<'_>, draft: &Draft, span: Span) -> MovedText {
+        let after = page
+            .tops
+            .partition_point(|(heading, _)| heading.start <= span.start);
+        let position = after.checked_sub(1)?;
+        let in_heading = span.start < page.tops[position].0.end;
+        *page
+            .moved
+            .borrow_mut()
+            .entry((position, in_heading))
+            .or_insert_with(|| {
+                let top = page.tops[position];
+                self.compare_moved(draft, position, top, in_heading)
+            })
+    }
+
+    fn compare_moved(
+        &self,
+        draft: &Draft,
+        position: usize,
+        (heading, extent): (Span, Extent),
+        in_heading: bool,
+    ) -> MovedText {
+        let (index, old_position) = *self.sections.get(draft.ids.get(position)?.as_str())?;
+        let base = self.world.drafts[index].draft.base.as_ref()?;
+        let (_, old_section, old_extent) = base.document().top_level().nth(old_position)?;
+        let (is, was) = if in_heading {
+            (heading, old_section.heading)
+        } else {
+            (extent.own_body, old_extent.own_body)
+        };
+        let text = |bytes: &[u8], span: Span| {
+            let text = content_span(bytes, span).slice(bytes).to_vec();
+            // Line ends and the marks of a heading are the new document's.
+            let kept = text.into_iter().filter(|byte| *byte != b'\r');
+            let kept: Vec<u8> = if in_heading {
+                kept.filter(|byte| *byte != b'#').collect()
+            } else {
+                kept.collect()
+            };
+            kept.trim_ascii().to_vec()
+        };
+        Some((index, text(draft.text(), is) == text(base.bytes(), was)))
+    }
+}
+
+impl<'a> Page<'a> {
+    fn of_draft(index: usize, draft: &'a Draft) -> Self {
+        let tops = draft.document.top_level();
+        Self {
+            bytes: draft.text(),
+            path: draft.final_path().as_str(),
+            own: Target::Drafted(index),
+            draft: Some(draft),
+            changed: draft.changes.spans_after().collect(),
+            tops: tops
+                .map(|(_, section, extent)| (section.heading, extent))
+                .collect(),
+            moved: RefCell::default(),
+        }
+    }
+
+    fn unchanged(path: &'a str, bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            path,
+            own: Target::Other(path.to_owned()),
+            draft: None,
+            changed: Vec::new(),
+            tops: Vec::new(),
+            moved: RefCell::default(),
+        }
+    }
+
+    /// Whether a change of the draft is in `span`, or touches a part of it.
+    fn is_changed(&self, span: Span) -> bool {
+        let from = self
+            .changed
+            .partition_point(|changed| changed.end <= span.start);
+        self.changed
+            .get(from)
+            .is_some_and(|changed| changed.start < span.end)
+    }
+}
+
+/// Whether `place` is where a link that is expected at `expected` should lead.
+fn is_there(place: &Place, expected: &Place) -> bool {
+    place.document == expected.document
+        && (expected.heading.is_none() || place.heading == expected.heading)
+}
+
+/// Whether a text is worth being parsed for its links.
+pub(super) fn may_have_links(bytes: &[u8]) -> bool {
+    bytes
+        .windows(2)
+        .any(|pair| matches!(pair, b"](" | b"]:" | b"[["))
+}
+
+/// Whether links in a text may name what has one of `needles` in its name: it is there, or there are escapes.
+fn may_name(bytes: &[u8], needles: &[String]) -> bool {
+    bytes.iter().any(|byte| matches!(byte, b'%' | b'&' | b'\\'))
+        || needles.iter().any(|needle| {
+            let needle = needle.as_bytes();
+            let first = needle[0];
+            let mut parts = bytes.windows(needle.len());
+            parts.any(|part| {
+                part[0].to_ascii_lowercase() == first && part.eq_ignore_ascii_case(needle)
+            })
+        })
+}
+
+/// The ids of the sections in which offsets lie.
+pub(super) fn sections_at(draft: &Draft, offsets: &BTreeSet<usize>) -> BTreeSet<String> {
+    let starts: Vec<usize> = draft
+        .document
+        .top_level()
+        .map(|(_, section, _)| section.heading.start)
+        .collect();
+    let position = |offset: &usize| {
+        let after = starts.partition_point(|start| start <= offset);
+        after.checked_sub(1)
+    };
+    let positions = offsets.iter().filter_map(position);
+    positions
+        .filter_map(|position| draft.ids.get(position).cloned())
+        .collect()
+}

@@ -1,0 +1,458 @@
+//! The documents before and after a transaction, as links see them: which there are, by path and by name, and their
+//! headings.
+
+use std::{
+    cell::{OnceCell, RefCell},
+    collections::{BTreeMap, HashMap, HashSet},
+    rc::Rc,
+};
+
+use sectile_markdown::{Anchors, Link, PathResolution, Resolution, Source, name_key, resolve_path};
+
+use super::reason;
+use crate::{
+    Editor, NotePath,
+    editor::{EditorError, draft::Draft, is_markdown},
+    fs::Thing,
+    walk::Files,
+};
+
+/// Which of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Before,
+    After,
+}
+
+/// A document that a link names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// One that the transaction has a draft of, by its index.
+    Drafted(usize),
+    /// Any other file or folder, by its path without links.
+    Other(String),
+}
+
+/// Where a link leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) document: Target,
+    /// The heading, by its index; `None` for the document as a whole, or for a place in it that is no heading.
+    pub(super) heading: Option<usize>,
+}
+
+/// Why a link leads nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Astray {
+    /// For this reason.
+    Because(&'static str),
+    /// It leads to what is not looked at.
+    Unseen,
+}
+
+/// What to know of headings in documents without a draft.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Others {
+    /// They are as they were, so that a link into them needs no look.
+    Trusted,
+    Read,
+}
+
+/// Looking for more than so many names takes longer than reading the links.
+const MOST_NEEDLES: usize = 8;
+/// No system has longer ones.
+const LONGEST_PATH: usize = 1 << 12;
+
+/// A draft with the headings of its document.
+pub(super) struct Drafted<'t> {
+    pub(super) draft: &'t Draft,
+    before: OnceCell<Anchors>,
+    after: OnceCell<Anchors>,
+}
+
+pub(super) struct World<'t> {
+    editor: &'t Editor,
+    stop: &'t dyn Fn() -> bool,
+    pub(super) drafts: Vec<Drafted<'t>>,
+    before: HashMap<&'t str, usize>,
+    after: HashMap<&'t str, usize>,
+    /// The drafts by the names of their documents, before and after.
+    named: [HashMap<String, Vec<usize>>; 2],
+    names: OnceCell<Result<Names, EditorError>>,
+    /// What is on disk, as far as it was asked for.
+    things: RefCell<HashMap<String, Option<Thing>>>,
+    anchors: RefCell<HashMap<String, Option<Rc<Anchors>>>>,
+}
+
+/// The files of the folder, by name.
+struct Names {
+    files: Files,
+    paths: HashSet<String>,
+    /// Folders that were read, by [`name_key`]: a disk that takes two cases for the same must be asked itself.
+    folders: HashSet<String>,
+    /// What else is there, in the same way.
+    keys: HashSet<String>,
+    /// By name, with and without the extension of a document.
+    by_name: HashMap<String, Vec<String>>,
+}
+
+impl<'t> World<'t> {
+    pub(super) fn new(
+        editor: &'t Editor,
+        drafts: &'t BTreeMap<String, Draft>,
+        stop: &'t dyn Fn() -> bool,
+    ) -> Self {
+        let drafts: Vec<Drafted<'t>> = drafts.values().map(Drafted::new).collect();
+        let all = || drafts.iter().map(|drafted| drafted.draft).enumerate();
+        let by_path = |side: Side| {
+            all()
+                .filter_map(|(index, draft)| Some((side.path(draft)?.as_str(), index)))
+                .collect()
+        };
+        let (before, after) = (by_path(Side::Before), by_path(Side::After));
+        let mut named = [HashMap::new(), HashMap::new()];
+        for side in [Side::Before, Side::After] {
+            for (index, draft) in all() {
+                let path = side.path(draft);
+                for key in path.map(keys).unwrap_or_default() {
+                    let there: &mut Vec<usize> = named[side as usize].entry(key).or_default();
+                    there.push(index);
+                }
+            }
+        }
+        Self {
+            editor,
+            stop,
+            before,
+            after,
+            named,
+            drafts,
+            names: OnceCell::new(),
+            things: RefCell::default(),
+            anchors: RefCell::default(),
+        }
+    }
+
+    /// The draft of the document that was at `path`.
+    pub(super) fn draft_from(&self, path: &str) -> Option<usize> {
+        self.before.get(path).copied()
+    }
+
+    /// All documents of the folder as it is on disk.
+    pub(super) fn documents(&self) -> Result<&[NotePath], EditorError> {
+        match self.names() {
+            Ok(names) => Ok(&names.files.documents),
+            Err(error) => Err(error.clone()),
+        }
+    }
+
+    /// What a text must hold if a link in it names one of the drafts in `concerned`, or `None` when that cannot be said.
+    pub(super) fn needles(&self, concerned: &[usize]) -> Option<Vec<String>> {
+        let links = match self.names() {
+            Ok(names) => names.files.links.iter().map(String::as_str),
+            Err(_) => return None,
+        };
+        let drafts = concerned.iter().map(|index| self.drafts[*index].draft);
+        let paths = drafts.flat_map(|draft| [draft.path.as_str(), draft.final_path().as_str()]);
+        // Whatever stands behind a link may be named by it.
+        let mut needles: Vec<String> = paths.chain(links).map(needle).collect();
+        needles.sort();
+        needles.dedup();
+        let tells = needles.len() <= MOST_NEEDLES && needles.iter().all(|one| !one.is_empty());
+        tells.then_some(needles)
+    }
+
+    /// What went wrong while names were looked up, if anything did.
+    pub(super) fn trouble(&self) -> Option<EditorError> {
+        self.names.get()?.as_ref().err().cloned()
+    }
+
+    fn names(&self) -> Result<&Names, &EditorError> {
+        self.names
+            .get_or_init(|| {
+                let files = match self.editor.only() {
+                    Some(only) => Files {
+                        documents: vec![only.clone()],
+                        ..Files::default()
+                    },
+                    None => self.editor.root.files(&self.editor.walk, self.stop)?,
+                };
+                Ok(Names::new(files))
+            })
+            .as_ref()
+    }
+
+    /// What is at `path` on disk.
+    fn thing(&self, path: &str) -> Option<Thing> {
+        if path.len() > LONGEST_PATH {
+            return None;
+        }
+        if let Some(Ok(names)) = self.names.get() {
+            if names.paths.contains(path) {
+                return NotePath::parse_vault(path).ok().map(Thing::File);
+            }
+            if names.is_absent(path) {
+                return None;
+            }
+        }
+        if let Some(known) = self.things.borrow().get(path) {
+            return known.clone();
+        }
+        let note = NotePath::parse_vault(path).ok();
+        let note = note.filter(|note| note.as_str() == path);
+        let thing = note.and_then(|note| self.editor.root.find(&note));
+        self.things
+            .borrow_mut()
+            .insert(path.to_owned(), thing.clone());
+        thing
+    }
+
+    /// Whether the walk found `path`, and the transaction does not concern it.
+    fn is_listed(&self, path: &str) -> bool {
+        let names = self.names.get().and_then(|names| names.as_ref().ok());
+        names.is_some_and(|names| names.paths.contains(path)) && !self.before.contains_key(path)
+    }
+
+    /// The file at `path`.
+    fn file(&self, side: Side, path: &str) -> Option<Target> {
+        if self.is_listed(path) {
+            return Some(Target::Other(path.to_owned()));
+        }
+        if side == Side::After
+            && let Some(index) = self.after.get(path)
+        {
+            return Some(Target::Drafted(*index));
+        }
+        let Some(Thing::File(real)) = self.thing(path) else {
+            return None;
+        };
+        match (self.before.get(real.as_str()), side) {
+            (Some(index), Side::Before) => Some(Target::Drafted(*index)),
+            // Behind a link is what stayed at its path.
+            (Some(index), Side::After) => {
+                let draft = self.drafts[*index].draft;
+                let stayed = draft.bytes.is_some() && draft.moved_to.is_none();
+                stayed.then_some(Target::Drafted(*index))
+            }
+            (None, _) => Some(Target::Other(real.as_str().to_owned())),
+        }
+    }
+
+    fn folder(&self, path: &str) -> Option<Target> {
+        match self.thing(path)? {
+            Thing::Folder(real) => Some(Target::Other(real.as_str().to_owned())),
+            Thing::File(_) => None,
+        }
+    }
+
+    fn by_name(&self, side: Side, name: &str) -> Vec<String> {
+        let key = name_key(name);
+        let mut found: Vec<String> = match self.names() {
+            Ok(names) => names.by_name.get(&key).cloned().unwrap_or_default(),
+            // Reported by `trouble`.
+            Err(_) => return Vec::new(),
+        };
+        found.retain(|path| !self.before.contains_key(path.as_str()));
+        let named = self.named[side as usize].get(&key).into_iter().flatten();
+        let paths = named.filter_map(|index| side.path(self.drafts[*index].draft));
+        found.extend(paths.map(|path| path.as_str().to_owned()));
+        found
+    }
+
+    /// Whether no other document has the name of the one at `path`.
+    pub(super) fn is_unique_name(&self, path: &str) -> bool {
+        let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+        let stem = name.strip_suffix(".md").unwrap_or(name);
+        self.by_name(Side::After, stem).len() == 1
+    }
+
+    /// The document that `link` names, in the document at `from`, which is `own`.
+    pub(super) fn document(
+        &self,
+        side: Side,
+        from: &str,
+        own: &Target,
+        link: &Link,
+    ) -> Result<Target, Astray> {
+        let only = self.editor.only().map(NotePath::as_str);
+        let exists = |path: &str| match only {
+            Some(only) => path == only,
+            None => self.is_listed(path) || self.file(side, path).is_some(),
+        };
+        let by_name = |name: &str| match only {
+            Some(_) => Vec::new(),
+            None => self.by_name(side, name),
+        };
+        match resolve_path(from, link, &exists, &by_name) {
+            PathResolution::SameDocument => Ok(own.clone()),
+            PathResolution::Document(path) => {
+                let file = self.file(side, &path);
+                file.ok_or(Astray::Because(reason::NO_DOCUMENT))
+            }
+            // Whoever sees one document does not hear what else there is.
+            _ if only.is_some() => Err(Astray::Unseen),
+            PathResolution::Missing => self.folder_of(from, link),
+            PathResolution::Ambiguous(_) => Err(Astray::Because(reason::SEVERAL_DOCUMENTS)),
+            PathResolution::OutsideRoot => Err(Astray::Because(reason::OUTSIDE)),
+        }
+    }
+
+    /// The folder that `link`, which names no file, may name.
+    fn folder_of(&self, from: &str, link: &Link) -> Result<Target, Astray> {
+        let missing = Err(Astray::Because(reason::NO_DOCUMENT));
+        if link.form.is_wiki() {
+            return missing;
+        }
+        let path = link.path.text.trim_end_matches('/');
+        if path.split('/').all(|part| matches!(part, "" | "." | "..")) {
+            return Err(Astray::Unseen);
+        }
+        let mut named = link.clone();
+        named.path.text = path.to_owned();
+        let is_folder = |path: &str| self.folder(path).is_some();
+        match resolve_path(from, &named, &is_folder, &|_| Vec::new()) {
+            PathResolution::Document(path) => self.folder(&path).map_or(missing, Ok),
+            _ => missing,
+        }
+    }
+
+    /// Where `link` leads in `document`, which it names.
+    pub(super) fn place(
+        &self,
+        side: Side,
+        document: Target,
+        link: &Link,
+        others: Others,
+    ) -> Result<Place, Astray> {
+        let fragment = link.fragment_text();
+        let resolution = match &document {
+            _ if fragment.is_empty() => Resolution::TopOfDocument,
+            Target::Drafted(index) => self
+                .anchors(side, *index)
+                .map_or(Resolution::Missing, |anchors| {
+                    anchors.resolve(link.form, fragment)
+                }),
+            Target::Other(_) if others == Others::Trusted => Resolution::TopOfDocument,
+            Target::Other(path) => self
+                .other_anchors(path)
+                .map_or(Resolution::TopOfDocument, |anchors| {
+                    anchors.resolve(link.form, fragment)
+                }),
+        };
+        let heading = match resolution {
+            Resolution::Missing => return Err(Astray::Because(reason::NO_HEADING)),
+            Resolution::Heading(index) => Some(index),
+            Resolution::TopOfDocument | Resolution::Block | Resolution::Html => None,
+        };
+        Ok(Place { document, heading })
+    }
+
+    /// The headings of a draft's document.
+    pub(super) fn anchors(&self, side: Side, index: usize) -> Option<&Anchors> {
+        let Drafted {
+            draft,
+            before,
+            after,
+        } = self.drafts.get(index)?;
+        let (cell, bytes) = match side {
+            Side::Before => (before, draft.base.as_ref()?.bytes()),
+            Side::After => (after, draft.bytes.as_deref()?),
+        };
+        Some(cell.get_or_init(|| Anchors::new(&Source::new(bytes))))
+    }
+
+    /// The headings of a document without a draft; `None` for what is no document, or cannot be read.
+    fn other_anchors(&self, path: &str) -> Option<Rc<Anchors>> {
+        if let Some(known) = self.anchors.borrow().get(path) {
+            return known.clone();
+        }
+        let note = NotePath::parse_vault(path).ok().filter(is_markdown);
+        let bytes = note.and_then(|note| self.editor.read(&note).ok());
+        let anchors = bytes.map(|bytes| Rc::new(Anchors::new(&Source::new(&bytes))));
+        self.anchors
+            .borrow_mut()
+            .insert(path.to_owned(), anchors.clone());
+        anchors
+    }
+
+    /// The path that a document has after the transaction.
+    pub(super) fn final_path<'a>(&'a self, document: &'a Target) -> &'a str {
+        match document {
+            Target::Drafted(index) => self.drafts[*index].draft.final_path().as_str(),
+            Target::Other(path) => path,
+        }
+    }
+}
+
+impl Side {
+    /// The path of a draft's document on this side, if it is there.
+    fn path(self, draft: &Draft) -> Option<&NotePath> {
+        match self {
+            Self::Before => draft.base.as_ref().map(|_| &draft.path),
+            Self::After => draft.bytes.as_ref().map(|_| draft.final_path()),
+        }
+    }
+}
+
+impl<'t> Drafted<'t> {
+    fn new(draft: &'t Draft) -> Self {
+        Self {
+            draft,
+            before: OnceCell::new(),
+            after: OnceCell::new(),
+        }
+    }
+}
+
+impl Names {
+    fn new(files: Files) -> Self {
+        let mut by_name: HashMap<String, Vec<String>> = HashMap::new();
+        let mut paths = HashSet::new();
+        let mut keys_of_paths = HashSet::new();
+        keys_of_paths.extend(files.skipped.iter().map(|path| name_key(path)));
+        for path in files.documents.iter().chain(&files.others) {
+            paths.insert(path.as_str().to_owned());
+            keys_of_paths.insert(name_key(path.as_str()));
+            for key in keys(path) {
+                let named = by_name.entry(key).or_default();
+                named.push(path.as_str().to_owned());
+            }
+        }
+        Self {
+            folders: files.folders.iter().map(|path| name_key(path)).collect(),
+            keys: keys_of_paths,
+            files,
+            paths,
+            by_name,
+        }
+    }
+
+    /// Whether the walk saw that nothing is at `path`. There may be nothing without it having seen so.
+    fn is_absent(&self, path: &str) -> bool {
+        let key = name_key(path);
+        let ends = key.match_indices('/').map(|(at, _)| at);
+        for end in ends.chain([key.len()]) {
+            let part = &key[..end];
+            if !self.folders.contains(part) {
+                return !self.keys.contains(part);
+            }
+        }
+        false
+    }
+}
+
+/// The part of a file's name that every link to it has, unless it is written with escapes.
+fn needle(path: &str) -> String {
+    let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+    let key = name_key(name);
+    let stem = key.strip_suffix(".md").unwrap_or(&key);
+    let words = stem.split(|c: char| !c.is_ascii_alphanumeric());
+    words.max_by_key(|word| word.len()).unwrap_or("").to_owned()
+}
+
+/// The names by which wiki links call a file.
+fn keys(path: &NotePath) -> Vec<String> {
+    let name = name_key(path.file_name());
+    let stem = name.strip_suffix(".md").map(str::to_owned);
+    stem.into_iter().chain([name]).collect()
+}
