@@ -1,7 +1,8 @@
 //! The documents below a root: which files count, in order.
 //!
-//! `.gitignore` and `.ignore` files are honoured, whether or not there is a repository. They are read like notes: confined
-//! to the root, without waiting on a pipe, and up to a bound. Links are not followed, so what is found is found once.
+//! `.gitignore` and `.ignore` files are honoured, whether or not there is a repository. They are read like notes:
+//! confined to the root, without waiting on a pipe, and up to a bound. Links are not followed, so what is found is found
+//! once.
 
 use std::{io, path::Path, rc::Rc};
 
@@ -116,8 +117,8 @@ fn matcher(patterns: &[String]) -> Result<Gitignore, PatternError> {
 }
 
 impl Root {
-    /// The Markdown documents below the root, sorted by path. Hidden files, what version control ignores, and files whose
-    /// name is no UTF-8 are left out. `stop` says whether the caller has given up.
+    /// The Markdown documents below the root, sorted by path. Hidden files, what version control ignores, and files
+    /// whose name is no UTF-8 are left out. `stop` says whether the caller has given up.
     ///
     /// # Errors
     /// [`WalkError`] when the root cannot be read, or `stop` said so.

@@ -146,7 +146,7 @@ impl<'t> World<'t> {
         }
     }
 
-    /// What a text must hold if a link in it names one of the drafts in `concerned`, or `None` when that cannot be said.
+    /// What a text must hold if a link in it names one of the drafts in `concerned`; `None` when that cannot be said.
     pub(super) fn needles(&self, concerned: &[usize]) -> Option<Vec<String>> {
         let links = match self.names() {
             Ok(names) => names.files.links.iter().map(String::as_str),
