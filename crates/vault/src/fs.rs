@@ -162,10 +162,7 @@ impl Root {
         if is_private(note.as_str()) {
             return Err(ReadError::NotFound);
         }
-        let file = self.open_note(note)?;
-        if self.leads_into_private_folder(&file, note) {
-            return Err(ReadError::NotFound);
-        }
+        let file = self.open_outside_private_folder(note)?;
         let metadata = file.metadata().map_err(|error| read_error(&error))?;
         if !metadata.is_file() {
             return Err(ReadError::NotFound);
@@ -213,16 +210,30 @@ impl Root {
             .map(Path::to_path_buf)
     }
 
-    /// Whether links lead from `note` to the open `file` in the private folder.
-    fn leads_into_private_folder(&self, file: &File, note: &NotePath) -> bool {
-        let real =
-            open_file_path(file).or_else(|| self.location.join(note.as_str()).canonicalize().ok());
-        real.is_none_or(|real| {
-            let below = real.strip_prefix(&self.location).unwrap_or(&real);
-            below
-                .components()
-                .any(|part| part.as_os_str().eq_ignore_ascii_case(PRIVATE_FOLDER))
-        })
+    /// Opens `note`, unless links lead from it into the private folder.
+    fn open_outside_private_folder(&self, note: &NotePath) -> Result<File, ReadError> {
+        /// Nobody edits a document so often between two system calls.
+        const MOST_OPENS: usize = 64;
+        let path_now = || self.location.join(note.as_str()).canonicalize().ok();
+        for _ in 0..MOST_OPENS {
+            let file = self.open_note(note)?;
+            let opened = open_file_path(&file).or_else(path_now);
+            if opened.is_some_and(|path| !self.is_in_private_folder(&path)) {
+                return Ok(file);
+            }
+            // An edit swaps the old file into the private folder. Then it is opened again.
+            if path_now().is_none_or(|path| self.is_in_private_folder(&path)) {
+                break;
+            }
+        }
+        Err(ReadError::NotFound)
+    }
+
+    fn is_in_private_folder(&self, path: &Path) -> bool {
+        let below = path.strip_prefix(&self.location).unwrap_or(path);
+        below
+            .components()
+            .any(|part| part.as_os_str().eq_ignore_ascii_case(PRIVATE_FOLDER))
     }
 }
 

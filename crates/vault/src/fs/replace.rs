@@ -100,7 +100,7 @@ impl Root {
                 .ok_or(ReadError::OutsideRoot),
             result => result,
         };
-        match real(note.as_str()) {
+        match self.steady_path(dir, || real(note.as_str())) {
             Err(ReadError::NotFound) => {
                 // A link that leads nowhere is no place to write to.
                 if dir.symlink_metadata(note.as_str()).is_ok() {
@@ -114,6 +114,26 @@ impl Root {
             }
             result => result,
         }
+    }
+
+    /// The path that `real` finds, when it is the path of a file. The system tells where an open file is by now: one that
+    /// was replaced since it was opened is in the private folder, or deleted.
+    fn steady_path(
+        &self,
+        dir: &Dir,
+        real: impl Fn() -> Result<PathBuf, ReadError>,
+    ) -> Result<PathBuf, ReadError> {
+        /// Nobody edits a document so often between two system calls.
+        const MOST_LOOKS: usize = 64;
+        let mut found = real()?;
+        for _ in 0..MOST_LOOKS {
+            let is_private = found.to_str().is_none_or(is_private);
+            if !is_private && dir.symlink_metadata(&found).is_ok() {
+                break;
+            }
+            found = real()?;
+        }
+        Ok(found)
     }
 
     /// Makes the folders above `note`.
