@@ -20,8 +20,6 @@ use crate::{
 pub(super) struct State {
     pub(super) journal: Journal,
     pub(super) ledger: Ledger,
-    /// Sections that another program took out, in case it puts them back.
-    pub(super) ghosts: HashMap<u64, Vec<(Fingerprint, String)>>,
     /// Documents whose ids could not be written down.
     pub(super) unrecorded: HashMap<String, Unrecorded>,
     pub(super) unrecorded_ids: u64,

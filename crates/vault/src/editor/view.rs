@@ -14,6 +14,7 @@ use sectile_markdown::{
 
 use super::{
     Editor, EditorError,
+    history::before,
     section::parts_of,
     store::{State, Unrecorded},
 };
@@ -202,6 +203,10 @@ impl Cache {
 /// A file that another program is just writing is looked at again after this long.
 const SETTLING: Duration = Duration::from_millis(4);
 const MOST_LOOKS: usize = 50;
+/// Programs that write in place empty the file first. An empty one has to stay so for this many looks.
+const LOOKS_AT_NOTHING: usize = 50;
+/// So many entries of other programs are searched for a section that is back.
+const MOST_ENTRIES_BACK: usize = 8;
 
 impl Editor {
     /// The document at `path` as it is on disk now. Sections that have no id yet get one; changes by other programs are
@@ -351,7 +356,8 @@ impl Editor {
     pub(super) fn settled(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
         self.finish_pending(path.as_str())?;
         let mut bytes = self.read(path)?;
-        for _ in 0..MOST_LOOKS {
+        let mut same_looks = 0;
+        for _ in 0..MOST_LOOKS + LOOKS_AT_NOTHING {
             let mut state = self.state();
             self.catch_up(&mut state)?;
             if let Some(view) = self.known(&state, path, &bytes) {
@@ -364,10 +370,16 @@ impl Editor {
             }
             std::thread::sleep(SETTLING);
             let again = self.read(path)?;
-            if again == bytes {
+            same_looks = if again == bytes { same_looks + 1 } else { 0 };
+            bytes = again;
+            let wanted = if bytes.is_empty() {
+                LOOKS_AT_NOTHING
+            } else {
+                1
+            };
+            if same_looks >= wanted {
                 break;
             }
-            bytes = again;
         }
         let document = Source::new(&bytes).parse();
         let prints = align::fingerprints(&bytes, &document);
@@ -447,6 +459,42 @@ impl Editor {
         }
     }
 
+    /// Sections that other programs took out of a document since we last changed it, in case they put them back: the
+    /// latest first. A program that empties a file and writes it anew does just that.
+    fn ghosts(&self, known: &DocumentState, text: Option<Vec<u8>>) -> Vec<(Fingerprint, String)> {
+        let mut ghosts: Vec<(Fingerprint, String)> = Vec::new();
+        let (mut text, mut ids) = (text, known.ids.clone());
+        let chain = known.entries.get(known.chain_start..).unwrap_or_default();
+        for number in chain.iter().rev().take(MOST_ENTRIES_BACK) {
+            let is_foreign = {
+                let state = self.state();
+                let card = state.ledger.entry(*number);
+                card.is_some_and(|card| card.kind == Kind::Foreign)
+            };
+            let Some(step) = is_foreign.then(|| self.step(*number, known.id)) else {
+                break;
+            };
+            let Ok(step) = step else { break };
+            let (Ok(older), Some(older_ids)) = (
+                before(&step, text.as_deref()),
+                step.ids.inverse().apply(&ids),
+            ) else {
+                break;
+            };
+            let bytes = older.clone().unwrap_or_default();
+            let prints = align::fingerprints(&bytes, &Source::new(&bytes).parse());
+            let gone = prints.into_iter().zip(&older_ids).filter(|(_, id)| {
+                !known.ids.contains(id) && !ghosts.iter().any(|(_, ghost)| ghost == *id)
+            });
+            let gone: Vec<_> = gone.map(|(print, id)| (print, id.clone())).collect();
+            ghosts.extend(gone);
+            (text, ids) = (older, older_ids);
+        }
+        let state = self.state();
+        ghosts.retain(|(_, id)| state.ledger.deleted_by(id).is_some());
+        ghosts
+    }
+
     /// Enters what another program did to a document.
     fn enter_foreign_edit(
         &self,
@@ -465,16 +513,9 @@ impl Editor {
             .iter()
             .map(|origin| origin.map(|at| known.ids[at].clone()))
             .collect();
-        let mut state = self.state();
-        revive(&mut state, known.id, new.prints, &mut ids);
-        let kept: HashSet<&String> = ids.iter().flatten().collect();
-        let gone = known.ids.iter().zip(&old_prints);
-        let gone: Vec<(Fingerprint, String)> = gone
-            .filter(|(id, _)| !kept.contains(id))
-            .map(|(id, print)| (print.clone(), id.clone()))
-            .collect();
-        state.ghosts.entry(known.id).or_default().extend(gone);
-        drop(state);
+        if ids.contains(&None) {
+            revive(self.ghosts(known, old_text.clone()), new.prints, &mut ids);
+        }
         let touched = touched(known, &old_prints, new.prints, &lineage);
         let old_path = known.path.clone().unwrap_or_default();
         let moved_to = (old_path != new.path.as_str()).then(|| new.path.as_str().to_owned());
@@ -541,12 +582,11 @@ struct New<'a> {
 }
 
 /// Gives sections that another program took out and put back their ids again.
-fn revive(state: &mut State, document: u64, prints: &[Fingerprint], ids: &mut [Option<String>]) {
-    let State { ghosts, ledger, .. } = state;
-    let Some(ghosts) = ghosts.get_mut(&document) else {
-        return;
-    };
-    ghosts.retain(|(_, id)| ledger.deleted_by(id).is_some());
+fn revive(
+    mut ghosts: Vec<(Fingerprint, String)>,
+    prints: &[Fingerprint],
+    ids: &mut [Option<String>],
+) {
     for (slot, print) in ids.iter_mut().zip(prints) {
         if slot.is_none()
             && let Some(at) = ghosts.iter().position(|(ghost, _)| ghost == print)
