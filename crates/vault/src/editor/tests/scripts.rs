@@ -1,6 +1,7 @@
 //! Random scripts on random documents: whatever is done, bytes and ids are what a simple model says.
 
 mod generators;
+mod operations;
 mod world;
 
 use proptest::prelude::*;
@@ -84,7 +85,7 @@ proptest! {
         let mut refused = None;
         for step in &script {
             let path = paths[step.document];
-            let Some(operation) = world::operation(&at_once.now, &step.act, Some(path), "n.md") else { continue };
+            let Some(operation) = operations::operation(&at_once.now, &step.act, Some(path), "n.md") else { continue };
             match write(&one_by_one.editor, vec![operation.clone()]) {
                 Ok(_) => operations.push(operation),
                 Err(error) => {

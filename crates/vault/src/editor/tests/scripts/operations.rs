@@ -1,0 +1,183 @@
+//! From an act of a script to the operation that it means.
+
+use sectile_markdown::{Value, edit::EditError};
+
+use super::{
+    super::*,
+    generators::Act,
+    world::{Known, Snapshot},
+};
+
+/// The operation that an act means, by ids, in terms of the sections that there are.
+pub(super) fn operation(
+    now: &Snapshot,
+    act: &Act,
+    path: Option<&str>,
+    fresh: &str,
+) -> Option<Operation> {
+    match (act, path) {
+        (Act::CreateDocument { text }, _) => Some(Operation::CreateDocument {
+            path: note(fresh),
+            content: text.clone(),
+        }),
+        (Act::RenameDocument, Some(path)) => Some(Operation::RenameDocument {
+            path: note(path),
+            new_path: note(fresh),
+            repair_links: false,
+        }),
+        (Act::DeleteDocument, Some(path)) => Some(Operation::DeleteDocument {
+            path: note(path),
+            expected_hash: None,
+        }),
+        (act, path) => section_operation(now, act, path?),
+    }
+}
+
+fn place(sections: &[Known], nth: usize, relative: usize) -> At {
+    let relative = match relative {
+        0 => Relative::Before,
+        1 => Relative::After,
+        2 => Relative::FirstChild,
+        3 => Relative::LastChild,
+        _ => return At::Position(nth % (sections.len() + 1)),
+    };
+    match sections.get(nth % sections.len().max(1)) {
+        Some(anchor) => At::Next {
+            relative,
+            anchor: by_id(&anchor.id),
+        },
+        None => At::Position(0),
+    }
+}
+
+fn section_operation(now: &Snapshot, act: &Act, path: &str) -> Option<Operation> {
+    let none = Vec::new();
+    let sections = now.sections.get(path).unwrap_or(&none);
+    let section =
+        |nth: usize| (!sections.is_empty()).then(|| by_id(&sections[nth % sections.len()].id));
+    let named = Some(note(path));
+    Some(match act {
+        Act::Insert {
+            at,
+            relative,
+            level,
+            heading,
+            body,
+        } => Operation::Insert {
+            path: named,
+            heading: heading.clone(),
+            content: body.clone(),
+            at: place(sections, *at, *relative),
+            level: *level,
+            headings: PayloadHeadings::Rebase,
+            label: None,
+        },
+        Act::Update {
+            section: nth,
+            body,
+            subtree,
+        } => update_of(section(*nth)?, body.clone(), *subtree),
+        Act::WriteBack {
+            section: nth,
+            subtree,
+        } => {
+            let at = nth % sections.len().max(1);
+            let text = text_of(now.bytes.get(path)?, at, *subtree)?;
+            update_of(section(*nth)?, text, *subtree)
+        }
+        Act::Delete { section: nth } => Operation::Delete {
+            path: named,
+            section: section(*nth)?,
+            expected_hash: None,
+        },
+        Act::Move {
+            section: nth,
+            at,
+            relative,
+            across,
+        } => {
+            let other = now.sections.keys().find(|other| *other != path);
+            let to = other.filter(|_| *across).map_or(path, String::as_str);
+            Operation::Move {
+                path: named,
+                section: section(*nth)?,
+                at: place(&now.sections[to], *at, *relative),
+                to: Some(note(to)),
+                level: None,
+                expected_hash: None,
+            }
+        }
+        Act::Rename {
+            section: nth,
+            heading,
+            level,
+        } => Operation::Rename {
+            path: named,
+            section: section(*nth)?,
+            heading: heading.clone(),
+            level: *level,
+            repair_links: false,
+            expected_hash: None,
+        },
+        Act::EditText { section: nth, new } => Operation::EditText {
+            path: named,
+            section: match nth {
+                Some(nth) => Some(section(*nth)?),
+                None => None,
+            },
+            old_text: "a".to_owned(),
+            new_text: new.clone(),
+            expected_count: 1,
+            scope: Scope::Subtree,
+            expected_hash: None,
+        },
+        Act::FrontMatter { key, value } => Operation::SetFrontMatter {
+            path: named,
+            key: ["title", "tags", "new"][*key].to_owned(),
+            value: value.clone().map(Value::String),
+        },
+        _ => return None,
+    })
+}
+
+fn update_of(section: SectionRef, content: String, subtree: bool) -> Operation {
+    Operation::Update {
+        path: None,
+        section,
+        content,
+        scope: if subtree { Scope::Subtree } else { Scope::Body },
+        headings: PayloadHeadings::Rebase,
+        expected_hash: None,
+    }
+}
+
+/// What a caller gets as the text of a section.
+fn text_of(bytes: &[u8], position: usize, subtree: bool) -> Option<String> {
+    let document = sectile_markdown::Source::new(bytes).parse();
+    let (_, section, extent) = document.top_level().nth(position)?;
+    let below = sectile_markdown::Span::new(section.heading.end, extent.subtree.end);
+    let region = if subtree { below } else { extent.own_body };
+    let content = sectile_markdown::edit::content_span(bytes, region);
+    String::from_utf8(content.slice(bytes).to_vec()).ok()
+}
+
+/// Whether an edit may be refused like this. Anything else is a fault of the engine.
+pub(super) fn is_refusal(error: &EditorError) -> bool {
+    matches!(
+        error,
+        EditorError::Edit(
+            EditError::Escapes(_)
+                | EditError::TextCount { .. }
+                | EditError::LevelOutOfRange
+                | EditError::IntoItself
+                | EditError::HeadingCannotBeWritten
+                | EditError::NoSuchSection
+                | EditError::PositionOutOfRange { .. }
+        ) | EditorError::Reparents { .. }
+            | EditorError::FrontMatter(_)
+            | EditorError::SectionNotFound { .. }
+            | EditorError::SectionDeleted { .. }
+            | EditorError::DocumentNotFound
+            | EditorError::BadReference(_)
+    )
+}
