@@ -76,6 +76,16 @@ pub(super) fn written(value: &Value) -> String {
     if let Some(links) = value["repaired_links"].as_u64() {
         notes.push(format!("{links} links repaired"));
     }
+    for link in list(value, "broken_links") {
+        out += &format!(
+            "{} {}:{}: {}, {}\n",
+            Styled(BAD, "broken link:"),
+            visible(text(link, "path")),
+            link["line"],
+            visible(text(link, "target")),
+            text(link, "reason")
+        );
+    }
     let message = match value["plan"].as_str() {
         Some(_) => "Dry run: nothing was written.",
         None => text(value, "message"),

@@ -2,8 +2,8 @@
 
 use schemars::JsonSchema;
 use sectile_vault::editor::{
-    DocumentReport, EditorError, Operation, SectionInfo, UndoRequest, Watch, WriteReport,
-    WriteRequest, short_hash,
+    BrokenLink, DocumentReport, EditorError, Operation, SectionInfo, UndoRequest, Watch,
+    WriteReport, WriteRequest, short_hash,
 };
 use serde::Serialize;
 
@@ -60,6 +60,36 @@ pub(super) struct Written {
     /// Number of links that were repaired.
     #[serde(skip_serializing_if = "is_zero")]
     repaired_links: usize,
+    /// Links that worked before this write and do not after it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    broken_links: Vec<LeadsNowhere>,
+    /// Broken links that are not named here.
+    #[serde(skip_serializing_if = "is_zero")]
+    broken_links_more: usize,
+}
+
+/// A link that leads nowhere.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct LeadsNowhere {
+    /// The document that the link is in.
+    path: String,
+    /// Its line there, from 1.
+    line: usize,
+    /// Where it points, as written.
+    target: String,
+    /// What is wrong with it.
+    reason: &'static str,
+}
+
+impl From<BrokenLink> for LeadsNowhere {
+    fn from(link: BrokenLink) -> Self {
+        Self {
+            path: link.path,
+            line: link.line,
+            target: link.target,
+            reason: link.reason,
+        }
+    }
 }
 
 /// A document that changed.
@@ -294,6 +324,12 @@ impl EditorWorld {
             documents: report.documents.iter().map(changed_document).collect(),
             edits,
             repaired_links: report.repaired_links,
+            broken_links: report
+                .broken_links
+                .into_iter()
+                .map(LeadsNowhere::from)
+                .collect(),
+            broken_links_more: report.broken_links_more,
         };
         (written, facts)
     }

@@ -2,6 +2,7 @@
 
 mod apply_edits;
 mod apply_plan;
+mod check_links;
 mod create_document;
 mod delete_document;
 mod delete_section;
@@ -44,6 +45,7 @@ pub(super) fn table(extent: Extent) -> Vec<Tool<EditorWorld>> {
         redo::TOOL,
         history::TOOL,
         get_revision::TOOL,
+        check_links::TOOL,
     ];
     if extent == Extent::Folder {
         tools.extend([
