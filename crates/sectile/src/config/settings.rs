@@ -10,7 +10,7 @@ use sectile_vault::{Walk, editor::EditorLimits};
 
 use super::{ConfigError, EditorErrors, Loaded, LogFormat, LogLevel, Origin, error::nearest, raw};
 use crate::mcp::{
-    Limits, Policy, WorldCard,
+    Limits, Policy, WorldCard, fixed_part,
     http::{HttpSettings, Origins},
     policy::{Authorisation, Names, Visibility, qualified},
 };
@@ -166,12 +166,27 @@ fn known_names(
             let tools = world.tools.iter().map(|tool| tool.name.as_str());
             tools
                 .chain(world.prompts.iter().copied())
+                .chain(world.templates.iter().copied())
                 .map(|name| (world.name, name))
                 .collect::<Vec<_>>()
         })
         .flat_map(|(world, name)| [name.to_owned(), qualified(world, name)])
         .collect();
-    match list.iter().find(|name| !known.contains(name)) {
+    // A resource goes by its URI, of which there is no list.
+    let is_resource = |name: &String| {
+        worlds.iter().any(|world| {
+            let uri = name
+                .strip_prefix(world.name)
+                .and_then(|rest| rest.strip_prefix('/'));
+            let uri = uri.unwrap_or(name);
+            let mut families = world.templates.iter().map(|template| fixed_part(template));
+            families.any(|family| uri.starts_with(family.trim_end_matches('/')))
+        })
+    };
+    match list
+        .iter()
+        .find(|name| !known.contains(name) && !is_resource(name))
+    {
         Some(unknown) => Err(ConfigError::UnknownName {
             origin,
             key: key.to_owned(),

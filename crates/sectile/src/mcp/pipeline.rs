@@ -306,7 +306,11 @@ impl Surface {
 
     /// Visibility, before anything else is looked at: a hidden thing answers like one that does not exist, whoever asks.
     fn exists(&self, name: &str, unknown: Refusal) -> Result<(), Stop> {
-        if self.policy.visibility.exists(self.world, name) {
+        if self
+            .policy
+            .visibility
+            .exists(self.world, name, self.family(name))
+        {
             Ok(())
         } else {
             Err(Stop::Hidden(unknown))
@@ -314,7 +318,11 @@ impl Surface {
     }
 
     fn authorise(&self, name: &str) -> Result<(), Refusal> {
-        if self.policy.authorisation.permits(self.world, name) {
+        if self
+            .policy
+            .authorisation
+            .permits(self.world, name, self.family(name))
+        {
             Ok(())
         } else {
             Err(Refusal::Forbidden)

@@ -62,6 +62,10 @@ impl Names {
     fn contains(&self, world: &str, name: &str) -> bool {
         self.0.contains(name) || self.0.contains(&qualified(world, name))
     }
+
+    fn contains_either(&self, world: &str, name: &str, family: Option<&str>) -> bool {
+        self.contains(world, name) || family.is_some_and(|family| self.contains(world, family))
+    }
 }
 
 /// The form of a name that says which world it belongs to.
@@ -70,10 +74,10 @@ pub fn qualified(world: &str, name: &str) -> String {
 }
 
 impl Visibility {
-    /// Whether `name` exists for a call.
-    pub fn exists(&self, world: &str, name: &str) -> bool {
-        (self.allow.is_empty() || self.allow.contains(world, name))
-            && !self.deny.contains(world, name)
+    /// Whether `name` exists for a call. A resource may also go by its template, the `family`.
+    pub fn exists(&self, world: &str, name: &str, family: Option<&str>) -> bool {
+        (self.allow.is_empty() || self.allow.contains_either(world, name, family))
+            && !self.deny.contains_either(world, name, family)
     }
 
     /// Whether a listing may leave something out.
@@ -82,15 +86,15 @@ impl Visibility {
     }
 
     /// Whether `name` is shown in a listing.
-    pub fn lists(&self, world: &str, name: &str) -> bool {
-        self.mode == Mode::Passthrough || self.exists(world, name)
+    pub fn lists(&self, world: &str, name: &str, family: Option<&str>) -> bool {
+        self.mode == Mode::Passthrough || self.exists(world, name, family)
     }
 }
 
 impl Authorisation {
     /// Whether the caller may use `name`.
-    pub fn permits(&self, world: &str, name: &str) -> bool {
-        self.allowed.is_empty() || self.allowed.contains(world, name)
+    pub fn permits(&self, world: &str, name: &str, family: Option<&str>) -> bool {
+        self.allowed.is_empty() || self.allowed.contains_either(world, name, family)
     }
 }
 
@@ -105,15 +109,30 @@ mod tests {
     #[test]
     fn deny_beats_allow_and_an_empty_allowlist_means_all() {
         let mut visibility = Visibility::default();
-        assert!(visibility.exists("vault", "a"));
+        assert!(visibility.exists("vault", "a", None));
         visibility.allow = names(&["a", "vault/b"]);
         visibility.deny = names(&["vault/a"]);
-        assert!(!visibility.exists("vault", "a"));
-        assert!(visibility.exists("docs", "a"));
-        assert!(visibility.exists("vault", "b"));
-        assert!(!visibility.exists("docs", "b"));
-        assert!(!visibility.lists("vault", "a"));
+        assert!(!visibility.exists("vault", "a", None));
+        assert!(visibility.exists("docs", "a", None));
+        assert!(visibility.exists("vault", "b", None));
+        assert!(!visibility.exists("docs", "b", None));
+        assert!(!visibility.lists("vault", "a", None));
         visibility.mode = Mode::Passthrough;
-        assert!(visibility.lists("vault", "a") && !visibility.exists("vault", "a"));
+        assert!(visibility.lists("vault", "a", None) && !visibility.exists("vault", "a", None));
+    }
+
+    #[test]
+    fn a_resource_goes_by_its_template_too() {
+        let family = Some("x://documents/{+path}");
+        let mut visibility = Visibility {
+            deny: names(&["x://documents/{+path}"]),
+            ..Visibility::default()
+        };
+        assert!(!visibility.exists("editor", "x://documents/a", family));
+        assert!(visibility.exists("editor", "x://other", None));
+        visibility.deny = Names::default();
+        visibility.allow = names(&["editor/x://documents/{+path}"]);
+        assert!(visibility.exists("editor", "x://documents/a", family));
+        assert!(!visibility.exists("docs", "x://documents/a", family));
     }
 }

@@ -51,6 +51,8 @@ pub struct WorldCard {
     pub tools: Vec<ToolCard>,
     /// The names of its prompts.
     pub prompts: Vec<&'static str>,
+    /// The templates of its resources.
+    pub templates: Vec<&'static str>,
 }
 
 /// A tool's contract as data. Schemas are made when first asked for, so that starting does not wait for them.
@@ -112,6 +114,12 @@ impl<S> WorldSpec<S> {
             title: self.title,
             tools: self.tools.iter().map(Tool::card).collect(),
             prompts: self.prompts.iter().map(|prompt| prompt.name).collect(),
+            templates: self
+                .resources
+                .iter()
+                .flat_map(|resources| resources.templates)
+                .map(|template| template.uri_template)
+                .collect(),
         }
     }
 }
@@ -297,8 +305,27 @@ impl Surface {
 
     /// Whether a listing shows `name`.
     pub(super) fn lists(&self, name: &str) -> bool {
-        self.policy.visibility.lists(self.world, name)
+        let family = self.family(name);
+        self.policy.visibility.lists(self.world, name, family)
     }
+
+    /// The template that the URI `name` has the form of.
+    pub(super) fn family(&self, name: &str) -> Option<&'static str> {
+        let resources = self.resources.as_ref().filter(|_| name.contains("://"))?;
+        let templates = resources
+            .templates
+            .iter()
+            .map(|template| template.uri_template);
+        templates
+            .filter(|template| *template != name)
+            .find(|template| name.starts_with(fixed_part(template)))
+    }
+}
+
+/// What every URI of a template starts with.
+#[must_use]
+pub fn fixed_part(template: &str) -> &str {
+    template.split('{').next().unwrap_or(template)
 }
 
 fn bind_tool<S: Send + Sync + 'static>(tool: &tool::Tool<S>, state: &Arc<S>) -> BoundTool {
