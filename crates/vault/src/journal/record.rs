@@ -171,7 +171,8 @@ impl Step {
     /// The replacements of the step.
     pub(crate) fn changes(&self) -> Option<Changes> {
         Changes::new(self.changes.as_ref()?.iter().map(|(start, old, new)| {
-            Change::new(Span::new(*start, *start + old.0.len()), new.0.clone())
+            let end = start.saturating_add(old.0.len());
+            Change::new(Span::new(*start, end), new.0.clone())
         }))
     }
 
@@ -179,10 +180,11 @@ impl Step {
     pub(crate) fn inverse(&self) -> Option<Changes> {
         let mut shift: i64 = 0;
         Changes::new(self.changes.as_ref()?.iter().map(|(start, old, new)| {
-            let start = usize::try_from(i64::try_from(*start).unwrap_or(i64::MAX) + shift)
-                .unwrap_or_default();
+            let start = i64::try_from(*start).unwrap_or(i64::MAX);
+            let start = usize::try_from(start.saturating_add(shift)).unwrap_or_default();
             shift += len(new) - len(old);
-            Change::new(Span::new(start, start + new.0.len()), old.0.clone())
+            let end = start.saturating_add(new.0.len());
+            Change::new(Span::new(start, end), old.0.clone())
         }))
     }
 
