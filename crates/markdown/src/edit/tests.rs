@@ -582,7 +582,7 @@ fn tree(bytes: &[u8]) -> Vec<(u8, Digest, Digest)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::testing::cases(4_000)))]
+    #![proptest_config(ProptestConfig::with_cases(crate::testing::cases(20_000)))]
 
     /// Bytes outside the declared spans stay, the inverse leads back, and only the intended sections differ.
     #[test]
@@ -627,6 +627,40 @@ proptest! {
         }
         for old in 0..before.len() {
             prop_assert!(survivors.contains(&old) || !untouched(old), "section {} is lost", old);
+        }
+    }
+
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(crate::testing::cases(4_000)))]
+
+    /// Edits one after the other are one change; taken back one by one they lead back through every state.
+    #[test]
+    fn a_script_of_edits_is_one_change_and_leads_back(
+        text in any_document(),
+        script in proptest::collection::vec(any_edit(), 1..6),
+    ) {
+        let mut states = vec![text.into_bytes()];
+        let mut steps: Vec<(Changes, Changes)> = Vec::new();
+        let mut all = Changes::default();
+        for any in &script {
+            let bytes = &states[states.len() - 1];
+            let document = Source::new(bytes).parse();
+            if let Ok(edited) = Editable::new(bytes, &document).unwrap().edit(&any.as_edit()) {
+                let back = edited.changes.inverse(bytes);
+                prop_assert_eq!(&back.inverse(&edited.bytes), &edited.changes);
+                all = all.then(&edited.changes);
+                steps.push((edited.changes, back));
+                states.push(edited.bytes);
+            }
+        }
+        let (first, last) = (&states[0], &states[states.len() - 1]);
+        prop_assert_eq!(&all.apply(first).unwrap(), last);
+        prop_assert_eq!(&all.inverse(first).apply(last).unwrap(), first);
+        for (at, (forth, back)) in steps.iter().enumerate() {
+            prop_assert_eq!(&forth.apply(&states[at]).unwrap(), &states[at + 1]);
+            prop_assert_eq!(&back.apply(&states[at + 1]).unwrap(), &states[at]);
         }
     }
 
