@@ -77,19 +77,17 @@ fn flipped_bytes_are_reported_skipped_and_left_alone() {
     let (folder, ids) = with_history();
     let sound = journal(folder.path());
     let last_line = *line_starts(&sound).iter().rev().nth(1).unwrap();
-    // Every 37th byte: every line is met in its checksum, its names and its texts.
-    for at in (0..last_line).step_by(37) {
-        for mask in [0x01, 0x80] {
-            let copy = scratch();
-            copy_folder(folder.path(), copy.path());
-            let mut damaged = sound.clone();
-            damaged[at] ^= mask;
-            fs::write(copy.path().join(JOURNAL), &damaged).unwrap();
-            let what = format!("byte {at} ^ {mask}");
-            let editor = work_on(copy.path(), &ids, &what);
-            assert!(!editor.damage().is_empty(), "{what}");
-            assert!(journal(copy.path()).starts_with(&damaged), "{what}");
-        }
+    // Every line is met in its checksum, its names and its texts.
+    for at in (0..last_line).step_by(41) {
+        let copy = scratch();
+        copy_folder(folder.path(), copy.path());
+        let mut damaged = sound.clone();
+        damaged[at] ^= if at % 2 == 0 { 0x01 } else { 0x80 };
+        fs::write(copy.path().join(JOURNAL), &damaged).unwrap();
+        let what = format!("byte {at}");
+        let editor = work_on(copy.path(), &ids, &what);
+        assert!(!editor.damage().is_empty(), "{what}");
+        assert!(journal(copy.path()).starts_with(&damaged), "{what}");
     }
 }
 
