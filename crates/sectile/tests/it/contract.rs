@@ -2,7 +2,7 @@
 //!
 //! After a wanted change: `INSTA_UPDATE=always cargo test -p sectile --test it contract`, then read the difference.
 
-mod schema;
+pub(crate) mod schema;
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use self::schema::{objects, schemas, violation};
 use crate::fixture::{Era, Stdio, TestVault, initialize, tool_text};
 
 /// Compares `value` with the file `tests/contract/NAME.snap`.
-fn pin(name: &str, value: &Value) {
+pub(crate) fn pin(name: &str, value: &Value) {
     insta::with_settings!({
         snapshot_path => "../contract",
         prepend_module_to_snapshot => false,

@@ -1,13 +1,15 @@
 //! A temporary vault with planted secrets, and the real binary serving it on stdio or HTTP.
 
+mod editor;
 mod http;
 mod stdio;
 mod vault;
 
 pub(crate) use self::{
+    editor::{Editor, TestDocuments},
     http::{Http, HttpAnswer},
     stdio::Stdio,
-    vault::{SECRET, TestVault},
+    vault::{NOTE_TEXT, SECRET, TestVault},
 };
 
 use std::{
@@ -122,7 +124,7 @@ pub(crate) fn run_with_input<S: AsRef<OsStr>>(
     drop(input);
     let output = child.wait_with_output().unwrap();
     assert_nothing_leaks(&String::from_utf8_lossy(&output.stdout), vault, "stdout");
-    assert_nothing_leaks(&String::from_utf8_lossy(&output.stderr), vault, "stderr");
+    assert_log_is_clean(&String::from_utf8_lossy(&output.stderr), vault);
     output
 }
 
@@ -205,4 +207,13 @@ pub(crate) fn assert_nothing_leaks(output: &str, vault: &TestVault, what: &str) 
             "an absolute path leaks on {what}: {output}"
         );
     }
+}
+
+/// Fails when the log of a server holds a planted secret, an absolute path or text of a document.
+pub(crate) fn assert_log_is_clean(log: &str, vault: &TestVault) {
+    assert_nothing_leaks(log, vault, "stderr");
+    assert!(
+        !log.contains(NOTE_TEXT),
+        "text of a document is logged: {log}"
+    );
 }

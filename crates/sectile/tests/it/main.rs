@@ -29,6 +29,9 @@ mod bad_input;
 /// The contract's vectors, through the real server.
 mod vectors;
 
+/// The editor world: its contract, what it promises, and what other editors got wrong.
+mod editor;
+
 /// What the command line prints and how it ends.
 mod cli;
 /// What clients can rely on: listings and schemas, pinned in files.

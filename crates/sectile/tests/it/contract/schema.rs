@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 const ANNOTATIONS: [&str; 4] = ["$defs", "description", "title", "default"];
 
 /// Every schema inside `schema`, itself included.
-pub(super) fn schemas(schema: &Value) -> Vec<&Value> {
+pub(crate) fn schemas(schema: &Value) -> Vec<&Value> {
     let mut found = vec![schema];
     for map in ["properties", "$defs"] {
         let inner = schema.get(map).and_then(Value::as_object);
@@ -23,14 +23,14 @@ pub(super) fn schemas(schema: &Value) -> Vec<&Value> {
 }
 
 /// The schemas inside `schema` that describe objects.
-pub(super) fn objects(schema: &Value) -> Vec<&Value> {
+pub(crate) fn objects(schema: &Value) -> Vec<&Value> {
     let is_object =
         |schema: &&Value| schema["type"] == "object" || schema["properties"].is_object();
     schemas(schema).into_iter().filter(is_object).collect()
 }
 
 /// What is wrong with `value`, if anything.
-pub(super) fn violation(schema: &Value, value: &Value) -> Option<String> {
+pub(crate) fn violation(schema: &Value, value: &Value) -> Option<String> {
     check(schema, schema, value, "$").err()
 }
 
@@ -102,7 +102,7 @@ fn has_type(value: &Value, name: &str) -> bool {
 
 /// Copies of `value`, each with one thing wrong, and what it is: for every object inside, every field gone, every field
 /// of a type that no schema here has, and one field too many.
-pub(super) fn damaged(value: &Value) -> Vec<(String, Value)> {
+pub(crate) fn damaged(value: &Value) -> Vec<(String, Value)> {
     let mut copies = Vec::new();
     for pointer in object_pointers(value) {
         let fields = value.pointer(&pointer).unwrap().as_object().unwrap();
