@@ -196,10 +196,19 @@ impl Editor {
 
     /// Where the file at `path` really is.
     fn locate(&self, path: &NotePath) -> Result<Located, EditorError> {
-        self.root.locate(path).map_err(|error| match error {
+        self.root.locate(path).map_err(|error| self.missing(error))
+    }
+
+    /// Where the file at `path` really is or would be.
+    fn real_path(&self, path: &NotePath) -> Result<NotePath, EditorError> {
+        self.root.resolve(path).map_err(|error| self.missing(error))
+    }
+
+    fn missing(&self, error: ReadError) -> EditorError {
+        match error {
             ReadError::NotFound if !self.root.is_there() => EditorError::RootGone,
             error => error.into(),
-        })
+        }
     }
 
     /// What the system says about something in the root.

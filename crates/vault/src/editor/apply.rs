@@ -360,13 +360,9 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// A path where no document is. The folders above it are made.
+    /// A path where no document is. The folders above it are made with the document.
     fn free_path(&mut self, path: &NotePath) -> Result<NotePath, EditorError> {
-        self.editor
-            .root
-            .make_folders_above(path)
-            .map_err(|error| EditorError::io(&error))?;
-        let real = self.editor.locate(path)?.path().clone();
+        let real = self.editor.real_path(path)?;
         self.hold(&real)?;
         self.editor.finish_pending(real.as_str())?;
         let taken = self

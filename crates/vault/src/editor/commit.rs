@@ -195,8 +195,8 @@ impl Editor {
             let (named, ids) = names(operation);
             for path in named {
                 // One that cannot be found is reported when it is looked at.
-                if let Ok(located) = self.root.locate(path) {
-                    paths.insert(located.path().as_str().to_owned());
+                if let Ok(real) = self.root.resolve(path) {
+                    paths.insert(real.as_str().to_owned());
                 }
             }
             let known = ids.iter().filter_map(|id| state.ledger.document_of(id));
@@ -315,8 +315,13 @@ impl Editor {
         )))
     }
 
-    /// Where a draft's file is, and where it will be.
+    /// Where a draft's file is, and where it will be. The folders above a new place are made.
     fn places(&self, draft: &Draft) -> Result<Places, EditorError> {
+        if draft.base.is_none() || draft.moved_to.is_some() {
+            self.root
+                .make_folders_above(draft.final_path())
+                .map_err(|error| EditorError::io(&error))?;
+        }
         Ok(Places {
             from: self.locate(&draft.path)?,
             to: match &draft.moved_to {

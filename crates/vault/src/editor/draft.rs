@@ -186,7 +186,7 @@ impl<'e> Transaction<'e> {
     /// The draft of the document at `path`, which must exist.
     pub(super) fn draft(&mut self, path: &NotePath) -> Result<&mut Draft, EditorError> {
         self.editor.check_path(path)?;
-        let real = self.editor.locate(path)?.path().clone();
+        let real = self.editor.real_path(path)?;
         let key = self.key_of(&real);
         if !self.drafts.contains_key(&key) {
             self.hold(&real)?;
@@ -367,7 +367,7 @@ impl<'e> Transaction<'e> {
             }
         };
         if let Some(path) = path
-            && self.editor.locate(path)?.path() != self.drafts[&key].final_path()
+            && self.editor.real_path(path)? != *self.drafts[&key].final_path()
         {
             return Err(EditorError::BadReference(
                 "The section is in another document than path says.",

@@ -281,9 +281,6 @@ impl Editor {
         if step.before.as_deref() != Some(Digest::of(&bytes).to_string().as_str()) {
             return Err(EditorError::TextUnknown);
         }
-        self.root
-            .make_folders_above(&path)
-            .map_err(|error| EditorError::io(&error))?;
         Ok(Draft {
             path,
             base: None,

@@ -61,6 +61,21 @@ impl Root {
     /// # Errors
     /// [`ReadError`] when a folder on the way does not exist or leads out.
     pub(crate) fn locate(&self, note: &NotePath) -> Result<Located, ReadError> {
+        let dir = self.dir().map_err(|error| read_error(&error))?;
+        let path = self.resolve(note)?;
+        let folder = match path.folder() {
+            Some(folder) => dir.open_dir(folder).map_err(|error| read_error(&error))?,
+            None => dir,
+        };
+        let name = PathBuf::from(path.file_name());
+        Ok(Located { folder, name, path })
+    }
+
+    /// The path of the file behind `note`, without links. Neither it nor the folders above it need exist.
+    ///
+    /// # Errors
+    /// [`ReadError`] when something on the way leads out, or nowhere.
+    pub(crate) fn resolve(&self, note: &NotePath) -> Result<NotePath, ReadError> {
         if is_private(note.as_str()) {
             return Err(ReadError::NotFound);
         }
@@ -71,12 +86,7 @@ impl Root {
         if is_private(path.as_str()) {
             return Err(ReadError::NotFound);
         }
-        let folder = match path.folder() {
-            Some(folder) => dir.open_dir(folder).map_err(|error| read_error(&error))?,
-            None => dir,
-        };
-        let name = PathBuf::from(path.file_name());
-        Ok(Located { folder, name, path })
+        Ok(path)
     }
 
     /// The file or folder that `path` leads to, if it is there.
@@ -100,20 +110,23 @@ impl Root {
                 .ok_or(ReadError::OutsideRoot),
             result => result,
         };
-        match self.steady_path(dir, || real(note.as_str())) {
-            Err(ReadError::NotFound) => {
-                // A link that leads nowhere is no place to write to.
-                if dir.symlink_metadata(note.as_str()).is_ok() {
-                    return Err(ReadError::NotFound);
-                }
-                let folder = match note.folder() {
-                    Some(folder) => real(folder)?,
-                    None => PathBuf::new(),
-                };
-                Ok(folder.join(note.file_name()))
+        let mut found = self.steady_path(dir, || real(note.as_str()));
+        let mut there = note.as_str();
+        while matches!(found, Err(ReadError::NotFound)) {
+            // A link that leads nowhere is no place to write to.
+            if dir.symlink_metadata(there).is_ok() {
+                return Err(ReadError::NotFound);
             }
-            result => result,
+            (there, found) = match there.rsplit_once('/') {
+                Some((above, _)) => (above, real(above)),
+                None => ("", Ok(PathBuf::new())),
+            };
         }
+        let missing = note.as_str()[there.len()..].trim_start_matches('/');
+        found.map(|path| match missing {
+            "" => path,
+            missing => path.join(missing),
+        })
     }
 
     /// The path that `real` finds, when it is the path of a file. The system tells where an open file is by now: one that
