@@ -176,7 +176,7 @@ impl Transaction<'_> {
         let found = self.find(path, section)?;
         if !self.is_current(&found, expected, Hashed::Subtree)? {
             let theirs = self.subtree_text(&found);
-            return Err(self.conflict(&found, None, None, &theirs));
+            return Err(self.conflict(&found, Hashed::Subtree, None, None, &theirs));
         }
         let subtree = self.subtree_ids(&found);
         self.deleted_bytes += self.subtree_text(&found).len();

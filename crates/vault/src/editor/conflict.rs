@@ -94,13 +94,14 @@ impl Transaction<'_> {
         {
             return Ok(merged);
         }
-        Err(self.conflict(found, base, Some(ours), &theirs))
+        Err(self.conflict(found, hashed, base, Some(ours), &theirs))
     }
 
     /// The answer to a change that cannot be combined with what is there.
     pub(super) fn conflict(
         &self,
         found: &Found,
+        hashed: Hashed,
         base: Option<Vec<u8>>,
         ours: Option<&str>,
         theirs: &[u8],
@@ -110,7 +111,7 @@ impl Transaction<'_> {
             draft.text(),
             &draft.document,
             found.position,
-            Hashed::Own,
+            hashed,
             Scope::Body,
         )
         .map(|(digest, _)| short_hash(&digest))

@@ -182,7 +182,7 @@ pub struct Candidate {
 pub struct Conflict {
     /// The section.
     pub section_id: String,
-    /// Its hash now.
+    /// The hash to expect now: of its own text or of its subtree, whichever the change is compared with.
     pub hash: String,
     /// The text that the change was based on, when it is known.
     pub base: Option<String>,
