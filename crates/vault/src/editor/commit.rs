@@ -54,7 +54,7 @@ impl Editor {
                 limit: self.limits.max_operations,
             });
         }
-        if let Some(report) = self.replay(request)? {
+        if let Some(report) = self.replay(request.request.as_ref())? {
             return Ok(report);
         }
         self.write_checked(request, None, watch)
@@ -103,6 +103,10 @@ impl Editor {
         while tries < MOST_TRIES {
             let paths = self.paths_of(&request.operations, &extra)?;
             let locks = self.lock_documents(paths.iter().map(String::as_str), watch.stop)?;
+            // The first try may have been under way until now.
+            if let Some(report) = self.replay(request.request.as_ref())? {
+                return Ok(report);
+            }
             let mut transaction = Transaction::new(self, locks);
             let performed = transaction.perform_all(&request.operations, watch);
             if !transaction.missing.is_empty() {
@@ -163,9 +167,12 @@ impl Editor {
         }
     }
 
-    /// The answer to a request that was met before, if this is a retry of it.
-    fn replay(&self, request: &WriteRequest) -> Result<Option<WriteReport>, EditorError> {
-        let Some((id, digest)) = &request.request else {
+    /// The answer to a request that was met before, if the one with this name and digest is a retry of it.
+    pub(super) fn replay(
+        &self,
+        request: Option<&(String, String)>,
+    ) -> Result<Option<WriteReport>, EditorError> {
+        let Some((id, digest)) = request else {
             return Ok(None);
         };
         let found = {

@@ -50,19 +50,10 @@ impl Editor {
         request: &UndoRequest,
         watch: Watch<'_>,
     ) -> Result<WriteReport, EditorError> {
-        if let Some((id, digest)) = &request.request {
-            let found = {
-                let mut state = self.state();
-                self.catch_up(&mut state)?;
-                state.ledger.request(id).cloned()
-            };
-            match found {
-                Some((known, _)) if known != *digest => return Err(EditorError::RequestReused),
-                Some((_, number)) => return self.report_of_entry(number),
-                None => {}
-            }
-        }
         for _ in 0..MOST_TRIES {
+            if let Some(report) = self.replay(request.request.as_ref())? {
+                return Ok(report);
+            }
             self.look_at(request)?;
             let (target, reverted) = self.chosen(request)?;
             let entry = self.entry(reverted)?;
@@ -70,6 +61,10 @@ impl Editor {
             let locks = self.lock_documents(paths.iter().map(String::as_str), watch.stop)?;
             for path in &paths {
                 self.finish_pending(path)?;
+            }
+            // The first try may have been under way until now.
+            if let Some(report) = self.replay(request.request.as_ref())? {
+                return Ok(report);
             }
             let still_so = self.chosen(request)? == (target, reverted)
                 && self.current_paths(&entry).is_subset(&paths);
