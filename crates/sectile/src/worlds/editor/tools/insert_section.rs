@@ -60,7 +60,7 @@ fn handle(
     context: &CallContext,
 ) -> Result<(Written, Facts), Failure> {
     let operation = Operation::Insert {
-        path: world.document(params.options.path.as_deref(), context)?,
+        path: world.document_unless_id(&params.options, params.anchor.as_deref(), context)?,
         heading: params.heading,
         content: params.content,
         at: at(params.position, params.place, params.anchor, "position")?,
