@@ -2,89 +2,20 @@
 
 use std::{
     hint::black_box,
-    io::{BufRead as _, BufReader, Write as _},
     path::Path,
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    process::Command,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, ensure};
-use serde_json::{Value, json};
+use anyhow::Result;
+use serde_json::json;
 
 use crate::{
     corpus,
     measure::{Report, middle, time},
     parse,
+    server::{Server, message},
 };
-
-/// A server process and the pipes to it.
-struct Server {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-    line: String,
-}
-
-impl Server {
-    fn start(command: &mut Command) -> Result<Self> {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()?;
-        let input = child.stdin.take().context("no input")?;
-        let output = BufReader::new(child.stdout.take().context("no output")?);
-        Ok(Self {
-            child,
-            input,
-            output,
-            line: String::new(),
-        })
-    }
-
-    fn exchange(&mut self, message: &str) -> Result<Duration> {
-        let started = Instant::now();
-        self.input.write_all(message.as_bytes())?;
-        self.line.clear();
-        self.output.read_line(&mut self.line)?;
-        let elapsed = started.elapsed();
-        ensure!(
-            self.line.contains("\"result\""),
-            "the server answered {}",
-            self.line
-        );
-        Ok(elapsed)
-    }
-
-    fn initialize(&mut self) -> Result<Duration> {
-        let client = json!({ "name": "bench", "version": "1" });
-        let params =
-            json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
-        let elapsed = self.exchange(&message(0, "initialize", &params))?;
-        self.input
-            .write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n")?;
-        Ok(elapsed)
-    }
-
-    fn stop(self) -> Result<()> {
-        let Self {
-            mut child,
-            input,
-            output,
-            ..
-        } = self;
-        drop((input, output));
-        child.wait()?;
-        Ok(())
-    }
-}
-
-fn message(id: usize, method: &str, params: &Value) -> String {
-    format!(
-        "{}\n",
-        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
-    )
-}
 
 fn commands(binaries: &Path, vault: &Path) -> (Command, Command) {
     let mut ours = Command::new(binaries.join("sectile"));

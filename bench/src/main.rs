@@ -10,26 +10,91 @@
 
 mod calls;
 mod corpus;
+mod editor;
 mod measure;
 mod parse;
+mod server;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 use measure::Report;
 
+/// How and where to measure.
+struct Bench {
+    quick: bool,
+    /// The folder of the binaries that are measured.
+    binaries: PathBuf,
+    /// A folder on a real disk.
+    target: PathBuf,
+}
+
+impl Bench {
+    /// A number that is smaller for a first look.
+    fn size(&self, full: usize, quick: usize) -> usize {
+        if self.quick { quick } else { full }
+    }
+}
+
+/// Something to measure.
+type Group = fn(&mut Report, &Bench) -> Result<()>;
+
+const GROUPS: [(&str, Group); 8] = [
+    ("parse", |report, bench| {
+        parse::ordinary(report, bench.size(100, 10));
+        parse::memory(report)
+    }),
+    ("calls", |report, bench| {
+        calls::run(report, &bench.binaries, bench.size(3000, 300))
+    }),
+    ("growth", |report, _| {
+        parse::growth(report);
+        Ok(())
+    }),
+    ("edit", editor::durable::run),
+    ("history", editor::history::run),
+    ("list", editor::list::run),
+    ("original", editor::original::run),
+    ("repair", editor::repair::run),
+];
+
 fn main() -> Result<ExitCode> {
-    let quick = std::env::args().any(|argument| argument == "--quick");
+    let mut arguments = std::env::args().skip(1);
+    let mut quick = false;
+    let mut only = Vec::new();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--quick" => quick = true,
+            "--only" => only.extend(arguments.next()),
+            other => anyhow::bail!("`{other}` is no argument"),
+        }
+    }
+    let known = |name: &String| GROUPS.iter().any(|(group, _)| group == name);
+    ensure!(
+        only.iter().all(known),
+        "the groups are {:?}",
+        GROUPS.map(|(name, _)| name)
+    );
     let binaries = std::env::current_exe()?
         .parent()
         .map(PathBuf::from)
         .context("no folder of binaries")?;
+    let target = binaries.parent().map(Path::to_path_buf);
+    let bench = Bench {
+        quick,
+        target: target.context("no folder above the binaries")?,
+        binaries,
+    };
     let mut report = Report::default();
-    parse::ordinary(&mut report, if quick { 10 } else { 100 });
-    parse::memory(&mut report)?;
-    calls::run(&mut report, &binaries, if quick { 300 } else { 3000 })?;
-    parse::growth(&mut report);
+    for (name, measure) in GROUPS {
+        if only.is_empty() || only.iter().any(|wanted| wanted == name) {
+            measure(&mut report, &bench).with_context(|| format!("measuring `{name}`"))?;
+        }
+    }
     Ok(if report.all_met() {
         ExitCode::SUCCESS
     } else {

@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anyhow::Result;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]
@@ -22,6 +23,13 @@ pub(crate) fn time(work: impl FnOnce()) -> Duration {
     let started = Instant::now();
     work();
     started.elapsed()
+}
+
+/// How long something takes that may fail.
+pub(crate) fn timed(work: impl FnOnce() -> Result<()>) -> Result<Duration> {
+    let started = Instant::now();
+    work()?;
+    Ok(started.elapsed())
 }
 
 pub(crate) fn middle(mut times: Vec<Duration>) -> Duration {
@@ -53,6 +61,19 @@ impl Report {
         let ratio = time.as_secs_f64() / yardstick.as_secs_f64();
         let figures = format!("{ratio:.2} (target {target:.1}; {time:.1?} / {yardstick:.1?})");
         self.line(what, &figures, ratio <= target);
+    }
+
+    /// How many times as long something else takes, with how many it should at least be.
+    pub(crate) fn faster(&mut self, what: &str, time: Duration, slower: Duration, target: f64) {
+        let ratio = slower.as_secs_f64() / time.as_secs_f64();
+        let figures =
+            format!("{ratio:.0} times (target {target:.0} or more; {slower:.1?} / {time:.1?})");
+        self.line(what, &figures, ratio >= target);
+    }
+
+    /// A figure without a target.
+    pub(crate) fn seen(&mut self, what: &str, figures: &str) {
+        println!("       {what}: {figures}");
     }
 
     /// A figure that is not a ratio of two times.

@@ -1,0 +1,91 @@
+//! A durable edit against the flushes and the rename that any durable edit needs, on the same disk in the same minute.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::Write as _,
+    path::PathBuf,
+};
+
+use anyhow::{Context as _, Result};
+
+use super::{NOTE, Workplace};
+use crate::{
+    Bench,
+    measure::{Report, middle, timed},
+};
+
+const DOCUMENT_BYTES: usize = 100_000;
+/// Works that follow each other before the other's turn. What one leaves to the disk hits the first of the other only,
+/// and a median does not see it.
+const TURN: usize = 5;
+
+/// What a commit does to the disk: intent to the journal, new bytes to a temporary file, swap, commit to the journal.
+const FLUSHES: &str = "4 flushes (journal, file, folder, journal) and 1 rename";
+
+/// Does to a disk what a commit does to it, and nothing else.
+struct Bare {
+    folder: PathBuf,
+    journal: File,
+    intent: Vec<u8>,
+    document: Vec<u8>,
+    commit: Vec<u8>,
+}
+
+impl Bare {
+    /// Writes as much as the last edit at `workplace` did.
+    fn like(workplace: &Workplace) -> Result<Self> {
+        let journal = std::fs::read(workplace.journal())?;
+        let mut lines = journal.split_inclusive(|byte| *byte == b'\n').rev();
+        let commit = lines.next().context("no commit")?.to_vec();
+        let intent = lines.next().context("no intent")?.to_vec();
+        let folder = workplace.folder.path().join("bare");
+        std::fs::create_dir(&folder)?;
+        let document = std::fs::read(workplace.folder.path().join(NOTE))?;
+        std::fs::write(folder.join(NOTE), &document)?;
+        let journal = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(folder.join("journal"))?;
+        Ok(Self {
+            folder,
+            journal,
+            intent,
+            document,
+            commit,
+        })
+    }
+
+    fn edit(&mut self) -> Result<()> {
+        self.journal.write_all(&self.intent)?;
+        self.journal.sync_data()?;
+        let temporary = self.folder.join("temporary");
+        let mut file = File::create(&temporary)?;
+        file.write_all(&self.document)?;
+        file.sync_all()?;
+        std::fs::rename(temporary, self.folder.join(NOTE))?;
+        File::open(&self.folder)?.sync_all()?;
+        self.journal.write_all(&self.commit)?;
+        self.journal.sync_data()?;
+        Ok(())
+    }
+}
+
+pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
+    let mut workplace = Workplace::new(&bench.target, DOCUMENT_BYTES)?;
+    for _ in 0..TURN {
+        workplace.edit()?;
+    }
+    let mut bare = Bare::like(&workplace)?;
+    let (mut edits, mut yardstick) = (Vec::new(), Vec::new());
+    for _ in 0..bench.size(60, 10) {
+        for _ in 0..TURN {
+            edits.push(timed(|| workplace.edit())?);
+        }
+        for _ in 0..TURN {
+            yardstick.push(timed(|| bare.edit())?);
+        }
+    }
+    let what = format!("durable edit of one section, 100 kB note / {FLUSHES} on that disk");
+    report.ratio(&what, middle(edits), middle(yardstick), 2.0);
+    Ok(())
+}

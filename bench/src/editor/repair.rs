@@ -1,0 +1,103 @@
+//! A section that is renamed in a large folder: every document is read for links to it.
+
+use std::{fmt::Write as _, hint::black_box, path::Path};
+
+use anyhow::{Context as _, Result};
+use sectile_markdown::Source;
+use sectile_vault::{
+    Editor, NotePath,
+    editor::{EditorLimits, Operation, SectionRef, Watch},
+};
+
+use super::{memory, now, request};
+use crate::{
+    Bench, corpus,
+    measure::{Report, timed},
+};
+
+const DOCUMENT_BYTES: usize = 10_000;
+/// One document of so many has links to the section.
+const ONE_IN: usize = 100;
+const TARGET: &str = "# Target\n\nText.\n\n## Old name\n\nMore text.\n";
+
+pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
+    let mut per_megabyte = Vec::new();
+    for full in [1_000, 3_000, 10_000] {
+        let files = bench.size(full, full / 10);
+        let folder = tempfile::tempdir_in(memory(bench))?;
+        let bytes = fill(folder.path(), files)?;
+        let editor = Editor::folder(folder.path(), EditorLimits::default(), now)?;
+        let mut repaired = 0;
+        let elapsed = timed(|| {
+            let write = editor.write(&rename()?, Watch::none())?;
+            repaired = write.repaired_links;
+            Ok(())
+        })?;
+        let plain = timed(|| read_and_parse(&editor))?;
+        let each = elapsed.as_secs_f64() * 1e3 / (bytes as f64 / 1e6);
+        per_megabyte.push(each);
+        report.seen(
+            &format!("renaming a section, {files} files of 10 kB"),
+            &format!(
+                "{elapsed:.1?}, {each:.2} ms per MB, {:.2} times reading and parsing them; {repaired} links repaired",
+                elapsed.as_secs_f64() / plain.as_secs_f64()
+            ),
+        );
+    }
+    let (first, last) = (per_megabyte[0], per_megabyte[per_megabyte.len() - 1]);
+    report.line(
+        "time per MB of a rename with ten times as many files",
+        &format!("{:.2} times (target 1.5)", last / first),
+        last <= first * 1.5,
+    );
+    Ok(())
+}
+
+/// Makes documents with links among them, and says how many bytes they have.
+fn fill(folder: &Path, files: usize) -> Result<usize> {
+    std::fs::write(folder.join("target.md"), TARGET)?;
+    let mut bytes = TARGET.len();
+    for (number, mut note) in corpus::ordinary_notes(files, DOCUMENT_BYTES)
+        .into_iter()
+        .enumerate()
+    {
+        let next = (number + 1) % files;
+        write!(
+            note,
+            "\n## Links\n\n[next](note-{next}.md) [[note-{next}]]\n"
+        )?;
+        if number % ONE_IN == 0 {
+            note += "[target](target.md#old-name) and [[target#Old name]]\n";
+        }
+        std::fs::write(folder.join(format!("note-{number}.md")), &note)?;
+        bytes += note.len();
+    }
+    Ok(bytes)
+}
+
+fn rename() -> Result<sectile_vault::editor::WriteRequest> {
+    let operation = Operation::Rename {
+        path: Some(NotePath::parse_vault("target.md")?),
+        section: SectionRef {
+            id: None,
+            heading: Some("Old name".to_owned()),
+        },
+        heading: "New name".to_owned(),
+        level: None,
+        repair_links: true,
+        expected_hash: None,
+    };
+    Ok(request(operation, "rename_section"))
+}
+
+/// What nobody who looks for links can do without.
+fn read_and_parse(editor: &Editor) -> Result<()> {
+    for path in editor.documents(&|| false)? {
+        let bytes = editor
+            .root()
+            .read(&path, EditorLimits::default().max_document_bytes)
+            .context("a document that cannot be read")?;
+        black_box(Source::new(&bytes).parse());
+    }
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! A server process on stdio, and the small client that drives all of them alike.
+
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+/// A server process and the pipes to it.
+pub(crate) struct Server {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    line: String,
+    calls: usize,
+}
+
+impl Server {
+    pub(crate) fn start(command: &mut Command) -> Result<Self> {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let input = child.stdin.take().context("no input")?;
+        let output = BufReader::new(child.stdout.take().context("no output")?);
+        Ok(Self {
+            child,
+            input,
+            output,
+            line: String::new(),
+            calls: 0,
+        })
+    }
+
+    /// Sends a message and waits for the answer, which is kept in `line`.
+    pub(crate) fn exchange(&mut self, message: &str) -> Result<Duration> {
+        let started = Instant::now();
+        self.input.write_all(message.as_bytes())?;
+        let elapsed = loop {
+            self.line.clear();
+            ensure!(
+                self.output.read_line(&mut self.line)? > 0,
+                "the server has ended"
+            );
+            // Notifications may come in between, and not every server prints JSON only.
+            if self.line.starts_with('{') && !self.line.contains("\"method\"") {
+                break started.elapsed();
+            }
+        };
+        ensure!(
+            self.line.contains("\"result\""),
+            "the server answered {}",
+            self.line
+        );
+        Ok(elapsed)
+    }
+
+    pub(crate) fn initialize(&mut self) -> Result<Duration> {
+        let client = json!({ "name": "bench", "version": "1" });
+        let params =
+            json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+        let elapsed = self.exchange(&message(0, "initialize", &params))?;
+        self.input
+            .write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n")?;
+        Ok(elapsed)
+    }
+
+    /// Calls a tool. Answers how long that took, and what the tool said: the JSON in its text.
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<(Duration, Value)> {
+        self.calls += 1;
+        let params = json!({ "name": tool, "arguments": arguments });
+        let elapsed = self.exchange(&message(self.calls, "tools/call", &params))?;
+        let answer: Value = serde_json::from_str(&self.line)?;
+        let text = answer["result"]["content"][0]["text"]
+            .as_str()
+            .context("an answer without text")?;
+        let said: Value =
+            serde_json::from_str(text).with_context(|| format!("{tool} answered {text}"))?;
+        Ok((elapsed, said))
+    }
+
+    pub(crate) fn stop(self) -> Result<()> {
+        let Self {
+            mut child,
+            input,
+            output,
+            ..
+        } = self;
+        drop((input, output));
+        child.wait()?;
+        Ok(())
+    }
+}
+
+pub(crate) fn message(id: usize, method: &str, params: &Value) -> String {
+    format!(
+        "{}\n",
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+    )
+}
