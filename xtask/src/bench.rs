@@ -4,6 +4,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::outside::install;
 use crate::process::{self, Repo};
 
 #[derive(clap::Args)]
@@ -11,6 +12,9 @@ pub(crate) struct Args {
     /// Fewer rounds and a smaller corpus: for a first look, not for figures to quote.
     #[arg(long)]
     quick: bool,
+    /// Measure only this group; may be given more than once.
+    #[arg(long, value_name = "GROUP")]
+    only: Vec<String>,
 }
 
 pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
@@ -23,6 +27,9 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
         "--package",
         "sectile-bench",
     ]))?;
+    if args.only.is_empty() || args.only.iter().any(|group| group == "original") {
+        install_original(repo);
+    }
     let program = repo.target.join("release/sectile-bench");
     // On one core, so that figures do not depend on where the scheduler puts client and server: waking a second core
     // that has gone to sleep can cost more than the call.
@@ -35,5 +42,15 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
         Command::new(program)
     };
     measurements.args(args.quick.then_some("--quick"));
+    measurements.args(args.only.iter().flat_map(|group| ["--only", group]));
     process::run(&mut measurements)
+}
+
+/// Without it, everything else is measured all the same.
+fn install_original(repo: &Repo) {
+    match install::original(&repo.target.join("outside")) {
+        Ok(None) => {}
+        Ok(Some(missing)) => println!("nothing to compare the editor with: {missing}"),
+        Err(error) => println!("nothing to compare the editor with: {error:#}"),
+    }
 }

@@ -5,7 +5,7 @@
 
 mod conformance;
 mod inspector;
-mod install;
+pub(crate) mod install;
 mod python;
 mod server;
 

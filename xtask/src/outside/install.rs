@@ -17,6 +17,8 @@ const NODE_PACKAGES: &[(&str, &str)] = &[
     ("@modelcontextprotocol/conformance", "0.2.0-alpha.12"),
 ];
 const PYTHON_PACKAGES: &[(&str, &str)] = &[("mcp", "2.3.0")];
+/// The server that the editor's contract comes from. It does not start with a newer SDK.
+const ORIGINAL: &[(&str, &str)] = &[("quantalogic-markdown-mcp", "0.2.2"), ("mcp", "1.30.0")];
 
 const LIMIT: Duration = Duration::from_secs(600);
 
@@ -51,23 +53,32 @@ pub(super) fn node(folder: &Path) -> Result<Option<String>> {
 
 /// Installs the Python packages; gives what is missing on this machine, if anything.
 pub(super) fn python(folder: &Path) -> Result<Option<String>> {
+    python_packages(folder, "python", PYTHON_PACKAGES)
+}
+
+/// Installs the server to compare the editor with; gives what is missing on this machine, if anything.
+pub(crate) fn original(folder: &Path) -> Result<Option<String>> {
+    python_packages(folder, "original", ORIGINAL)
+}
+
+fn python_packages(folder: &Path, name: &str, packages: &[(&str, &str)]) -> Result<Option<String>> {
     if let Some(missing) = missing(&["python3"]) {
         return Ok(Some(missing));
     }
-    let home = folder.join("python");
-    once(&home, PYTHON_PACKAGES, || {
+    let home = folder.join(name);
+    once(&home, packages, || {
         install(
             Command::new("python3").args(["-m", "venv"]).arg(&home),
-            &folder.join("logs/venv"),
+            &folder.join(format!("logs/{name}-venv")),
         )?;
         let mut pip = Command::new(home.join("bin/python"));
         pip.args(["-m", "pip", "install", "--quiet"]);
         pip.args(
-            PYTHON_PACKAGES
+            packages
                 .iter()
                 .map(|(name, version)| format!("{name}=={version}")),
         );
-        install(&mut pip, &folder.join("logs/pip"))
+        install(&mut pip, &folder.join(format!("logs/{name}-pip")))
     })?;
     Ok(None)
 }
