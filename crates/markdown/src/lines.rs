@@ -90,6 +90,9 @@ pub(crate) fn line_start(source: &[u8], offset: usize) -> usize {
 /// The line end that most lines of `bytes` have: `\n`, `\r\n` or `\r`. Without one, or with a tie, `\n`.
 #[must_use]
 pub fn dominant_line_end(bytes: &[u8]) -> &'static str {
+    if !bytes.contains(&b'\r') {
+        return "\n";
+    }
     let (mut line_feeds, mut pairs, mut returns) = (0_usize, 0_usize, 0_usize);
     let mut at = 0;
     while at < bytes.len() {

@@ -1,6 +1,9 @@
 //! Blank lines between sections. They are the engine's business, not the caller's.
 
-use crate::{Span, lines::line_at};
+use crate::{
+    Span,
+    lines::{line_at, line_start},
+};
 
 /// How much room to leave where a payload meets what was there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,22 +18,18 @@ pub(super) enum Spacing {
 /// gets as the content of a section. Empty, at the start of `span`, when all of it is blank.
 #[must_use]
 pub fn content_span(bytes: &[u8], span: Span) -> Span {
+    // From both ends: a long text between them need not be looked at.
     let slice = span.slice(bytes);
-    let mut start = None;
-    let mut end = 0;
-    let mut at = 0;
-    while at < slice.len() {
-        let line = line_at(slice, at);
-        if !is_blank(&slice[at..line.content_end]) {
-            start = start.or(Some(at));
-            end = line.content_end;
-        }
-        at = line.end;
-    }
-    match start {
-        Some(start) => Span::new(span.start + start, span.start + end),
-        None => Span::new(span.start, span.start),
-    }
+    let is_text = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+    let (Some(first), Some(last)) = (
+        slice.iter().position(is_text),
+        slice.iter().rposition(is_text),
+    ) else {
+        return Span::new(span.start, span.start);
+    };
+    let start = line_start(slice, first);
+    let end = line_at(slice, last).content_end;
+    Span::new(span.start + start, span.start + end)
 }
 
 /// Whether a line holds nothing but blanks.
@@ -95,4 +94,39 @@ pub(super) fn with_line_ends(text: &str, line_end: &str) -> String {
         at = line.end;
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Line by line, as the promise is worded.
+    fn slow_content_span(bytes: &[u8], span: Span) -> Span {
+        let slice = span.slice(bytes);
+        let (mut start, mut end, mut at) = (None, 0, 0);
+        while at < slice.len() {
+            let line = line_at(slice, at);
+            if !is_blank(&slice[at..line.content_end]) {
+                start = start.or(Some(at));
+                end = line.content_end;
+            }
+            at = line.end;
+        }
+        let start = start.unwrap_or(0);
+        Span::new(span.start + start, span.start + end)
+    }
+
+    proptest! {
+        #[test]
+        fn content_is_found_from_both_ends(before in "[ a\r\n]{0,4}", text in "[ \t\r\nab\x0cé]{0,24}") {
+            let whole = format!("{before}{text}");
+            let span = Span::new(before.len(), whole.len());
+            prop_assert_eq!(
+                content_span(whole.as_bytes(), span),
+                slow_content_span(whole.as_bytes(), span)
+            );
+        }
+    }
 }
