@@ -191,7 +191,7 @@ impl View {
     #[must_use]
     pub fn section(&self, position: usize) -> Option<SectionInfo> {
         let outline = self.outline().get(position)?;
-        let hashes = self.hashes().get(position)?;
+        let hashes = self.hashes(position)?;
         Some(SectionInfo {
             id: self.ids().get(position)?.clone(),
             heading: outline.heading.clone(),

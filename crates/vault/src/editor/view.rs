@@ -9,13 +9,13 @@ use std::{
 use sectile_markdown::{
     Digest, Document, Source, Span,
     align::{self, Fingerprint},
+    edit::content_span,
     line_changes,
 };
 
 use super::{
     Editor, EditorError,
     history::before,
-    section::parts_of,
     store::{State, Unrecorded},
 };
 use crate::{
@@ -34,7 +34,7 @@ pub struct View {
     ids: Vec<String>,
     revision: u64,
     outline: OnceLock<Vec<Outline>>,
-    hashes: OnceLock<Vec<Hashes>>,
+    hashes: OnceLock<Vec<OnceLock<Hashes>>>,
 }
 
 /// A section in terms of positions.
@@ -44,6 +44,8 @@ pub(super) struct Outline {
     pub(super) level: u8,
     pub(super) parent: Option<usize>,
     pub(super) content: Span,
+    /// Heading and everything below, without blank lines behind it.
+    pub(super) subtree: Span,
     pub(super) subtree_end: usize,
 }
 
@@ -115,18 +117,16 @@ impl View {
             .get_or_init(|| outline(&self.bytes, &self.document))
     }
 
-    pub(super) fn hashes(&self) -> &[Hashes] {
-        self.hashes.get_or_init(|| {
-            self.document
-                .top_level()
-                .map(|(_, section, extent)| {
-                    let parts = parts_of(&self.bytes, section.heading, extent);
-                    let own = Digest::of(parts.content.slice(&self.bytes));
-                    let subtree = Digest::of(parts.subtree.slice(&self.bytes));
-                    Hashes { own, subtree }
-                })
-                .collect()
-        })
+    /// The hashes of one section, made when somebody asks for them: all of them would be many times the document.
+    pub(super) fn hashes(&self, position: usize) -> Option<&Hashes> {
+        let outline = self.outline().get(position)?;
+        let all = self
+            .hashes
+            .get_or_init(|| self.outline().iter().map(|_| OnceLock::new()).collect());
+        Some(all.get(position)?.get_or_init(|| Hashes {
+            own: Digest::of(outline.content.slice(&self.bytes)),
+            subtree: Digest::of(outline.subtree.slice(&self.bytes)),
+        }))
     }
 }
 
@@ -145,7 +145,8 @@ pub(super) fn outline(bytes: &[u8], document: &Document) -> Vec<Outline> {
             parent: extent
                 .parent
                 .and_then(|parent| position_of.get(&parent).copied()),
-            content: sectile_markdown::edit::content_span(bytes, extent.own_body),
+            content: content_span(bytes, extent.own_body),
+            subtree: content_span(bytes, extent.subtree),
             subtree_end: 0,
         });
     }
