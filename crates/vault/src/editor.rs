@@ -106,7 +106,7 @@ impl Editor {
         Ok(Self::new(Root::open(location)?, None, limits, clock))
     }
 
-    /// An editor of the one document at `location`, whose folder must exist.
+    /// An editor of the one document at `location`. A link is followed: the document is the file it leads to.
     ///
     /// # Errors
     /// [`RootError`] when its folder cannot be opened, or it is no file.
@@ -115,18 +115,7 @@ impl Editor {
         limits: EditorLimits,
         clock: Clock,
     ) -> Result<Self, RootError> {
-        let folder = location
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-        let name = location
-            .file_name()
-            .and_then(|name| name.to_str())
-            .ok_or(RootError::NotFound)?;
-        let only = NotePath::parse_vault(name).map_err(|_| RootError::NotFound)?;
-        let root = Root::open(folder)?;
-        root.read(&only, u64::MAX - 1)
-            .map_err(|_| RootError::NotFound)?;
+        let (root, only) = Root::of_document(location)?;
         Ok(Self::new(root, Some(only), limits, clock))
     }
 

@@ -104,6 +104,22 @@ impl Root {
         }
     }
 
+    /// The folder of the file at `location`, links followed, and the file's path in it.
+    pub(crate) fn of_document(location: &Path) -> Result<(Self, NotePath), RootError> {
+        let file = location
+            .canonicalize()
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => RootError::NotFound,
+                kind => RootError::Unreadable(kind),
+            })?;
+        let name = file.file_name().and_then(|name| name.to_str());
+        let note = name.and_then(|name| NotePath::parse_vault(name).ok());
+        let (Some(folder), Some(note), true) = (file.parent(), note, file.is_file()) else {
+            return Err(RootError::NotFound);
+        };
+        Ok((Self::open(folder)?, note))
+    }
+
     /// Where the folder is. For watching it; notes are opened through [`Self::read`].
     #[must_use]
     pub fn location(&self) -> &Path {

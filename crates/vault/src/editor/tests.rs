@@ -697,3 +697,28 @@ fn the_journal_stays_within_bounds_and_goes_on_working() {
     }
     assert_eq!(editor.view(&note("a.md")).unwrap().ids()[3], beta);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_single_document_behind_a_link_is_the_file_it_leads_to() {
+    let bench = Bench::new(&[("real/a.md", SAMPLE), ("real/b.md", SAMPLE)]);
+    std::os::unix::fs::symlink("real/a.md", bench.path("link.md")).unwrap();
+    let editor = Editor::document(&bench.path("link.md"), EditorLimits::default(), clock).unwrap();
+    let only = editor.only().unwrap().clone();
+    let id = editor.view(&only).unwrap().ids()[3].clone();
+    let operation = Operation::Update {
+        path: None,
+        section: by_id(&id),
+        content: "x".to_owned(),
+        scope: Scope::Body,
+        headings: PayloadHeadings::Inside,
+        expected_hash: None,
+    };
+    write(&editor, vec![operation]).unwrap();
+    assert_eq!(bench.text("real/a.md"), SAMPLE.replace("Beta body.", "x"));
+    assert!(bench.path("real/.sectile").exists());
+    assert_eq!(
+        editor.view(&note("b.md")).unwrap_err(),
+        EditorError::DocumentNotFound
+    );
+}
