@@ -5,10 +5,10 @@ use sectile_vault::editor::{
     BrokenLink, DocumentReport, EditorError, Operation, SectionInfo, UndoRequest, Watch,
     WriteReport, WriteRequest, short_hash,
 };
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::{EditorWorld, failure, params::WriteOptions, resources};
-use crate::mcp::{CallContext, Confirmation, Facts, Failure, JsonObject};
+use crate::mcp::{Answer, CallContext, Confirmation, Facts, Failure, JsonObject, run};
 
 /// What a write did.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -171,6 +171,20 @@ pub(super) struct Write {
     confirm: bool,
     /// Whether the answer says what each operation did.
     is_batch: bool,
+    options: WriteOptions,
+}
+
+/// Handles a call of a tool that writes: `planned` says what, the rest is the same for all.
+pub(super) fn write_as<P: DeserializeOwned>(
+    world: &EditorWorld,
+    arguments: JsonObject,
+    context: &CallContext,
+    planned: fn(&EditorWorld, P, &CallContext) -> Result<Write, Failure>,
+) -> Result<Answer, Failure> {
+    let digest = arguments_digest(&arguments);
+    run(world, arguments, context, |world, params, context| {
+        world.write(planned(world, params, context)?, digest, context)
+    })
 }
 
 impl Write {
@@ -182,6 +196,7 @@ impl Write {
             message,
             confirm: false,
             is_batch: false,
+            options: WriteOptions::default(),
         }
     }
 
@@ -197,7 +212,14 @@ impl Write {
             message,
             confirm: false,
             is_batch: true,
+            options: WriteOptions::default(),
         }
+    }
+
+    /// What the call says besides.
+    pub(super) fn with(mut self, options: WriteOptions) -> Self {
+        self.options = options;
+        self
     }
 
     /// The caller agrees to a large deletion.
@@ -212,19 +234,21 @@ const DRY_RUN: &str =
 
 impl EditorWorld {
     /// Makes a write and says what it did. `digest` is of the arguments, so that a retry is known as one.
-    pub(super) fn write(
+    fn write(
         &self,
         write: Write,
-        options: WriteOptions,
         digest: String,
         context: &CallContext,
     ) -> Result<(Written, Facts), Failure> {
+        let options = write.options;
         let mut request = WriteRequest {
             operations: write.operations,
             name: write.name.to_owned(),
             actor: actor(context),
             reason: options.reason,
-            request: options.request_id.map(|id| (id, digest)),
+            request: options
+                .request_id
+                .map(|id| (id, format!("{} {digest}", write.name))),
             dry_run: options.dry_run,
             confirmed: write.confirm,
         };
@@ -354,13 +378,13 @@ pub(super) fn actor(context: &CallContext) -> String {
 }
 
 /// Digest of a call's arguments, so that a retry is known as one.
-pub(super) fn arguments_digest(tool: &str, arguments: &JsonObject) -> String {
+pub(super) fn arguments_digest(arguments: &JsonObject) -> String {
     let mut pairs: Vec<String> = arguments
         .iter()
         .map(|(key, value)| format!("{key}={value}"))
         .collect();
     pairs.sort();
-    sectile_markdown::Digest::of(format!("{tool}\n{}", pairs.join("\n")).as_bytes()).to_string()
+    sectile_markdown::Digest::of(pairs.join("\n").as_bytes()).to_string()
 }
 
 /// Milliseconds since 1970 as RFC 3339 writes them.

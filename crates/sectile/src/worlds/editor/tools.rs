@@ -20,6 +20,7 @@ mod redo;
 mod rename_document;
 mod rename_section;
 mod set_front_matter;
+mod taking_back;
 mod undo;
 mod update_section;
 

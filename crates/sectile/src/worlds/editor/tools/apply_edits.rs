@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, arguments_digest},
+    answers::{Write, Written, write_as},
     errors::bad_arguments,
     params::{HeadingsWord, PlaceWord, ScopeWord, WriteOptions, at, closed_schema, section},
     values::yaml_value,
 };
-use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+use crate::mcp::{Access, CallContext, Failure, Pace, Tool, output_schema};
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("apply_edits"),
@@ -26,12 +26,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     pace: Pace::Slow,
     input: closed_schema::<Params>,
     output: output_schema::<Written>,
-    handler: |world, arguments, context| {
-        let digest = arguments_digest("apply_edits", &arguments);
-        run(world, arguments, context, |world, params, context| {
-            handle(world, params, digest, context)
-        })
-    },
+    handler: |world, arguments, context| write_as(world, arguments, context, planned),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -104,12 +99,7 @@ fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Val
     Value::deserialize(deserializer).map(Some)
 }
 
-fn handle(
-    world: &EditorWorld,
-    params: Params,
-    digest: String,
-    context: &CallContext,
-) -> Result<(Written, Facts), Failure> {
+fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
     if params.edits.is_empty() {
         return Err(bad_arguments("Invalid arguments: edits is empty."));
     }
@@ -118,8 +108,9 @@ fn handle(
         .into_iter()
         .map(|edit| operation(world, edit, &params.options, context))
         .collect::<Result<Vec<_>, _>>()?;
-    let write = Write::batch("apply_edits", "Edits applied.", operations).confirmed(params.confirm);
-    world.write(write, params.options, digest, context)
+    Ok(Write::batch("apply_edits", "Edits applied.", operations)
+        .confirmed(params.confirm)
+        .with(params.options))
 }
 
 fn needed<T>(value: Option<T>, message: &'static str) -> Result<T, Failure> {

@@ -8,11 +8,11 @@ use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, arguments_digest},
+    answers::{Write, Written, write_as},
     errors::bad_arguments,
     params::{WriteOptions, closed_schema},
 };
-use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+use crate::mcp::{Access, CallContext, Failure, Pace, Tool, output_schema};
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("create_document"),
@@ -24,12 +24,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     pace: Pace::Slow,
     input: closed_schema::<Params>,
     output: output_schema::<Written>,
-    handler: |world, arguments, context| {
-        let digest = arguments_digest("create_document", &arguments);
-        run(world, arguments, context, |world, params, context| {
-            handle(world, params, digest, context)
-        })
-    },
+    handler: |world, arguments, context| write_as(world, arguments, context, planned),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -41,12 +36,7 @@ struct Params {
     options: WriteOptions,
 }
 
-fn handle(
-    world: &EditorWorld,
-    params: Params,
-    digest: String,
-    context: &CallContext,
-) -> Result<(Written, Facts), Failure> {
+fn planned(world: &EditorWorld, params: Params, _: &CallContext) -> Result<Write, Failure> {
     let path = params
         .options
         .path
@@ -56,6 +46,5 @@ fn handle(
         path: world.path(path)?,
         content: params.content,
     };
-    let write = Write::new("create_document", "Document created.", operation);
-    world.write(write, params.options, digest, context)
+    Ok(Write::new("create_document", "Document created.", operation).with(params.options))
 }

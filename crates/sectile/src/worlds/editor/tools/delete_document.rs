@@ -8,11 +8,11 @@ use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, arguments_digest},
+    answers::{Write, Written, write_as},
     errors::bad_arguments,
     params::{WriteOptions, closed_schema},
 };
-use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+use crate::mcp::{Access, CallContext, Failure, Pace, Tool, output_schema};
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("delete_document"),
@@ -24,12 +24,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     pace: Pace::Slow,
     input: closed_schema::<Params>,
     output: output_schema::<Written>,
-    handler: |world, arguments, context| {
-        let digest = arguments_digest("delete_document", &arguments);
-        run(world, arguments, context, |world, params, context| {
-            handle(world, params, digest, context)
-        })
-    },
+    handler: |world, arguments, context| write_as(world, arguments, context, planned),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -43,12 +38,7 @@ struct Params {
     options: WriteOptions,
 }
 
-fn handle(
-    world: &EditorWorld,
-    params: Params,
-    digest: String,
-    context: &CallContext,
-) -> Result<(Written, Facts), Failure> {
+fn planned(world: &EditorWorld, params: Params, _: &CallContext) -> Result<Write, Failure> {
     // Deleting whatever happens to be open would be too easy.
     let path = params
         .options
@@ -59,7 +49,9 @@ fn handle(
         path: world.path(path)?,
         expected_hash: params.expected_hash,
     };
-    let write =
-        Write::new("delete_document", "Document deleted.", operation).confirmed(params.confirm);
-    world.write(write, params.options, digest, context)
+    Ok(
+        Write::new("delete_document", "Document deleted.", operation)
+            .confirmed(params.confirm)
+            .with(params.options),
+    )
 }

@@ -8,10 +8,10 @@ use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, arguments_digest},
+    answers::{Write, Written, write_as},
     params::{ScopeWord, WriteOptions, closed_schema, section},
 };
-use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+use crate::mcp::{Access, CallContext, Failure, Pace, Tool, output_schema};
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("edit_text"),
@@ -23,12 +23,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     pace: Pace::Slow,
     input: closed_schema::<Params>,
     output: output_schema::<Written>,
-    handler: |world, arguments, context| {
-        let digest = arguments_digest("edit_text", &arguments);
-        run(world, arguments, context, |world, params, context| {
-            handle(world, params, digest, context)
-        })
-    },
+    handler: |world, arguments, context| write_as(world, arguments, context, planned),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -56,12 +51,7 @@ fn once() -> usize {
     1
 }
 
-fn handle(
-    world: &EditorWorld,
-    params: Params,
-    digest: String,
-    context: &CallContext,
-) -> Result<(Written, Facts), Failure> {
+fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
     let operation = Operation::EditText {
         path: world.document_unless_id(&params.options, params.section_id.as_deref(), context)?,
         section: params.section_id.map(|id| section(Some(id), None)),
@@ -71,6 +61,5 @@ fn handle(
         scope: params.scope.into(),
         expected_hash: params.expected_hash,
     };
-    let write = Write::new("edit_text", "Text edited.", operation);
-    world.write(write, params.options, digest, context)
+    Ok(Write::new("edit_text", "Text edited.", operation).with(params.options))
 }

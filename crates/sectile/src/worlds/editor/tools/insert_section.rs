@@ -8,10 +8,10 @@ use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, arguments_digest},
+    answers::{Write, Written, write_as},
     params::{HeadingsWord, PlaceWord, WriteOptions, at, closed_schema},
 };
-use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+use crate::mcp::{Access, CallContext, Failure, Pace, Tool, output_schema};
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("insert_section"),
@@ -23,12 +23,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     pace: Pace::Slow,
     input: closed_schema::<Params>,
     output: output_schema::<Written>,
-    handler: |world, arguments, context| {
-        let digest = arguments_digest("insert_section", &arguments);
-        run(world, arguments, context, |world, params, context| {
-            handle(world, params, digest, context)
-        })
-    },
+    handler: |world, arguments, context| write_as(world, arguments, context, planned),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -53,12 +48,7 @@ struct Params {
     options: WriteOptions,
 }
 
-fn handle(
-    world: &EditorWorld,
-    params: Params,
-    digest: String,
-    context: &CallContext,
-) -> Result<(Written, Facts), Failure> {
+fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
     let operation = Operation::Insert {
         path: world.document_unless_id(&params.options, params.anchor.as_deref(), context)?,
         heading: params.heading,
@@ -68,6 +58,5 @@ fn handle(
         headings: params.headings.into(),
         label: None,
     };
-    let write = Write::new("insert_section", "Section inserted.", operation);
-    world.write(write, params.options, digest, context)
+    Ok(Write::new("insert_section", "Section inserted.", operation).with(params.options))
 }

@@ -8,10 +8,10 @@ use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, arguments_digest},
+    answers::{Write, Written, write_as},
     params::{PlaceWord, WriteOptions, at, closed_schema, section},
 };
-use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+use crate::mcp::{Access, CallContext, Failure, Pace, Tool, output_schema};
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("move_section"),
@@ -23,12 +23,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     pace: Pace::Slow,
     input: closed_schema::<Params>,
     output: output_schema::<Written>,
-    handler: |world, arguments, context| {
-        let digest = arguments_digest("move_section", &arguments);
-        run(world, arguments, context, |world, params, context| {
-            handle(world, params, digest, context)
-        })
-    },
+    handler: |world, arguments, context| write_as(world, arguments, context, planned),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -52,12 +47,7 @@ struct Params {
     options: WriteOptions,
 }
 
-fn handle(
-    world: &EditorWorld,
-    params: Params,
-    digest: String,
-    context: &CallContext,
-) -> Result<(Written, Facts), Failure> {
+fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
     let operation = Operation::Move {
         path: world.document_unless_id(&params.options, Some(&params.section_id), context)?,
         section: section(Some(params.section_id), None),
@@ -71,6 +61,5 @@ fn handle(
         level: params.level,
         expected_hash: params.expected_hash,
     };
-    let write = Write::new("move_section", "Section moved.", operation);
-    world.write(write, params.options, digest, context)
+    Ok(Write::new("move_section", "Section moved.", operation).with(params.options))
 }

@@ -8,10 +8,10 @@ use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, arguments_digest},
+    answers::{Write, Written, write_as},
     params::{WriteOptions, closed_schema},
 };
-use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+use crate::mcp::{Access, CallContext, Failure, Pace, Tool, output_schema};
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("rename_document"),
@@ -23,12 +23,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     pace: Pace::Slow,
     input: closed_schema::<Params>,
     output: output_schema::<Written>,
-    handler: |world, arguments, context| {
-        let digest = arguments_digest("rename_document", &arguments);
-        run(world, arguments, context, |world, params, context| {
-            handle(world, params, digest, context)
-        })
-    },
+    handler: |world, arguments, context| write_as(world, arguments, context, planned),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -46,17 +41,11 @@ fn yes() -> bool {
     true
 }
 
-fn handle(
-    world: &EditorWorld,
-    params: Params,
-    digest: String,
-    context: &CallContext,
-) -> Result<(Written, Facts), Failure> {
+fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
     let operation = Operation::RenameDocument {
         path: world.named_document(params.options.path.as_deref(), context)?,
         new_path: world.path(&params.new_path)?,
         repair_links: params.repair_links,
     };
-    let write = Write::new("rename_document", "Document renamed.", operation);
-    world.write(write, params.options, digest, context)
+    Ok(Write::new("rename_document", "Document renamed.", operation).with(params.options))
 }

@@ -8,10 +8,10 @@ use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, arguments_digest},
+    answers::{Write, Written, write_as},
     params::{WriteOptions, closed_schema, section},
 };
-use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+use crate::mcp::{Access, CallContext, Failure, Pace, Tool, output_schema};
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("rename_section"),
@@ -23,12 +23,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     pace: Pace::Slow,
     input: closed_schema::<Params>,
     output: output_schema::<Written>,
-    handler: |world, arguments, context| {
-        let digest = arguments_digest("rename_section", &arguments);
-        run(world, arguments, context, |world, params, context| {
-            handle(world, params, digest, context)
-        })
-    },
+    handler: |world, arguments, context| write_as(world, arguments, context, planned),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -53,12 +48,7 @@ fn yes() -> bool {
     true
 }
 
-fn handle(
-    world: &EditorWorld,
-    params: Params,
-    digest: String,
-    context: &CallContext,
-) -> Result<(Written, Facts), Failure> {
+fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
     let operation = Operation::Rename {
         path: world.document_unless_id(&params.options, Some(&params.section_id), context)?,
         section: section(Some(params.section_id), None),
@@ -67,6 +57,5 @@ fn handle(
         repair_links: params.repair_links,
         expected_hash: params.expected_hash,
     };
-    let write = Write::new("rename_section", "Section renamed.", operation);
-    world.write(write, params.options, digest, context)
+    Ok(Write::new("rename_section", "Section renamed.", operation).with(params.options))
 }

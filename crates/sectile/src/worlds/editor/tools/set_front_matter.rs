@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, arguments_digest},
+    answers::{Write, Written, write_as},
     errors::bad_arguments,
     params::{WriteOptions, closed_schema},
     values::yaml_value,
 };
-use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+use crate::mcp::{Access, CallContext, Failure, Pace, Tool, output_schema};
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("set_front_matter"),
@@ -26,12 +26,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     pace: Pace::Slow,
     input: closed_schema::<Params>,
     output: output_schema::<Written>,
-    handler: |world, arguments, context| {
-        let digest = arguments_digest("set_front_matter", &arguments);
-        run(world, arguments, context, |world, params, context| {
-            handle(world, params, digest, context)
-        })
-    },
+    handler: |world, arguments, context| write_as(world, arguments, context, planned),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -53,12 +48,7 @@ fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Val
     Value::deserialize(deserializer).map(Some)
 }
 
-fn handle(
-    world: &EditorWorld,
-    params: Params,
-    digest: String,
-    context: &CallContext,
-) -> Result<(Written, Facts), Failure> {
+fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
     let value = match (params.value, params.remove) {
         (Some(value), false) => Some(yaml_value(&value)?),
         (None, true) => None,
@@ -73,6 +63,5 @@ fn handle(
         key: params.key,
         value,
     };
-    let write = Write::new("set_front_matter", "Front matter changed.", operation);
-    world.write(write, params.options, digest, context)
+    Ok(Write::new("set_front_matter", "Front matter changed.", operation).with(params.options))
 }

@@ -2,16 +2,11 @@
 
 use std::borrow::Cow;
 
-use schemars::JsonSchema;
-use sectile_vault::editor::UndoRequest;
-use serde::Deserialize;
-
-use super::super::{
-    EditorWorld,
-    answers::{Written, actor, arguments_digest},
-    params::{WriteOptions, closed_schema},
+use super::{
+    super::{EditorWorld, answers::Written, params::closed_schema},
+    taking_back::{Params, take_back},
 };
-use crate::mcp::{Access, CallContext, Facts, Failure, Pace, Tool, output_schema, run};
+use crate::mcp::{Access, Pace, Tool, output_schema};
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("undo"),
@@ -24,45 +19,6 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     input: closed_schema::<Params>,
     output: output_schema::<Written>,
     handler: |world, arguments, context| {
-        let digest = arguments_digest("undo", &arguments);
-        run(world, arguments, context, |world, params, context| {
-            handle(world, params, digest, context)
-        })
+        take_back(world, arguments, context, false, "Undo successful.")
     },
 };
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
-    /// Entry of the history, if not the last one.
-    entry: Option<u64>,
-    #[serde(flatten)]
-    options: WriteOptions,
-}
-
-fn handle(
-    world: &EditorWorld,
-    params: Params,
-    digest: String,
-    context: &CallContext,
-) -> Result<(Written, Facts), Failure> {
-    let path = match params.entry {
-        // An entry says which documents it is about.
-        Some(_) => params
-            .options
-            .path
-            .as_deref()
-            .map(|path| world.path(path))
-            .transpose()?,
-        None => Some(world.named_document(params.options.path.as_deref(), context)?),
-    };
-    let request = UndoRequest {
-        path,
-        entry: params.entry,
-        redo: false,
-        actor: actor(context),
-        reason: params.options.reason,
-        request: params.options.request_id.map(|id| (id, digest)),
-        dry_run: params.options.dry_run,
-    };
-    world.undo(&request, "Undo successful.", context)
-}

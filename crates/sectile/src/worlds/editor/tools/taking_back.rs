@@ -1,0 +1,66 @@
+//! What `undo` and `redo` share: everything but their names.
+
+use schemars::JsonSchema;
+use sectile_vault::editor::UndoRequest;
+use serde::Deserialize;
+
+use super::super::{
+    EditorWorld,
+    answers::{Written, actor, arguments_digest},
+    params::WriteOptions,
+};
+use crate::mcp::{Answer, CallContext, Facts, Failure, JsonObject, run};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Params {
+    /// Entry of the history, if not the last one.
+    entry: Option<u64>,
+    #[serde(flatten)]
+    options: WriteOptions,
+}
+
+pub(super) fn take_back(
+    world: &EditorWorld,
+    arguments: JsonObject,
+    context: &CallContext,
+    redo: bool,
+    message: &'static str,
+) -> Result<Answer, Failure> {
+    let digest = arguments_digest(&arguments);
+    run(world, arguments, context, |world, params, context| {
+        handle(world, params, context, (redo, digest), message)
+    })
+}
+
+fn handle(
+    world: &EditorWorld,
+    params: Params,
+    context: &CallContext,
+    (redo, digest): (bool, String),
+    message: &'static str,
+) -> Result<(Written, Facts), Failure> {
+    let path = match params.entry {
+        // An entry says which documents it is about.
+        Some(_) => params
+            .options
+            .path
+            .as_deref()
+            .map(|path| world.path(path))
+            .transpose()?,
+        None => Some(world.named_document(params.options.path.as_deref(), context)?),
+    };
+    let name = if redo { "redo" } else { "undo" };
+    let request = UndoRequest {
+        path,
+        entry: params.entry,
+        redo,
+        actor: actor(context),
+        reason: params.options.reason,
+        request: params
+            .options
+            .request_id
+            .map(|id| (id, format!("{name} {digest}"))),
+        dry_run: params.options.dry_run,
+    };
+    world.undo(&request, message, context)
+}
