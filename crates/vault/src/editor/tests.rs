@@ -6,6 +6,7 @@
 )]
 
 mod faults;
+mod findings;
 mod links;
 mod races;
 mod scripts;

@@ -1,0 +1,172 @@
+//! What the random and hostile tests have found, each as a small example.
+
+use std::cell::RefCell;
+
+use super::*;
+
+/// The other one who holds the lock writes the file, as another program would, and lets go.
+#[test]
+fn an_outside_edit_while_undo_waits_for_the_lock_is_no_deadlock() {
+    let bench = Bench::new(&[("a.md", SAMPLE)]);
+    let beta = bench.id("a.md", "Beta");
+    bench.write(update("a.md", by_id(&beta), "Ours.")).unwrap();
+    let other = bench.reopened();
+    let held = other.lock_documents(["a.md"], &|| false).unwrap();
+    let held = RefCell::new(Some(held));
+    let outside = bench.text("a.md").replace("Gamma body.", "Outside.");
+    let stop = || {
+        if let Some(held) = held.borrow_mut().take() {
+            fs::write(bench.path("a.md"), &outside).unwrap();
+            drop(held);
+        }
+        false
+    };
+    bench.editor.undo(&undo("a.md", false), &stop).unwrap();
+    assert_eq!(bench.text("a.md"), outside.replace("Ours.", "Beta body."));
+}
+
+/// Documents share locks. One request takes each lock once.
+#[test]
+fn documents_with_the_same_lock_go_into_one_request() {
+    let names: Vec<String> = (0..60).map(|number| format!("d{number}.md")).collect();
+    let documents: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), SAMPLE)).collect();
+    let bench = Bench::new(&documents);
+    let operations = names.iter().map(|name| insert(name, "New", 0)).collect();
+    write(&bench.editor, operations).unwrap();
+    bench.undo("d7.md").unwrap();
+    assert!(names.iter().all(|name| bench.text(name) == SAMPLE));
+}
+
+#[test]
+fn a_batch_goes_on_with_a_document_that_it_renames() {
+    let bench = Bench::new(&[("a.md", SAMPLE)]);
+    let rename = |from: &str, to: &str| Operation::RenameDocument {
+        path: note(from),
+        new_path: note(to),
+        repair_links: false,
+    };
+    let create = Operation::CreateDocument {
+        path: note("x.md"),
+        content: "# X\n".to_owned(),
+    };
+    let operations = vec![
+        rename("a.md", "b.md"),
+        insert("b.md", "In b", 0),
+        rename("b.md", "c.md"),
+        create,
+        rename("x.md", "y.md"),
+        insert("y.md", "In y", 1),
+    ];
+    write(&bench.editor, operations).unwrap();
+    assert!(bench.text("c.md").starts_with("# In b\n"));
+    assert_eq!(bench.text("y.md"), "# X\n\n# In y\n\nIn y text.\n");
+    assert!(
+        !["a.md", "b.md", "x.md"]
+            .iter()
+            .any(|gone| bench.path(gone).exists())
+    );
+    let gone = write(
+        &bench.editor,
+        vec![rename("c.md", "d.md"), insert("c.md", "Nowhere", 0)],
+    );
+    assert_eq!(gone.unwrap_err(), EditorError::DocumentNotFound);
+    let taken = write(
+        &bench.editor,
+        vec![rename("c.md", "d.md"), rename("y.md", "d.md")],
+    );
+    assert_eq!(taken.unwrap_err(), EditorError::DocumentExists);
+    bench.undo("c.md").unwrap();
+    assert_eq!(bench.text("a.md"), SAMPLE);
+    assert!(!bench.path("y.md").exists());
+}
+
+#[test]
+fn another_programs_edit_is_taken_back_once() {
+    let bench = Bench::new(&[("a.md", SAMPLE)]);
+    bench.id("a.md", "Beta");
+    fs::write(bench.path("a.md"), SAMPLE.replace("Beta body.\n", "")).unwrap();
+    bench.id("a.md", "Beta");
+    let foreign = UndoRequest {
+        entry: Some(1),
+        ..undo("a.md", false)
+    };
+    take_back(&bench.editor, &foreign).unwrap();
+    assert_eq!(bench.text("a.md"), SAMPLE);
+    bench.write(insert("a.md", "New", 0)).unwrap();
+    let again = take_back(&bench.editor, &foreign).unwrap_err();
+    assert_eq!(again, EditorError::AlreadyUndone);
+}
+
+#[test]
+fn a_rename_is_not_undone_when_the_document_has_moved_on() {
+    let bench = Bench::new(&[("a.md", SAMPLE)]);
+    for (from, to) in [("a.md", "b.md"), ("b.md", "c.md")] {
+        let rename = Operation::RenameDocument {
+            path: note(from),
+            new_path: note(to),
+            repair_links: false,
+        };
+        bench.write(rename).unwrap();
+    }
+    let first = UndoRequest {
+        path: None,
+        entry: Some(1),
+        ..undo("a.md", false)
+    };
+    let refused = take_back(&bench.editor, &first).unwrap_err();
+    assert_eq!(refused, EditorError::UndoOverlaps { entry: 2 });
+    bench.undo("c.md").unwrap();
+    bench.undo("b.md").unwrap();
+    assert_eq!(bench.text("a.md"), SAMPLE);
+}
+
+#[test]
+fn an_edit_that_changes_nothing_is_no_entry() {
+    let bench = Bench::new(&[("a.md", SAMPLE)]);
+    let same = Operation::Rename {
+        path: Some(note("a.md")),
+        section: by_heading("Beta"),
+        heading: "Beta".to_owned(),
+        level: None,
+        repair_links: false,
+        expected_hash: None,
+    };
+    assert_eq!(bench.write(same).unwrap().entry, None);
+    assert_eq!(bench.undo("a.md").unwrap_err(), EditorError::NothingToUndo);
+}
+
+/// The parser does not see the end of a comment where lines end in CR, so the text has another heading elsewhere.
+#[test]
+fn a_move_that_would_change_the_headings_is_refused() {
+    let text = "# A\r\r<!-- # comment\r## more -->\r\r# B";
+    let bench = Bench::new(&[("a.md", text), ("b.md", "# C\n")]);
+    let sections = bench.editor.view(&note("a.md")).unwrap().ids().len();
+    let moved = bench.write(relocate(by_id(&bench.id("a.md", "A")), Some("b.md"), 0));
+    match sections {
+        1 => assert!(matches!(moved.unwrap_err(), EditorError::Edit(_))),
+        _ => assert!(bench.text("b.md").contains("<!-- # comment\n")),
+    }
+}
+
+/// While an edit swaps files, the one that a reader has open is in the private folder. It is still found.
+#[test]
+fn a_document_is_found_while_it_is_replaced() {
+    let bench = Bench::new(&[("a.md", SAMPLE)]);
+    let editor = &bench.editor;
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            for round in 0..150 {
+                let text = format!("Round {round}.");
+                bench
+                    .write(update("a.md", by_heading("Beta"), &text))
+                    .unwrap();
+            }
+            done.store(true, std::sync::atomic::Ordering::Release);
+        });
+        while !done.load(std::sync::atomic::Ordering::Acquire) {
+            editor.root().read(&note("a.md"), 1 << 20).unwrap();
+            editor.view(&note("a.md")).unwrap();
+        }
+    });
+}
