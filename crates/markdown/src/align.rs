@@ -205,7 +205,7 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Pairs what is left between two pairs of neighbours, when it is alike.
+    /// Pairs what is left between two pairs of neighbours, when it is alike, or is the only one there with its heading.
     fn match_between_neighbours(&mut self) {
         let mut at = 0;
         let mut last_old = None;
@@ -229,11 +229,19 @@ impl<'a> Pairs<'a> {
                 .filter(|old| !self.taken[*old])
                 .take(MAX_CANDIDATES)
                 .collect();
+            let heading_is_telling = |old: usize, new: usize| {
+                let heading = &self.new[new].heading;
+                let olds = candidates
+                    .iter()
+                    .filter(|at| self.old[**at].heading == *heading);
+                let news = (at..end).filter(|at| self.new[*at].heading == *heading);
+                self.old[old].heading == *heading && olds.count() == 1 && news.count() == 1
+            };
             let mut scored = Vec::new();
             for new in (at..end).take(MAX_CANDIDATES) {
                 for old in &candidates {
                     let score = likeness(&self.old[*old].lines, &self.new[new].lines);
-                    if score >= ALIKE {
+                    if score >= ALIKE || heading_is_telling(*old, new) {
                         scored.push((score, *old, new));
                     }
                 }
@@ -346,6 +354,15 @@ mod tests {
             old,
             "# T\n\n## Other\n\none\ntwo\n3\n\n## B\n\nbeta\n",
             &[Some(0), Some(1), Some(2)],
+        );
+    }
+
+    #[test]
+    fn a_rewrite_below_a_renamed_heading_keeps_the_section() {
+        check(
+            "# T\n\nintro\n\n## A\n\nalpha\n\n## B\n\nbeta\n\n## C\n\ngamma\n",
+            "# Other\n\nintro\n\n## A\n\nalpha\n\n## B\n\nnew\n\n## C\n\ngamma\n",
+            &[Some(0), Some(1), Some(2), Some(3)],
         );
     }
 
