@@ -223,6 +223,8 @@ impl Editor {
             .iter()
             .map(|draft| self.places(draft))
             .collect::<Result<Vec<Places>, EditorError>>()?;
+        let digest = |draft: &&Draft| draft.bytes.as_deref().map(Digest::of);
+        let digests: Vec<Option<Digest>> = drafts.iter().map(digest).collect();
         let (number, new_ids, final_ids) = self.record(|ledger| {
             let first = ledger.next().id;
             let new_ids: Vec<String> = fresh
@@ -233,7 +235,7 @@ impl Editor {
             let mut next_document = ledger.next().document;
             let mut steps = Vec::new();
             let mut final_ids = Vec::new();
-            for draft in drafts {
+            for (draft, after) in drafts.iter().zip(&digests) {
                 let ids = given_out(&draft.ids, &new_ids);
                 // Where no file was, a document that the journal knows there is gone.
                 let known = ledger
@@ -253,6 +255,7 @@ impl Editor {
                 steps.push(step_of(
                     draft,
                     document,
+                    after.as_ref(),
                     old_ids,
                     &ids,
                     &new_ids,
@@ -297,8 +300,9 @@ impl Editor {
         self.clean_up(&folder, number, drafts);
         let views = drafts
             .iter()
+            .zip(digests)
             .zip(final_ids)
-            .map(|(draft, ids)| self.view_after(draft, ids, number))
+            .map(|((draft, hash), ids)| self.view_after(draft, hash, ids, number))
             .collect();
         Ok(Committed::Yes {
             entry: number,
@@ -307,7 +311,13 @@ impl Editor {
         })
     }
 
-    fn view_after(&self, draft: &Draft, ids: Vec<String>, number: u64) -> Option<Arc<View>> {
+    fn view_after(
+        &self,
+        draft: &Draft,
+        hash: Option<Digest>,
+        ids: Vec<String>,
+        number: u64,
+    ) -> Option<Arc<View>> {
         if draft.moved_to.is_some() || draft.bytes.is_none() {
             self.views().forget(draft.path.as_str());
         }
@@ -315,7 +325,7 @@ impl Editor {
         Some(self.keep(View::new(
             draft.final_path().clone(),
             bytes.clone(),
-            Digest::of(bytes),
+            hash?,
             draft.document.clone(),
             ids,
             number,
@@ -511,6 +521,7 @@ pub(super) fn given_out(ids: &[String], new: &[String]) -> Vec<String> {
 fn step_of(
     draft: &Draft,
     document: u64,
+    after: Option<&Digest>,
     old_ids: &[String],
     ids: &[String],
     new_ids: &[String],
@@ -522,10 +533,7 @@ fn step_of(
         path: draft.path.as_str().to_owned(),
         moved_to: draft.moved_to.as_ref().map(|path| path.as_str().to_owned()),
         before: draft.base.as_ref().map(|base| base.hash().to_string()),
-        after: draft
-            .bytes
-            .as_ref()
-            .map(|bytes| Digest::of(bytes).to_string()),
+        after: after.map(Digest::to_string),
         changes: Some(written(&draft.changes, old.unwrap_or_default())),
         snapshot: old
             .filter(|_| needs_snapshot)

@@ -330,6 +330,25 @@ fn run_child(scenario: Scenario, fault: &str, folder: &Path) -> Outcome {
     }
 }
 
+/// What durability costs: `cargo xtask bench` measures an edit against this many.
+#[test]
+fn an_edit_takes_four_flushes_and_one_swap() {
+    let stage = Stage::new(Scenario::Edit);
+    let Outcome::Said(_, steps) = run_child(Scenario::Edit, "none", stage.set().path()) else {
+        panic!("nothing was to end it");
+    };
+    let costly = |step: &&String| step.starts_with("flush") || *step == "place";
+    let costly: Vec<&String> = steps.iter().filter(costly).collect();
+    let expected = [
+        "flush_journal",
+        "flush_temporary",
+        "place",
+        "flush_folder",
+        "flush_journal",
+    ];
+    assert_eq!(costly, expected);
+}
+
 /// Not a test of its own: the process in which a scenario is done. Without a parent it does nothing.
 #[test]
 fn child() {
