@@ -21,7 +21,10 @@ fn an_outside_edit_while_undo_waits_for_the_lock_is_no_deadlock() {
         }
         false
     };
-    bench.editor.undo(&undo("a.md", false), &stop).unwrap();
+    bench
+        .editor
+        .undo(&undo("a.md", false), Watch::until(&stop))
+        .unwrap();
     assert_eq!(bench.text("a.md"), outside.replace("Ours.", "Beta body."));
 }
 
