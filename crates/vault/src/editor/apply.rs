@@ -64,6 +64,7 @@ impl Transaction<'_> {
                 }
                 .map_err(|error| EditorError::FrontMatter(error.to_string()))?;
                 let at = draft.path.as_str().to_owned();
+                self.check_length(changes.iter().map(|change| change.text.len()).sum())?;
                 self.edit(&at, &Edit::FrontMatter(changes), &[])?;
                 self.done(&at, None, false);
                 Ok(())
@@ -80,8 +81,12 @@ impl Transaction<'_> {
     }
 
     fn check_payload(&self, text: &str) -> Result<(), EditorError> {
+        self.check_length(text.len())
+    }
+
+    fn check_length(&self, length: usize) -> Result<(), EditorError> {
         let limit = self.editor.limits.max_payload_bytes;
-        if text.len() > limit {
+        if length > limit {
             return Err(EditorError::TooLarge {
                 what: "content",
                 limit: limit as u64,
