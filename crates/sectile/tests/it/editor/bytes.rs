@@ -145,7 +145,7 @@ fn line_ends_byte_order_mark_and_the_missing_last_newline_stay() {
     );
     assert_eq!(
         documents.only(),
-        text.replace("# T", "# N\r\n\r\nn\r\nm\r\n\r\n# T")
+        text.replace("# T", "\r\n# N\r\n\r\nn\r\nm\r\n\r\n# T")
     );
     editor.ok("undo", json!({}));
     assert_eq!(documents.only(), text);

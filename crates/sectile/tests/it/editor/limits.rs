@@ -57,7 +57,10 @@ fn pages_put_together_are_the_whole() {
         assert_eq!(found.concat(), text);
         let whole = json!({ "heading": "Lang", "scope": "subtree" });
         let found = pages(&mut editor, "get_section", &whole, "content");
-        let expected = text.strip_prefix("# Lang\n\n").unwrap().trim_end();
+        let expected = text
+            .strip_prefix("# Lang\n\n")
+            .unwrap()
+            .trim_end_matches('\n');
         assert_eq!(found.concat(), expected);
         let mut headings = Vec::new();
         let mut arguments = json!({});

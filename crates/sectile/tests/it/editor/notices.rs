@@ -57,21 +57,14 @@ fn a_watcher_hears_of_our_writes_and_of_those_of_other_programs() {
                 json!({ "section_id": id, "content": "ours" }),
             );
             heard(&mut editor);
-            settle(&mut editor);
+            editor.hear_out();
             documents.overwrite(path, SAMPLE.replace("Beta body.", "in place"));
             heard(&mut editor);
-            settle(&mut editor);
+            editor.hear_out();
             documents.replace(path, SAMPLE.replace("Beta body.", "by renaming"));
             heard(&mut editor);
         }
     }
-}
-
-/// Lets notices of what was done before come, so that later ones are of what is done later.
-fn settle(editor: &mut Editor<'_>) {
-    let quiet = std::time::Duration::from_millis(400);
-    while editor.server.receive_line_within(quiet).is_some() {}
-    editor.forget_notices();
 }
 
 #[test]
@@ -87,27 +80,20 @@ fn nobody_hears_of_what_nobody_watches() {
     assert_eq!(first["params"]["uri"], uri, "not the other document");
     let answer = editor.ask("resources/unsubscribe", json!({ "uri": uri }));
     assert!(answer["result"].is_object(), "{answer}");
-    settle(&mut editor);
+    editor.hear_out();
     editor.ok("update_section", json!({ "section_id": a, "content": "y" }));
     editor.ok(
         "create_document",
         json!({ "path": "c.md", "content": "# C\n" }),
     );
     editor.hear("a change of the list", is_list_change);
-    let before_it = editor.ask("ping", json!({}));
-    assert!(before_it.get("error").is_none() || era_has_no_ping(&before_it));
-    let answer = editor.ask(
-        "resources/subscribe",
-        json!({ "uri": "sectile://editor/document/nope.md" }),
-    );
-    assert_eq!(
-        answer["error"]["data"]["kind"], "unknown_resource",
-        "{answer}"
-    );
-}
-
-fn era_has_no_ping(answer: &Value) -> bool {
-    answer["error"]["code"] == -32601
+    let others = editor.hear_out();
+    let is_told = others.iter().any(|message| message["method"] == UPDATED);
+    assert!(!is_told, "{others:?}");
+    let missing = json!({ "uri": "sectile://editor/document/nope.md" });
+    let answer = editor.ask("resources/subscribe", missing);
+    let kind = &answer["error"]["data"]["kind"];
+    assert_eq!(*kind, "unknown_resource", "{answer}");
 }
 
 #[test]
@@ -130,14 +116,14 @@ fn the_list_changes_when_documents_come_and_go() {
         );
         editor.hear("b.md by us", is_list_change);
         assert_eq!(listed(&mut editor), ["a.md", "b.md"]);
-        settle(&mut editor);
+        editor.hear_out();
         editor.ok("delete_document", json!({ "path": "b.md" }));
         editor.hear("no b.md any more", is_list_change);
         assert_eq!(listed(&mut editor), ["a.md"]);
-        settle(&mut editor);
+        editor.hear_out();
         documents.overwrite("c.md", "# C\n");
         editor.hear("c.md by another program", is_list_change);
-        settle(&mut editor);
+        editor.hear_out();
         std::fs::remove_file(documents.location("c.md")).unwrap();
         editor.hear("no c.md any more", is_list_change);
         assert_eq!(listed(&mut editor), ["a.md"]);

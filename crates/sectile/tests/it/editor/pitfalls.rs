@@ -135,10 +135,7 @@ fn told() -> Vec<Case> {
         let edit = json!({ "operation": "update_section", "heading": heading, "content": content });
         ("apply_edits", json!({ "edits": [edit] }))
     };
-    let edit_text =
-        |old: &str, new: &str| ("edit_text", json!({ "old_text": old, "new_text": new }));
     let stale = "# T\n\n## A\n\na\n\n### A1\n\na1\n\n## N\n\nn\nn\nn\n\n## B\n\nSTALE\n";
-    let words = iwe_document().replace("Target para.", "Changed.");
     vec![
         case(
             "legacy_redo",
@@ -202,6 +199,15 @@ fn told() -> Vec<Case> {
             update_by_heading("Sub", "X"),
             "Title\n=====\n\nBody\n\nSub\n---\n\nX\n",
         ),
+    ]
+}
+
+/// Cases about a passage, told in prose.
+fn told_of_passages() -> Vec<Case> {
+    let edit_text =
+        |old: &str, new: &str| ("edit_text", json!({ "old_text": old, "new_text": new }));
+    let words = iwe_document().replace("Target para.", "Changed.");
+    vec![
         one(
             "fs_crlf",
             edit_text("one", "X"),
@@ -234,7 +240,10 @@ fn told() -> Vec<Case> {
 }
 
 fn cases() -> Vec<Case> {
-    recorded().into_iter().chain(told()).collect()
+    [recorded(), told(), told_of_passages()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn vectors() -> Vec<Value> {

@@ -227,7 +227,7 @@ fn a_batch_of_two_documents_is_never_half_done() {
         });
         assert_eq!(texts[0], texts[1], "{fault}");
         for (path, id) in ["a.md", "b.md"].into_iter().zip(&ids) {
-            assert_eq!(editor.ids_of(path), [id.clone()], "{fault}");
+            assert_eq!(editor.ids_of(path), std::slice::from_ref(id), "{fault}");
         }
     }
 }

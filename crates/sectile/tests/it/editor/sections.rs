@@ -74,7 +74,6 @@ fn every_position_from_none_to_all_is_a_place_and_no_other() {
         let documents = TestDocuments::single(SAMPLE);
         let mut editor = documents.open();
         let arguments = json!({ "heading": "New", "content": "n", "position": position });
-        // Before Beta and Gamma stands the end of what is above them.
         let answer = editor.ok("insert_section", arguments);
         assert_eq!(answer["position"], position);
         assert_eq!(answer["level"], level, "{position}");
@@ -184,29 +183,25 @@ fn where_a_section_goes_is_said_in_exactly_one_way() {
     let documents = TestDocuments::single(SAMPLE);
     let mut editor = documents.open();
     let (alpha, beta) = (editor.id("Alpha"), editor.id("Beta"));
-    for (name, places) in [
-        ("position", ["insert_section"; 1]),
-        ("new_position", ["move_section"; 1]),
+    let insert = json!({ "heading": "N", "content": "n" });
+    let moving = json!({ "section_id": alpha });
+    for (tool, name, needed) in [
+        ("insert_section", "position", insert),
+        ("move_section", "new_position", moving),
     ] {
-        for tool in places {
-            for wrong in [
-                json!({}),
-                json!({ "place": "after" }),
-                json!({ "anchor": beta }),
-                json!({ name: 0, "place": "after", "anchor": beta }),
-                json!({ name: 0, "anchor": beta }),
-                json!({ "place": "beside", "anchor": beta }),
-            ] {
-                let mut arguments = wrong;
-                let more = match tool {
-                    "insert_section" => json!({ "heading": "N", "content": "n" }),
-                    _ => json!({ "section_id": alpha }),
-                };
-                let more = more.as_object().unwrap().clone();
-                arguments.as_object_mut().unwrap().extend(more);
-                let refusal = (INVALID_PARAMS, "invalid_arguments");
-                editor.assert_refused(tool, arguments, refusal);
-            }
+        for wrong in [
+            json!({}),
+            json!({ "place": "after" }),
+            json!({ "anchor": beta }),
+            json!({ name: 0, "place": "after", "anchor": beta }),
+            json!({ name: 0, "anchor": beta }),
+            json!({ "place": "beside", "anchor": beta }),
+        ] {
+            let mut arguments = wrong;
+            let fields = arguments.as_object_mut().unwrap();
+            fields.extend(needed.as_object().unwrap().clone());
+            let refusal = (INVALID_PARAMS, "invalid_arguments");
+            editor.assert_refused(tool, arguments, refusal);
         }
     }
     let nowhere = json!({ "heading": "N", "content": "n", "place": "after", "anchor": "abc123" });
@@ -256,19 +251,16 @@ fn headings_in_a_text_stay_inside_unless_asked_otherwise() {
         SAMPLE.replace("Beta body.", "x\n\n### High\n\ny")
     );
     editor.ok("undo", json!({}));
-    for open in ["```\nnever closed", "<!-- never closed", "text\n\n[open"] {
+    for open in [
+        "```\nnever closed",
+        "~~~~\nnever closed",
+        "<!-- never closed",
+        "<pre>\nnever closed",
+    ] {
         let arguments = json!({ "section_id": beta, "content": open });
-        let answer = editor.call("update_section", arguments);
-        if answer.get("error").is_some() {
-            assert_eq!(
-                answer["error"]["data"]["kind"], "boundary_escape",
-                "{answer}"
-            );
-        } else {
-            editor.ok("undo", json!({}));
-        }
-        assert_eq!(editor.ids().len(), 5, "no section is swallowed by {open}");
+        editor.assert_refused("update_section", arguments, refusal);
     }
+    assert_eq!(documents.only(), SAMPLE, "no section is swallowed");
 }
 
 #[test]
