@@ -19,6 +19,8 @@ pub use self::{
     spacing::content_span,
 };
 
+use std::borrow::Cow;
+
 use crate::{Changes, Document, Source, Span, align, lines::dominant_line_end};
 
 /// What an edit shall do. A section is named by its position: its index among the sections of top-level headings.
@@ -166,13 +168,17 @@ impl<'a> Editable<'a> {
     /// # Errors
     /// [`EditError::NotUtf8`] when it is not UTF-8.
     pub fn new(bytes: &'a [u8], document: &'a Document) -> Result<Self, EditError> {
-        let text = std::str::from_utf8(bytes).map_err(|_| EditError::NotUtf8)?;
+        let source = Source::new(bytes);
+        let text = match source.text {
+            Cow::Borrowed(text) => text,
+            Cow::Owned(_) => std::str::from_utf8(bytes).map_err(|_| EditError::NotUtf8)?,
+        };
         Ok(Self {
             bytes,
             text,
             document,
             tops: tops(document),
-            body_start: Source::new(bytes).body_start,
+            body_start: source.body_start,
             line_end: dominant_line_end(bytes),
         })
     }

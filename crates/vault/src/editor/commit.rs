@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use sectile_markdown::{Digest, Source};
+use sectile_markdown::Digest;
 
 use super::{
     Editor, EditorError, Operation, View, Watch, WriteReport, WriteRequest,
@@ -620,5 +620,5 @@ impl Transaction<'_> {
 
 /// Whether bytes can be edited.
 pub(super) fn is_utf8(bytes: &[u8]) -> bool {
-    Source::new(bytes).is_valid_utf8()
+    std::str::from_utf8(bytes).is_ok()
 }
