@@ -181,40 +181,43 @@ impl Editor {
         paths
     }
 
+    /// Something that the journal knows of a step's document. Not all of it: that grows with the history.
+    fn known_of<T>(
+        &self,
+        step: &Step,
+        what: impl FnOnce(&DocumentState) -> T,
+    ) -> Result<T, EditorError> {
+        let state = self.state();
+        let known = state.ledger.document_by_number(step.document);
+        known.map(what).ok_or(EditorError::EntryNotFound)
+    }
+
     /// The draft that takes one step back.
     fn reverted(&self, entry: &Entry, step: &Step) -> Result<Draft, EditorError> {
         let old_path = NotePath::parse_vault(&step.path).map_err(|_| EditorError::OutsideRoot)?;
         if step.after.is_none() {
             return self.brought_back(step, old_path);
         }
-        let known = self
-            .state()
-            .ledger
-            .document_by_number(step.document)
-            .cloned()
-            .ok_or(EditorError::EntryNotFound)?;
-        let path = known.path.as_deref().ok_or(EditorError::DocumentNotFound)?;
-        let path = NotePath::parse_vault(path).map_err(|_| EditorError::OutsideRoot)?;
+        let path = self.known_of(step, |known| known.path.clone())?;
+        let path = path.ok_or(EditorError::DocumentNotFound)?;
+        let path = NotePath::parse_vault(&path).map_err(|_| EditorError::OutsideRoot)?;
         let view = self.settled(&path)?;
         if !super::commit::is_utf8(view.bytes()) {
             return Err(sectile_markdown::edit::EditError::NotUtf8.into());
         }
-        let known = self
-            .state()
-            .ledger
-            .document_by_number(step.document)
-            .cloned()
-            .ok_or(EditorError::EntryNotFound)?;
+        let last = self.known_of(step, |known| known.entries.last().copied())?;
+        let overlaps = EditorError::UndoOverlaps {
+            entry: last.unwrap_or_default(),
+        };
         let direct = step.after.as_deref() == Some(view.hash().to_string().as_str());
         if step.before.is_none() && !direct {
-            return Err(EditorError::UndoOverlaps {
-                entry: known.entries.last().copied().unwrap_or_default(),
-            });
+            return Err(overlaps);
         }
         let inverse = step.inverse().ok_or(EditorError::TextUnknown)?;
         let changes = if direct {
             inverse
         } else {
+            let known = self.known_of(step, DocumentState::clone)?;
             self.shifted(inverse, entry.number, step, &known)?
         };
         let bytes = changes
@@ -225,9 +228,6 @@ impl Editor {
             step.ids.inverse().apply(view.ids())
         } else {
             None
-        };
-        let overlaps = EditorError::UndoOverlaps {
-            entry: known.entries.last().copied().unwrap_or_default(),
         };
         if step.moved_to.as_ref().is_some_and(|to| to != path.as_str()) {
             // It was moved once more.
