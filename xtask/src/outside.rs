@@ -8,16 +8,19 @@ mod inspector;
 pub(crate) mod install;
 mod python;
 mod server;
+mod subject;
 
-use std::env;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Mutex;
+use std::{env, iter, thread};
 
 use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
 
 use crate::process::{Repo, strict_environment};
-use server::{HttpServer, SENTINELS};
+use server::HttpServer;
+use subject::{SENTINELS, Subject};
 
 #[derive(clap::Args, Default)]
 pub(crate) struct Args {
@@ -51,22 +54,9 @@ struct Bench {
     /// Where tools are installed and logs lie.
     folder: PathBuf,
     binary: PathBuf,
-    vault: PathBuf,
-    url: String,
 }
 
 impl Bench {
-    /// Arguments that make the binary serve the test vault on stdio.
-    fn stdio_server(&self) -> [String; 4] {
-        let path = |path: &PathBuf| path.to_string_lossy().into_owned();
-        [
-            path(&self.binary),
-            "serve".to_owned(),
-            "vault".to_owned(),
-            path(&self.vault),
-        ]
-    }
-
     fn node(&self, package: &str, script: &str) -> Command {
         let modules = self.folder.join("node/node_modules");
         let mut command = self.isolated(modules.join("node/bin/node"));
@@ -142,6 +132,46 @@ impl Row {
     }
 }
 
+/// Rows that are made one after the other, by one thread.
+type Job<'a> = Box<dyn FnOnce() -> Vec<Row> + Send + 'a>;
+
+/// Does the jobs, as many at a time as there are cores, and prints each row when it is known.
+fn in_parallel(jobs: Vec<Job<'_>>) -> Vec<Row> {
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let jobs = Mutex::new(jobs.into_iter().enumerate());
+    let next = || jobs.lock().ok().and_then(|mut jobs| jobs.next());
+    let work = || -> Vec<(usize, Vec<Row>)> {
+        iter::from_fn(next)
+            .map(|(index, job)| {
+                let rows = job();
+                for row in &rows {
+                    println!("  {}", row.show());
+                }
+                (index, rows)
+            })
+            .collect()
+    };
+    let mut done: Vec<(usize, Vec<Row>)> = thread::scope(|scope| {
+        let running: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        running
+            .into_iter()
+            .flat_map(|worker| {
+                worker
+                    .join()
+                    .unwrap_or_else(|_| vec![(0, vec![panicked()])])
+            })
+            .collect()
+    });
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().flat_map(|(_, rows)| rows).collect()
+}
+
+fn panicked() -> Row {
+    let mut row = Row::new("xtask");
+    row.record(Err(anyhow!("a check panicked")));
+    row
+}
+
 /// Gives a remark when something was skipped.
 pub(crate) fn run(repo: &Repo, args: &Args) -> Result<Option<String>> {
     let wanted = |tool: Tool| args.only.is_empty() || args.only.contains(&tool);
@@ -153,15 +183,14 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<Option<String>> {
         bail!("there is no binary to check; run `cargo build -p sectile` first");
     }
     let folder = repo.target.join("outside");
-    let vault = server::write_vault(&folder)?;
-    let mut bench = Bench {
-        folder,
-        binary,
-        vault,
-        url: String::new(),
-    };
-    let mut server = HttpServer::start(&bench)?;
-    bench.url.clone_from(&server.url);
+    let bench = Bench { folder, binary };
+    let mut subjects = subject::all(&bench)?;
+    let mut servers = Vec::new();
+    for subject in &mut subjects {
+        let server = HttpServer::start(&bench, subject)?;
+        subject.url.clone_from(&server.url);
+        servers.push(server);
+    }
 
     let mut rows = Vec::new();
     for tool in Tool::value_variants()
@@ -182,19 +211,21 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<Option<String>> {
             continue;
         }
         rows.extend(match tool {
-            Tool::Inspector => inspector::run(&bench),
-            Tool::Python => python::run(&bench),
-            Tool::Conformance => conformance::run(&bench)?,
+            Tool::Inspector => inspector::run(&bench, &subjects),
+            Tool::Python => python::run(&bench, &subjects)?,
+            Tool::Conformance => conformance::run(&bench, &subjects)?,
         });
     }
-    rows.push(check_server(&mut server)?);
-    drop(server);
+    for (subject, server) in subjects.iter().zip(&mut servers) {
+        rows.push(check_server(subject, server)?);
+    }
+    drop(servers);
     conclude(&rows)
 }
 
 /// The server must have lived through it all, and what it logs must not carry a note's text either.
-fn check_server(server: &mut HttpServer) -> Result<Row> {
-    let mut row = Row::new("http server");
+fn check_server(subject: &Subject, server: &mut HttpServer) -> Result<Row> {
+    let mut row = Row::new(format!("http server, {}", subject.name));
     row.record(server.check_alive());
     let log = server.log()?;
     row.record(

@@ -5,40 +5,50 @@
 //! the suite cannot bring one that nobody looked at.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::{Bench, Row};
+use super::subject::{Kind, Subject};
+use super::{Bench, Job, Row, in_parallel};
 use crate::process::bounded;
 
-/// Expected failures, each with its reason.
-const EXPECTED: &str = include_str!("../../outside/expected-failures.yml");
+/// The subjects it is run against, and their expected failures, each with its reason.
+const EXPECTED: [(Kind, &str); 2] = [
+    (
+        Kind::Vault,
+        include_str!("../../outside/expected-failures-vault.yml"),
+    ),
+    (
+        Kind::EditorFolder,
+        include_str!("../../outside/expected-failures-editor.yml"),
+    ),
+];
 const LIMIT: Duration = Duration::from_secs(60);
 const VERSIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Use {
     /// Run in each of our versions that the scenario knows.
-    Run,
+    Wanted,
     /// Calls a tool, prompt or resource made for the suite.
     Fixture,
     /// About an extension that we do not declare.
     Extension,
 }
 
-use Use::{Extension, Fixture, Run};
+use Use::{Extension, Fixture, Wanted};
 
 const SCENARIOS: &[(&str, Use)] = &[
-    ("server-initialize", Run),
-    ("server-session-lifecycle", Run),
-    ("server-stateless", Run),
-    ("logging-set-level", Run),
-    ("ping", Run),
-    ("completion-complete", Run),
-    ("tools-list", Run),
+    ("server-initialize", Wanted),
+    ("server-session-lifecycle", Wanted),
+    ("server-stateless", Wanted),
+    ("logging-set-level", Wanted),
+    ("ping", Wanted),
+    ("completion-complete", Wanted),
+    ("tools-list", Wanted),
     ("tools-call-simple-text", Fixture),
     ("tools-call-image", Fixture),
     ("tools-call-audio", Fixture),
@@ -52,26 +62,26 @@ const SCENARIOS: &[(&str, Use)] = &[
     ("json-schema-2020-12", Fixture),
     ("elicitation-sep1034-defaults", Fixture),
     ("server-sse-polling", Fixture),
-    ("server-sse-multiple-streams", Run),
+    ("server-sse-multiple-streams", Wanted),
     ("elicitation-sep1330-enums", Fixture),
-    ("resources-list", Run),
+    ("resources-list", Wanted),
     ("resources-read-text", Fixture),
     ("resources-read-binary", Fixture),
     ("resources-templates-read", Fixture),
     ("resources-subscribe", Fixture),
     ("resources-unsubscribe", Fixture),
-    ("sep-2164-resource-not-found", Run),
+    ("sep-2164-resource-not-found", Wanted),
     ("sep-2640-skills-directory", Extension),
     ("sep-2640-skills-enumeration", Extension),
     ("sep-2640-skills-manifest", Extension),
-    ("prompts-list", Run),
+    ("prompts-list", Wanted),
     ("prompts-get-simple", Fixture),
     ("prompts-get-with-args", Fixture),
     ("prompts-get-embedded-resource", Fixture),
     ("prompts-get-with-image", Fixture),
-    ("dns-rebinding-protection", Run),
-    ("caching", Run),
-    ("http-header-validation", Run),
+    ("dns-rebinding-protection", Wanted),
+    ("caching", Wanted),
+    ("http-header-validation", Wanted),
     ("http-custom-header-server-validation", Fixture),
     ("tasks-lifecycle", Extension),
     ("tasks-capability-negotiation", Extension),
@@ -92,16 +102,27 @@ const SCENARIOS: &[(&str, Use)] = &[
     ("input-required-result-missing-input-response", Fixture),
     ("input-required-result-non-tool-request", Fixture),
     ("input-required-result-result-type", Fixture),
-    ("input-required-result-unsupported-methods", Run),
+    ("input-required-result-unsupported-methods", Wanted),
     ("input-required-result-tampered-state", Fixture),
     ("input-required-result-capability-check", Fixture),
     ("input-required-result-ignore-extra-params", Fixture),
     ("input-required-result-validate-input", Fixture),
 ];
 
-pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
-    let expected = bench.folder.join("expected-failures.yml");
-    fs::write(&expected, EXPECTED)?;
+/// A scenario's name, and the versions it knows.
+type Listed = (String, Vec<String>);
+
+/// One version of the suite against one subject.
+struct Run<'a> {
+    bench: &'a Bench,
+    subject: &'a Subject,
+    version: &'static str,
+    /// The file with the expected failures.
+    expected: PathBuf,
+    results: PathBuf,
+}
+
+pub(super) fn run(bench: &Bench, subjects: &[Subject]) -> Result<Vec<Row>> {
     let results = bench.folder.join("conformance");
     if results.is_dir() {
         fs::remove_dir_all(&results)?;
@@ -109,29 +130,33 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
     let listed = listed(bench)?;
     let mut table = Row::new("conformance, table of scenarios");
     table.record(check_table(&listed));
-    let mut rows = vec![table];
-    for version in VERSIONS {
-        let mut row = Row::new(format!("conformance, {version}"));
-        for (scenario, versions) in &listed {
-            let is_wanted = SCENARIOS.contains(&(scenario.as_str(), Run))
-                && versions.iter().any(|known| known == version);
-            if is_wanted {
-                let folder = results.join(version).join(scenario);
-                if let Err(error) =
-                    run_scenario(bench, scenario, version, &expected, &folder, &mut row)
-                {
-                    row.record(Err(error.context(scenario.clone())));
-                }
-            }
+    let mut jobs: Vec<Job<'_>> = Vec::new();
+    for subject in subjects {
+        let Some((_, text)) = EXPECTED.iter().find(|(kind, _)| *kind == subject.kind) else {
+            continue;
+        };
+        let expected = format!("expected-failures-{}.yml", subject.name);
+        let expected = bench.folder.join(expected);
+        fs::write(&expected, text)?;
+        for version in VERSIONS {
+            let run = Run {
+                bench,
+                subject,
+                version,
+                expected: expected.clone(),
+                results: results.join(subject.name).join(version),
+            };
+            let listed = &listed;
+            jobs.push(Box::new(move || vec![run.all(listed)]));
         }
-        println!("  {}", row.show());
-        rows.push(row);
     }
+    let mut rows = vec![table];
+    rows.extend(in_parallel(jobs));
     Ok(rows)
 }
 
 /// Scenarios that the suite knows, with their versions.
-fn listed(bench: &Bench) -> Result<Vec<(String, Vec<String>)>> {
+fn listed(bench: &Bench) -> Result<Vec<Listed>> {
     let mut command = bench.node("@modelcontextprotocol/conformance", "dist/index.js");
     let finished = bounded(
         command.args(["list", "--server"]),
@@ -145,7 +170,7 @@ fn listed(bench: &Bench) -> Result<Vec<(String, Vec<String>)>> {
     Ok(scenarios)
 }
 
-fn parse_list(text: &str) -> Vec<(String, Vec<String>)> {
+fn parse_list(text: &str) -> Vec<Listed> {
     let scenario = |line: &str| {
         let (name, versions) = line.trim().strip_prefix("- ")?.split_once(" [")?;
         let versions = versions
@@ -158,7 +183,7 @@ fn parse_list(text: &str) -> Vec<(String, Vec<String>)> {
     text.lines().filter_map(scenario).collect()
 }
 
-fn check_table(listed: &[(String, Vec<String>)]) -> Result<()> {
+fn check_table(listed: &[Listed]) -> Result<()> {
     let ours = SCENARIOS.iter().map(|(name, _)| *name);
     let gone: Vec<&str> = ours
         .filter(|name| !listed.iter().any(|(known, _)| known == name))
@@ -170,7 +195,7 @@ fn check_table(listed: &[(String, Vec<String>)]) -> Result<()> {
         .filter(is_new)
         .collect();
     let unused: Vec<&str> = expected_scenarios()
-        .filter(|name| !SCENARIOS.contains(&(name, Run)))
+        .filter(|name| !SCENARIOS.contains(&(name, Wanted)))
         .collect();
     if gone.is_empty() && new.is_empty() && unused.is_empty() {
         return Ok(());
@@ -180,10 +205,11 @@ fn check_table(listed: &[(String, Vec<String>)]) -> Result<()> {
     )
 }
 
-/// Names in the file of expected failures.
+/// Names in the files of expected failures.
 fn expected_scenarios() -> impl Iterator<Item = &'static str> {
     let entries = EXPECTED
-        .lines()
+        .iter()
+        .flat_map(|(_, text)| text.lines())
         .filter_map(|line| line.trim().strip_prefix("- "));
     entries.map(|entry| {
         entry
@@ -192,45 +218,54 @@ fn expected_scenarios() -> impl Iterator<Item = &'static str> {
     })
 }
 
-fn run_scenario(
-    bench: &Bench,
-    scenario: &str,
-    version: &str,
-    expected: &Path,
-    results: &Path,
-    row: &mut Row,
-) -> Result<()> {
-    let mut command = bench.node("@modelcontextprotocol/conformance", "dist/index.js");
-    command.args([
-        "server",
-        "--url",
-        &bench.url,
-        "--scenario",
-        scenario,
-        "--spec-version",
-        version,
-    ]);
-    command
-        .arg("--expected-failures")
-        .arg(expected)
-        .arg("--output-dir")
-        .arg(results);
-    let log = bench.log(&format!("conformance-{version}-{scenario}"));
-    let finished = bounded(&mut command, &log, LIMIT)?;
-    let statuses = statuses(results)?;
-    let count = |wanted: &[&str]| {
-        statuses
-            .iter()
-            .filter(|status| wanted.contains(&status.as_str()))
-            .count()
-    };
-    row.passed += count(&["SUCCESS"]);
-    if !finished.status.success() {
-        bail!("{}", finished.tail());
+impl Run<'_> {
+    fn all(&self, listed: &[Listed]) -> Row {
+        let mut row = Row::new(format!(
+            "conformance, {}, {}",
+            self.subject.name, self.version
+        ));
+        for (scenario, versions) in listed {
+            let is_wanted = SCENARIOS.contains(&(scenario.as_str(), Wanted))
+                && versions.iter().any(|known| known == self.version);
+            if is_wanted && let Err(error) = self.one(scenario, &mut row) {
+                row.record(Err(error.context(scenario.clone())));
+            }
+        }
+        row
     }
-    // The suite itself says whether every failure is one that we expect, and whether one of those is gone.
-    row.expected += count(&["FAILURE", "WARNING"]);
-    Ok(())
+
+    fn one(&self, scenario: &str, row: &mut Row) -> Result<()> {
+        let results = self.results.join(scenario);
+        let mut command = self
+            .bench
+            .node("@modelcontextprotocol/conformance", "dist/index.js");
+        command
+            .args(["server", "--url", &self.subject.url])
+            .args(["--scenario", scenario, "--spec-version", self.version])
+            .arg("--expected-failures")
+            .arg(&self.expected)
+            .arg("--output-dir")
+            .arg(&results);
+        let log = format!(
+            "conformance-{}-{}-{scenario}",
+            self.subject.name, self.version
+        );
+        let finished = bounded(&mut command, &self.bench.log(&log), LIMIT)?;
+        let statuses = statuses(&results)?;
+        let count = |wanted: &[&str]| {
+            statuses
+                .iter()
+                .filter(|status| wanted.contains(&status.as_str()))
+                .count()
+        };
+        row.passed += count(&["SUCCESS"]);
+        if !finished.status.success() {
+            bail!("{}", finished.tail());
+        }
+        // The suite itself says whether every failure is one that we expect, and whether one of those is gone.
+        row.expected += count(&["FAILURE", "WARNING"]);
+        Ok(())
+    }
 }
 
 /// The status of each check that a run wrote down.
@@ -274,7 +309,7 @@ mod tests {
     fn only_scenarios_that_run_are_expected_to_fail() {
         assert!(expected_scenarios().count() > 0);
         for scenario in expected_scenarios() {
-            assert!(SCENARIOS.contains(&(scenario, Run)), "{scenario}");
+            assert!(SCENARIOS.contains(&(scenario, Wanted)), "{scenario}");
         }
     }
 

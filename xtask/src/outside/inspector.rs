@@ -1,122 +1,312 @@
-//! The Inspector's command line: tool schemas that other clients can use, on both transports and in both eras.
+//! The Inspector's command line: listings and answers that other clients can use, on both transports and in both eras.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::server::{NOTE, SENTINELS};
-use super::{Bench, Row};
-use crate::process::{Finished, bounded};
+use super::subject::{Kind, NOTE, SENTINELS, Subject};
+use super::{Bench, Job, Row, in_parallel};
+use crate::process::bounded;
 
 const LIMIT: Duration = Duration::from_secs(60);
-const TOOLS: [&str; 4] = [
-    "get_document_tree",
-    "get_metadata_facets",
-    "get_note_outline",
-    "get_section_source",
+
+/// A request that the Inspector makes, and what must come back.
+struct Request {
+    arguments: &'static [&'static str],
+    /// Where to look in the result, as a JSON pointer.
+    at: &'static str,
+    expected: Expected,
+}
+
+enum Expected {
+    Text(&'static str),
+    /// A list of things with exactly these names, in any order.
+    Names(&'static [&'static str]),
+    /// A list of things with these names among others.
+    Among(&'static [&'static str]),
+}
+
+use Expected::{Among, Names, Text};
+
+const fn request(
+    arguments: &'static [&'static str],
+    at: &'static str,
+    expected: Expected,
+) -> Request {
+    Request {
+        arguments,
+        at,
+        expected,
+    }
+}
+
+const LIST_TOOLS: &[&str] = &["tools/list", "--strict"];
+
+const VAULT: &[Request] = &[
+    request(
+        LIST_TOOLS,
+        "/tools",
+        Names(&[
+            "get_document_tree",
+            "get_metadata_facets",
+            "get_note_outline",
+            "get_section_source",
+        ]),
+    ),
+    vault_call(&[
+        "tools/call",
+        "--tool-name",
+        "get_document_tree",
+        "--tool-arg",
+        "path=inbox/example.md",
+    ]),
+    vault_call(&[
+        "tools/call",
+        "--tool-name",
+        "get_metadata_facets",
+        "--tool-arg",
+        "path=inbox/example.md",
+    ]),
+    vault_call(&[
+        "tools/call",
+        "--tool-name",
+        "get_note_outline",
+        "--tool-arg",
+        "path=inbox/example.md",
+    ]),
+    vault_call(&[
+        "tools/call",
+        "--tool-name",
+        "get_section_source",
+        "--tool-arg",
+        "path=inbox/example.md",
+    ]),
 ];
 
+const fn vault_call(arguments: &'static [&'static str]) -> Request {
+    request(arguments, "/structuredContent/path", Text(NOTE))
+}
+
+/// The tools of the contract that the editor follows.
+const EDITOR_TOOLS: Expected = Among(&[
+    "insert_section",
+    "delete_section",
+    "update_section",
+    "move_section",
+    "get_section",
+    "list_sections",
+    "undo",
+    "redo",
+    "get_document",
+]);
+
+const LIST_PROMPTS: Request = request(
+    &["prompts/list"],
+    "/prompts",
+    Names(&["generate_outline", "rewrite_section", "summarize_section"]),
+);
+
+const GET_PROMPT: Request = request(
+    &[
+        "prompts/get",
+        "--prompt-name",
+        "summarize_section",
+        "--prompt-args",
+        "section_content=Some text.",
+    ],
+    "/messages/0/content/text",
+    Text("Summarize the following section:\nSome text."),
+);
+
+const EDITOR_FOLDER: &[Request] = &[
+    request(LIST_TOOLS, "/tools", EDITOR_TOOLS),
+    request(
+        &[
+            "tools/call",
+            "--tool-name",
+            "list_sections",
+            "--tool-arg",
+            "path=inbox/example.md",
+        ],
+        "/structuredContent/path",
+        Text(NOTE),
+    ),
+    request(
+        &[
+            "tools/call",
+            "--tool-name",
+            "insert_section",
+            "--tool-arg",
+            "heading=Introduction",
+            "content=This is the intro.",
+            "position=0",
+            "path=inbox/example.md",
+        ],
+        "/structuredContent/message",
+        Text("Section inserted."),
+    ),
+    request(
+        &["resources/list"],
+        "/resources",
+        Among(&[NOTE, "projects/plan/plan.md", "日本語/メモ.md"]),
+    ),
+    request(
+        &["resources/templates/list"],
+        "/resourceTemplates",
+        Names(&["document", "history", "metadata"]),
+    ),
+    request(
+        &[
+            "resources/read",
+            "--uri",
+            "sectile://editor/metadata/inbox/example.md",
+        ],
+        "/contents/0/mimeType",
+        Text("application/json"),
+    ),
+    LIST_PROMPTS,
+    GET_PROMPT,
+];
+
+const EDITOR_DOCUMENT: &[Request] = &[
+    request(LIST_TOOLS, "/tools", EDITOR_TOOLS),
+    request(
+        &["tools/call", "--tool-name", "list_sections"],
+        "/structuredContent/path",
+        Text("example.md"),
+    ),
+    request(
+        &[
+            "tools/call",
+            "--tool-name",
+            "insert_section",
+            "--tool-arg",
+            "heading=Introduction",
+            "content=This is the intro.",
+            "position=0",
+        ],
+        "/structuredContent/message",
+        Text("Section inserted."),
+    ),
+    request(
+        &["resources/list"],
+        "/resources",
+        Names(&["document", "history", "metadata"]),
+    ),
+    request(
+        &["resources/templates/list"],
+        "/resourceTemplates",
+        Names(&[]),
+    ),
+    request(
+        &["resources/read", "--uri", "sectile://editor/document"],
+        "/contents/0/mimeType",
+        Text("application/json"),
+    ),
+    LIST_PROMPTS,
+    GET_PROMPT,
+];
+
+#[derive(Clone, Copy)]
 enum Transport {
     Stdio,
     Http,
 }
 
-pub(super) fn run(bench: &Bench) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for (transport, transport_name) in [(Transport::Stdio, "stdio"), (Transport::Http, "http")] {
-        for era in ["legacy", "modern"] {
-            let mut row = Row::new(format!("inspector, {transport_name}, {era}"));
-            let call = |name: &str, args: &[&str]| {
-                let log = format!("inspector-{transport_name}-{era}-{name}");
-                inspect(bench, &transport, era, &log, args)
-            };
-            row.record(
-                call("list", &["--method", "tools/list", "--strict"])
-                    .and_then(|said| check_list(&said)),
-            );
-            for tool in TOOLS {
-                let path = format!("path={NOTE}");
-                let args = [
-                    "--method",
-                    "tools/call",
-                    "--tool-name",
-                    tool,
-                    "--tool-arg",
-                    &path,
-                ];
-                row.record(
-                    call(tool, &args)
-                        .and_then(|said| check_call(&said))
-                        .with_context(|| tool.to_owned()),
-                );
+pub(super) fn run(bench: &Bench, subjects: &[Subject]) -> Vec<Row> {
+    let mut jobs: Vec<Job<'_>> = Vec::new();
+    for subject in subjects {
+        for (transport, transport_name) in [(Transport::Stdio, "stdio"), (Transport::Http, "http")]
+        {
+            for era in ["legacy", "modern"] {
+                let name = format!("inspector, {}, {transport_name}, {era}", subject.name);
+                jobs.push(Box::new(move || {
+                    vec![ask_all(bench, subject, transport, era, name)]
+                }));
             }
-            println!("  {}", row.show());
-            rows.push(row);
         }
     }
-    rows
+    in_parallel(jobs)
 }
 
-fn inspect(
+fn ask_all(bench: &Bench, subject: &Subject, transport: Transport, era: &str, name: String) -> Row {
+    let requests = match subject.kind {
+        Kind::Vault => VAULT,
+        Kind::EditorFolder => EDITOR_FOLDER,
+        Kind::EditorDocument => EDITOR_DOCUMENT,
+    };
+    let log = name.replace(", ", "-");
+    let mut row = Row::new(name);
+    for (index, request) in requests.iter().enumerate() {
+        let outcome = ask(
+            bench,
+            subject,
+            transport,
+            era,
+            request,
+            &format!("{log}-{index}"),
+        );
+        row.record(outcome.with_context(|| request.arguments.join(" ")));
+    }
+    row
+}
+
+fn ask(
     bench: &Bench,
-    transport: &Transport,
+    subject: &Subject,
+    transport: Transport,
     era: &str,
+    request: &Request,
     log: &str,
-    args: &[&str],
-) -> Result<Finished> {
+) -> Result<()> {
     let mut command = bench.node(
         "@modelcontextprotocol/inspector",
         "clients/launcher/build/index.js",
     );
     command.arg("--cli");
     match transport {
-        Transport::Stdio => command.args(bench.stdio_server()),
-        Transport::Http => command.args([&bench.url, "--transport", "http"]),
+        Transport::Stdio => command.args(subject.command_line(bench)),
+        Transport::Http => command.args([&subject.url, "--transport", "http"]),
     };
     command
-        .args(["--protocol-era", era, "--format", "json"])
-        .args(args);
+        .args(["--protocol-era", era, "--format", "json", "--method"])
+        .args(request.arguments);
     let finished = bounded(&mut command, &bench.log(log), LIMIT)?;
     if !finished.status.success() {
         bail!("{}", finished.tail());
     }
-    Ok(finished)
-}
-
-fn check_list(said: &Finished) -> Result<()> {
-    let answer: Value = serde_json::from_str(&said.stdout).context("the answer is not JSON")?;
-    let tools = answer
-        .pointer("/tools")
-        .or_else(|| answer.pointer("/result/tools"));
-    let tools = tools
-        .and_then(Value::as_array)
-        .context("the answer lists no tools")?;
-    let mut names: Vec<&str> = tools
-        .iter()
-        .filter_map(|tool| tool["name"].as_str())
-        .collect();
-    names.sort_unstable();
-    if names != TOOLS {
-        bail!("expected {TOOLS:?}, got {names:?}");
-    }
-    Ok(())
-}
-
-fn check_call(said: &Finished) -> Result<()> {
+    let said = &finished.stdout;
     if let Some(sentinel) = SENTINELS
         .iter()
-        .find(|sentinel| said.stdout.contains(**sentinel))
+        .find(|sentinel| subject.is_body_free() && said.contains(**sentinel))
     {
         bail!("the answer holds `{sentinel}`");
     }
-    let answer: Value = serde_json::from_str(&said.stdout).context("the answer is not JSON")?;
-    let result = answer.get("result").unwrap_or(&answer);
+    let answer: Value = serde_json::from_str(said).context("the answer is not JSON")?;
+    check(request, answer.get("result").unwrap_or(&answer))
+}
+
+fn check(request: &Request, result: &Value) -> Result<()> {
     if result["isError"] == true {
         bail!("the tool failed: {result}");
     }
-    if result["structuredContent"]["path"] != NOTE {
-        bail!("the answer is not about {NOTE}: {result}");
+    let found = result
+        .pointer(request.at)
+        .with_context(|| format!("there is no {} in {result}", request.at))?;
+    let names = || -> Vec<&str> {
+        let list = found.as_array().into_iter().flatten();
+        list.filter_map(|item| item["name"].as_str()).collect()
+    };
+    let is_met = match &request.expected {
+        Text(text) => found == text,
+        Among(wanted) => wanted.iter().all(|name| names().contains(name)),
+        Names(wanted) => {
+            names().len() == wanted.len() && wanted.iter().all(|name| names().contains(name))
+        }
+    };
+    if !is_met {
+        bail!("not what was expected at {}: {found}", request.at);
     }
     Ok(())
 }

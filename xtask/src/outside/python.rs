@@ -6,25 +6,51 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::server::{NOTE, SENTINELS};
-use super::{Bench, Row};
+use super::subject::{Kind, NOTE, SENTINELS, Subject};
+use super::{Bench, Job, Row, in_parallel};
 use crate::process::bounded;
 
-const SCRIPT: &str = include_str!("../../outside/client.py");
+/// The scripts; the first one is run.
+const SCRIPTS: [(&str, &str); 4] = [
+    ("client.py", include_str!("../../outside/client.py")),
+    ("checks.py", include_str!("../../outside/checks.py")),
+    (
+        "vault_checks.py",
+        include_str!("../../outside/vault_checks.py"),
+    ),
+    (
+        "editor_checks.py",
+        include_str!("../../outside/editor_checks.py"),
+    ),
+];
 const LIMIT: Duration = Duration::from_secs(120);
 
-pub(super) fn run(bench: &Bench) -> Vec<Row> {
+pub(super) fn run(bench: &Bench, subjects: &[Subject]) -> Result<Vec<Row>> {
+    for (name, script) in SCRIPTS {
+        fs::write(bench.folder.join(name), script)?;
+    }
+    // One after the other on one subject: each undoes what it did, and expects nobody else to edit in between.
+    let jobs = subjects
+        .iter()
+        .map(|subject| -> Job<'_> { Box::new(move || exercise_all(bench, subject)) })
+        .collect();
+    Ok(in_parallel(jobs))
+}
+
+fn exercise_all(bench: &Bench, subject: &Subject) -> Vec<Row> {
     let mut rows = Vec::new();
     for era in ["modern", "legacy"] {
         for (transport, target) in [
-            ("stdio", bench.stdio_server().to_vec()),
-            ("http", vec![bench.url.clone()]),
+            ("stdio", subject.command_line(bench)),
+            ("http", vec![subject.url.clone()]),
         ] {
-            let mut row = Row::new(format!("python client, {transport}, {era}"));
-            if let Err(error) = exercise(bench, era, transport, &target, &mut row) {
+            let mut row = Row::new(format!(
+                "python client, {}, {transport}, {era}",
+                subject.name
+            ));
+            if let Err(error) = exercise(bench, subject, era, &target, &mut row) {
                 row.record(Err(error));
             }
-            println!("  {}", row.show());
             rows.push(row);
         }
     }
@@ -33,23 +59,22 @@ pub(super) fn run(bench: &Bench) -> Vec<Row> {
 
 fn exercise(
     bench: &Bench,
+    subject: &Subject,
     era: &str,
-    transport: &str,
     target: &[String],
     row: &mut Row,
 ) -> Result<()> {
-    let script = bench.folder.join("client.py");
-    fs::write(&script, SCRIPT)?;
+    let note = match subject.kind {
+        Kind::EditorDocument => "",
+        _ => NOTE,
+    };
     let mut command = bench.isolated(bench.folder.join("python/bin/python"));
     command
-        .arg(script)
-        .args([era, NOTE, &SENTINELS.join(",")])
+        .arg(bench.folder.join(SCRIPTS[0].0))
+        .args([subject.world, era, note, &SENTINELS.join(",")])
         .args(target);
-    let finished = bounded(
-        &mut command,
-        &bench.log(&format!("python-{transport}-{era}")),
-        LIMIT,
-    )?;
+    let log = bench.log(&row.name.replace(", ", "-").replace(' ', "-"));
+    let finished = bounded(&mut command, &log, LIMIT)?;
     for line in finished.stdout.lines() {
         let check: Value =
             serde_json::from_str(line).with_context(|| format!("not a check: {line}"))?;

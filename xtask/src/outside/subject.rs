@@ -1,0 +1,123 @@
+//! What is checked: the worlds, and the documents that they serve.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::Bench;
+
+/// Text that no answer of the vault world and no log may carry: it stands in bodies and in a front matter key that is
+/// nobody's business.
+pub(super) const SENTINELS: [&str; 2] = ["SENTINEL-BODY-5d1c", "SENTINEL-SECRET-90ab"];
+
+/// The note that tools are called with.
+pub(super) const NOTE: &str = "inbox/example.md";
+
+const NOTES: &[(&str, &str)] = &[
+    (
+        NOTE,
+        "---\ntitle: An example\ntags: [alpha, beta]\napi_key: SENTINEL-SECRET-90ab\n---\n\
+         SENTINEL-BODY-5d1c before the first heading.\n\n# First\n\nSENTINEL-BODY-5d1c\n\n## Inner\n\n\
+         - SENTINEL-BODY-5d1c\n\n#### Deep\n\n```\n# SENTINEL-BODY-5d1c in a fence\n```\n\n# Second\n",
+    ),
+    (
+        "projects/plan/plan.md",
+        "Plan\n====\n\nSENTINEL-BODY-5d1c\n\n> ## Quoted\n\nNext\n----\n",
+    ),
+    (
+        "日本語/メモ.md",
+        "# 概要\n\nSENTINEL-BODY-5d1c\n\n## 背景と目的\n\n本文\n",
+    ),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Vault,
+    EditorFolder,
+    EditorDocument,
+}
+
+/// A server to check.
+pub(super) struct Subject {
+    pub(super) kind: Kind,
+    /// In reports and names of logs.
+    pub(super) name: &'static str,
+    /// The world, as the command line calls it.
+    pub(super) world: &'static str,
+    /// What is served: a folder or a document.
+    location: PathBuf,
+    /// Where the HTTP server listens, once it does.
+    pub(super) url: String,
+}
+
+impl Subject {
+    /// Arguments that make the binary serve it on stdio.
+    pub(super) fn arguments(&self) -> [String; 3] {
+        let location = self.location.to_string_lossy().into_owned();
+        ["serve".to_owned(), self.world.to_owned(), location]
+    }
+
+    /// The whole command line of a server on stdio.
+    pub(super) fn command_line(&self, bench: &Bench) -> Vec<String> {
+        let mut words = vec![bench.binary.to_string_lossy().into_owned()];
+        words.extend(self.arguments());
+        words
+    }
+
+    /// Whether its answers never carry the text of a note.
+    pub(super) fn is_body_free(&self) -> bool {
+        self.kind == Kind::Vault
+    }
+}
+
+/// All servers to check, each with documents of its own, written afresh.
+pub(super) fn all(bench: &Bench) -> Result<Vec<Subject>> {
+    fs::create_dir_all(bench.folder.join("home"))?;
+    // Within reach of a path that climbs out of a root.
+    let outside = format!("# {}\n", SENTINELS[0]);
+    fs::write(bench.folder.join("outside.md"), outside)?;
+    let subject = |kind, name, world, document: &str| -> Result<Subject> {
+        let folder = bench.folder.join(name);
+        write_notes(&folder)?;
+        Ok(Subject {
+            kind,
+            name,
+            world,
+            location: folder.join(document),
+            url: String::new(),
+        })
+    };
+    Ok(vec![
+        subject(Kind::Vault, "vault", "vault", "")?,
+        subject(Kind::EditorFolder, "editor-folder", "editor", "")?,
+        subject(Kind::EditorDocument, "editor-document", "editor", NOTE)?,
+    ])
+}
+
+fn write_notes(folder: &Path) -> Result<()> {
+    if folder.is_dir() {
+        fs::remove_dir_all(folder)?;
+    }
+    for (path, text) in NOTES {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().context("a note lies in a folder")?)?;
+        fs::write(path, text)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_note_hides_something() {
+        for (path, text) in NOTES {
+            assert!(
+                SENTINELS.iter().any(|sentinel| text.contains(sentinel)),
+                "{path}"
+            );
+        }
+    }
+}
