@@ -22,7 +22,9 @@ pub(super) fn edited(text: &str) -> Result<String, CliError> {
     let program = program.to_string_lossy().into_owned();
     let mut words = program.split_whitespace();
     let name = words.next().unwrap_or_default();
-    files::with_temporary(text, |path| {
+    // Text editors expect a last line that ends.
+    let end = if text.is_empty() { "" } else { "\n" };
+    files::with_temporary(&format!("{text}{end}"), |path| {
         let status = Command::new(name).args(words).arg(path).status()?;
         Ok(status.success())
     })?
