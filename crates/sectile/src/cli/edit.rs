@@ -277,7 +277,8 @@ impl Desk {
             None if io::stdin().is_terminal() => {
                 external::edited(section["content"].as_str().unwrap_or_default())?
             }
-            None => stdin()?,
+            None => text_on_stdin()
+                .map_err(|error| error.next("pass --content '' to leave the section empty"))?,
         };
         let hash = if subtree { "subtree_hash" } else { "hash" };
         let call = json!({
@@ -297,6 +298,8 @@ impl Desk {
         diff: bool,
     ) -> Result<(), CliError> {
         let section_id = match section {
+            // Also the id of a section that is gone.
+            Some(section) if self.world.knows(section) => json!(section),
             Some(section) => self.id(&Target {
                 path: path.to_path_buf(),
                 section: section.to_owned(),
@@ -321,12 +324,8 @@ impl Desk {
             .next("add --yes if it is really meant"));
         }
         let text = if containing {
-            let text = stdin()?;
-            let text = text.trim_end_matches(['\n', '\r']).to_owned();
-            if text.is_empty() {
-                return Err(CliError::usage("there is no text on standard input."));
-            }
-            Some(text)
+            let text = text_on_stdin()?;
+            Some(text.trim_end_matches(['\n', '\r']).to_owned())
         } else {
             None
         };
@@ -350,6 +349,15 @@ fn text_or_stdin(text: Option<&str>) -> Result<String, CliError> {
         None if io::stdin().is_terminal() => external::edited(""),
         None => stdin(),
     }
+}
+
+/// Something, at least: a command that failed at the other end of the pipe gives nothing.
+fn text_on_stdin() -> Result<String, CliError> {
+    let text = stdin()?;
+    if text.trim_end_matches(['\n', '\r']).is_empty() {
+        return Err(CliError::usage("there is no text on standard input."));
+    }
+    Ok(text)
 }
 
 fn stdin() -> Result<String, CliError> {
