@@ -190,6 +190,14 @@ pub(super) fn for_a_shell(recovery: &str) -> String {
         ("Call history", "Run `sectile edit history PATH`"),
         ("Call redo", "Run `sectile edit redo PATH`"),
         ("confirm: true", "--yes"),
+        (
+            "Call again with the section_id of one of the candidates.",
+            "Give one of these ids instead of the heading.",
+        ),
+        (
+            "use deeper headings, headings: \"rebase\", or insert_section.",
+            "use deeper headings, or `sectile edit insert`.",
+        ),
     ];
     words.iter().fold(recovery.to_owned(), |text, (from, to)| {
         text.replace(from, to)
