@@ -5,6 +5,7 @@ mod config;
 mod connect;
 mod demo;
 mod doctor;
+mod edit;
 mod help;
 /// Needs `script`, which comes with every Linux.
 #[cfg(target_os = "linux")]

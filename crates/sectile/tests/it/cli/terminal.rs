@@ -5,13 +5,20 @@ use crate::fixture::sectile;
 
 /// What a command prints on a terminal with colours.
 fn on_terminal(home: &Home, arguments: &str) -> String {
+    on_terminal_with(home, arguments, &[])
+}
+
+fn on_terminal_with(home: &Home, arguments: &str, environment: &[(&str, &str)]) -> String {
     let program = sectile().get_program().to_str().unwrap().to_owned();
     let output = std::process::Command::new("script")
         .args(["-qec", &format!("'{program}' {arguments}"), "/dev/null"])
         .current_dir(home.path("work"))
         .env("HOME", home.path("home"))
         .env("TERM", "xterm")
+        .env("TMPDIR", home.path("tmp"))
         .env_remove("NO_COLOR")
+        .env_remove("VISUAL")
+        .envs(environment.iter().copied())
         .stdin(std::process::Stdio::null())
         .output()
         .expect("`script` runs");
@@ -88,6 +95,101 @@ fn a_note_cannot_control_the_terminal() {
             for control in ["\u{1b}[2J", "\u{7}"] {
                 assert!(!shown.contains(control), "{command} {note}: {shown:?}");
             }
+        }
+    }
+}
+
+#[test]
+fn edits_are_shown_as_lines_and_diffs() {
+    let home = Home::new();
+    home.write("plan.md", "# One\n\ntext\n\n## Two\n\nmore\n");
+    let cases = [
+        (
+            "edit list plan.md",
+            "plan.md  revision 0\n   0  # One     one-",
+        ),
+        ("edit get plan.md Two", "more\n"),
+        (
+            "edit update plan.md Two --content less",
+            "--- a/plan.md\n+++ b/plan.md\n@@ -4,4 +4,4 @@\n \n ## Two\n \n-more\n+less\nSection updated. two-",
+        ),
+        (
+            "edit delete plan.md Two --dry-run",
+            "--- a/plan.md\n+++ b/plan.md\n@@ -1,7 +1,3 @@\n # One\n \n text\n-\n-## Two\n-\n-less\nDry run: nothing was written.",
+        ),
+        ("edit history plan.md", "    1 "),
+        ("edit undo plan.md", "--- a/plan.md\n"),
+        ("edit purge --yes", "History purged. 2 entries\n"),
+        ("edit history plan.md", "No history yet.\n"),
+    ];
+    for (command, expected) in cases {
+        let shown = on_terminal(&home, command);
+        let has_colours = shown.contains('\u{1b}');
+        assert_eq!(
+            has_colours,
+            !command.contains(" get "),
+            "{command}: {shown:?}"
+        );
+        let shown = plain(&shown);
+        assert!(shown.starts_with(expected), "{command}: {shown}");
+    }
+    let json = on_terminal(&home, "edit list plan.md --json");
+    assert!(json.starts_with("{\"sections\":"), "{json}");
+}
+
+#[test]
+fn without_a_text_the_editor_of_the_person_is_asked() {
+    let home = Home::new();
+    home.write("plan.md", "# One\n\ntext\n");
+    // It sees the text that is there, and adds a line.
+    home.write(
+        "append.sh",
+        "grep -q text \"$2\" || exit 3\necho \"$1\" >> \"$2\"\n",
+    );
+    home.write("write.sh", "echo written > \"$1\"\n");
+    home.write("fail.sh", "echo lost > \"$1\"\nexit 1\n");
+    let update = "edit update plan.md One";
+    on_terminal_with(&home, update, &[("EDITOR", "sh append.sh added")]);
+    assert_eq!(home.read("plan.md"), "# One\n\ntext\nadded\n");
+    let shown = on_terminal_with(&home, update, &[("EDITOR", "true")]);
+    assert_eq!(plain(&shown), "Nothing to change.\n");
+    let insert = "edit insert plan.md Two";
+    let both = [("VISUAL", "sh write.sh"), ("EDITOR", "sh fail.sh")];
+    on_terminal_with(&home, insert, &both);
+    let expected = "# One\n\ntext\nadded\n\n# Two\n\nwritten\n";
+    assert_eq!(home.read("plan.md"), expected);
+    for (editor, message) in [
+        (
+            "sh fail.sh",
+            "the editor was left with an error; nothing was changed.",
+        ),
+        ("", "no text is given, and no editor is named."),
+    ] {
+        let shown = on_terminal_with(&home, &format!("{update} || true"), &[("EDITOR", editor)]);
+        assert!(plain(&shown).contains(message), "{editor}: {shown}");
+        assert_eq!(home.read("plan.md"), expected, "{editor}");
+    }
+    let left = std::fs::read_dir(home.path("tmp")).unwrap().count();
+    assert_eq!(left, 0, "no text is left behind");
+}
+
+#[test]
+fn an_edited_document_cannot_control_the_terminal() {
+    let home = Home::new();
+    home.write(
+        "plan.md",
+        "# a\u{1b}[2Jb\u{7}\n\nx\u{1b}[2Jy\u{7}\n\n# Two\n",
+    );
+    for command in [
+        "edit list plan.md",
+        "edit insert plan.md Three --at 1 --content z --reason \"$(printf '\\033[2J')\"",
+        "edit history plan.md --diff",
+        "edit move plan.md Two --at 2",
+        "edit get plan.md \"$(head -n 1 plan.md | cut -c 3-)\"",
+    ] {
+        let shown = on_terminal(&home, command);
+        for control in ["\u{1b}[2J", "\u{7}"] {
+            assert!(!shown.contains(control), "{command}: {shown:?}");
         }
     }
 }
