@@ -9,6 +9,7 @@ fn help_is_as_pinned() {
         ("cli__help", &["--help"][..]),
         ("cli__serve_help", &["serve", "--help"]),
         ("cli__config_help", &["config", "--help"]),
+        ("cli__edit_help", &["edit", "--help"]),
     ] {
         let ran = home.run(arguments);
         assert_eq!(ran.code, Some(0), "{arguments:?}");
@@ -26,8 +27,8 @@ fn help_is_as_pinned() {
 fn every_command_explains_itself() {
     let home = Home::new();
     for command in [
-        "serve", "sections", "outline", "tree", "facets", "tools", "config", "connect", "doctor",
-        "demo",
+        "serve", "edit", "sections", "outline", "tree", "facets", "tools", "config", "connect",
+        "doctor", "demo",
     ] {
         for flag in ["-h", "--help"] {
             let ran = home.run(&[command, flag]);
