@@ -73,12 +73,15 @@ fn tell(
         let mut listing = false;
         let mut next = Some(first);
         while let Some(event) = next {
-            listing |= matches!(
+            let comes_or_goes = matches!(
                 event.kind,
                 EventKind::Create(_)
                     | EventKind::Remove(_)
                     | EventKind::Modify(notify::event::ModifyKind::Name(_))
             );
+            let is_listed =
+                |path: &PathBuf| document(path, root).is_some() || may_be_folder(path, root);
+            listing |= comes_or_goes && event.paths.iter().any(is_listed);
             if !matches!(event.kind, EventKind::Access(_)) {
                 changed.extend(event.paths.iter().filter_map(|path| document(path, root)));
             }
@@ -89,7 +92,7 @@ fn tell(
             .iter()
             .flat_map(|path| resources::notices(only.is_some(), path))
             .collect();
-        if listing && only.is_none() && !changed.is_empty() {
+        if listing && only.is_none() {
             all.push(ResourceNotice::ListChanged);
         }
         for notice in all {
@@ -101,8 +104,8 @@ fn tell(
     }
 }
 
-/// The document that an event is about.
-fn document(path: &Path, root: &Path) -> Option<String> {
+/// The parts of a path below the root that is not private.
+fn parts<'a>(path: &'a Path, root: &Path) -> Option<Vec<&'a str>> {
     let below = path.strip_prefix(root).ok()?;
     let parts: Vec<&str> = below
         .components()
@@ -111,8 +114,19 @@ fn document(path: &Path, root: &Path) -> Option<String> {
     let is_private = parts
         .iter()
         .any(|part| part.eq_ignore_ascii_case(PRIVATE_FOLDER));
-    let is_markdown = PathBuf::from(below).extension().is_some_and(|extension| {
+    (!is_private).then_some(parts)
+}
+
+/// Whether this may be a folder, by its name: documents come and go with it, and it may be gone itself.
+fn may_be_folder(path: &Path, root: &Path) -> bool {
+    path.extension().is_none() && parts(path, root).is_some()
+}
+
+/// The document that an event is about.
+fn document(path: &Path, root: &Path) -> Option<String> {
+    let parts = parts(path, root)?;
+    let is_markdown = path.extension().is_some_and(|extension| {
         extension.eq_ignore_ascii_case("md") || extension.eq_ignore_ascii_case("markdown")
     });
-    (is_markdown && !is_private).then(|| parts.join("/"))
+    is_markdown.then(|| parts.join("/"))
 }

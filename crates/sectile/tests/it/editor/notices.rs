@@ -127,6 +127,17 @@ fn the_list_changes_when_documents_come_and_go() {
         std::fs::remove_file(documents.location("c.md")).unwrap();
         editor.hear("no c.md any more", is_list_change);
         assert_eq!(listed(&mut editor), ["a.md"]);
+        // Documents come and go with their folder.
+        let (folder, other) = (documents.location("folder"), documents.location("other"));
+        documents.vault().note("folder/d.md", "# D\n");
+        editor.hear_out();
+        std::fs::rename(&folder, &other).unwrap();
+        editor.hear("a folder of another name", is_list_change);
+        assert_eq!(listed(&mut editor), ["a.md", "other/d.md"]);
+        editor.hear_out();
+        std::fs::rename(&other, documents.vault().outside().join("away")).unwrap();
+        editor.hear("no folder any more", is_list_change);
+        assert_eq!(listed(&mut editor), ["a.md"]);
     }
 }
 
