@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use sectile_markdown::edit::PayloadHeadings;
 use sectile_vault::editor::{At, Relative, Scope, SectionRef};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::errors::bad_arguments;
 use crate::mcp::{Failure, JsonObject, input_schema};
@@ -12,6 +13,27 @@ use crate::mcp::{Failure, JsonObject, input_schema};
 pub(super) fn closed_schema<T: JsonSchema>() -> JsonObject {
     let mut schema = input_schema::<T>();
     schema.insert("additionalProperties".to_owned(), false.into());
+    schema
+}
+
+/// The same for tools that work only on a document that the call names.
+pub(super) fn naming_schema<T: JsonSchema>() -> JsonObject {
+    let mut schema = closed_schema::<T>();
+    let mut required = match schema.remove("required") {
+        Some(Value::Array(names)) => names,
+        _ => Vec::new(),
+    };
+    required.push("path".into());
+    schema.insert("required".to_owned(), required.into());
+    if let Some(path) = schema
+        .get_mut("properties")
+        .and_then(|all| all.get_mut("path"))
+    {
+        *path = json!({
+            "type": "string",
+            "description": "Document, as a path relative to the folder.",
+        });
+    }
     schema
 }
 

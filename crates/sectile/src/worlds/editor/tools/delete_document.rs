@@ -10,7 +10,7 @@ use super::super::{
     EditorWorld,
     answers::{Write, Written, write_as},
     errors::bad_arguments,
-    params::{WriteOptions, closed_schema},
+    params::{WriteOptions, naming_schema},
 };
 use crate::mcp::{Access, CallContext, Failure, Pace, Tool, output_schema};
 
@@ -22,7 +22,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     idempotent: false,
     open_world: false,
     pace: Pace::Slow,
-    input: closed_schema::<Params>,
+    input: naming_schema::<Params>,
     output: output_schema::<Written>,
     handler: |world, arguments, context| write_as(world, arguments, context, planned),
 };
