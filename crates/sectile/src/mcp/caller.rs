@@ -4,7 +4,7 @@
 //! the task that awaits it. Calls of quick tools run no errands: a channel would cost more than it brings.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -120,6 +120,7 @@ impl Caller {
             client,
             progress: Progress::new(&request, sender.as_ref()),
             errands: sender,
+            surface: OnceLock::new(),
         };
         let desk = Desk {
             request,

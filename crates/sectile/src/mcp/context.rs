@@ -1,10 +1,10 @@
 //! What a handler knows of the call besides its arguments.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Confirmation, Connection, Failure, FailureKind, Progress, caller::Errands};
+use super::{Confirmation, Connection, Failure, FailureKind, Progress, Surface, caller::Errands};
 
 /// What a handler knows of the call besides its arguments.
 pub struct CallContext {
@@ -17,6 +17,8 @@ pub struct CallContext {
     /// Tells the caller how far the work is.
     pub progress: Progress,
     pub(super) errands: Option<Errands>,
+    /// The surface that was called, for tools of [`Pace::Slow`](super::Pace::Slow).
+    pub(super) surface: OnceLock<Arc<Surface>>,
 }
 
 impl CallContext {
@@ -29,6 +31,7 @@ impl CallContext {
             client: None,
             progress: Progress::SILENT,
             errands: None,
+            surface: OnceLock::new(),
         }
     }
 
@@ -45,6 +48,15 @@ impl CallContext {
             Some(errands) => errands.ask(question),
             None => Confirmation::Unsupported,
         }
+    }
+
+    /// Whether this caller may use the tool `name` of the same surface. A tool that does the work of others asks for each
+    /// of them, or it would be a way around the policy.
+    #[must_use]
+    pub fn may_use(&self, name: &str) -> bool {
+        self.surface
+            .get()
+            .is_none_or(|surface| surface.offers(name))
     }
 
     /// Stops a handler between two steps of work when nobody waits for it.

@@ -101,6 +101,9 @@ impl Surface {
             check_arguments(&tool.card.input, &arguments)?;
             #[cfg(debug_assertions)]
             super::fault::strike(&tool.card.name);
+            if tool.pace == Pace::Slow {
+                context.surface.get_or_init(|| Arc::clone(&surface));
+            }
             (tool.handler)(arguments, context)
         })
         .await
@@ -327,6 +330,14 @@ impl Surface {
         } else {
             Err(Refusal::Forbidden)
         }
+    }
+
+    /// Whether the tool `name` is there for this caller.
+    pub(super) fn offers(&self, name: &str) -> bool {
+        let unknown = Refusal::UnknownTool(ErrorCode(self.unknown_tool_code));
+        self.tool(name).is_some()
+            && self.exists(name, unknown).is_ok()
+            && self.authorise(name).is_ok()
     }
 
     /// Runs `work`, which may block, when there is room, for as long as is allowed and somebody waits. A panic

@@ -177,3 +177,33 @@ fn a_tool_that_a_caller_may_not_use_is_refused_and_writes_nothing() {
         assert_eq!(documents.only(), SAMPLE);
     }
 }
+
+/// What may not be called by itself may not be called as part of a batch either.
+#[test]
+fn apply_edits_is_no_way_around_the_policy() {
+    let forbidding = [
+        HIDING[0],
+        HIDING[1],
+        "[server.tools]\nallowlist = ['list_sections', 'apply_edits', 'update_section']\n",
+        "[server.auth]\nallowed_tools = ['apply_edits', 'update_section']\n",
+    ];
+    let documents = TestDocuments::single(SAMPLE);
+    let beta = documents.open().id("Beta");
+    let update = json!({ "operation": "update_section", "section_id": beta, "content": "x" });
+    let delete = json!({ "operation": "delete_section", "section_id": beta });
+    for settings in forbidding {
+        for era in Era::BOTH {
+            let batch = call(era, "apply_edits", &json!({ "edits": [update, delete] }));
+            let answer = on_stdio(&documents, era, settings, &batch);
+            let answer: Value = serde_json::from_str(&answer).unwrap();
+            assert_eq!(answer["error"]["code"], -32602, "{settings}: {answer}");
+            assert_eq!(documents.text("doc.md"), SAMPLE, "{settings}");
+            let dry = json!({ "edits": [delete], "dry_run": true });
+            let answer = on_stdio(&documents, era, settings, &call(era, "apply_edits", &dry));
+            assert!(answer.contains("-32602"), "{settings}: {answer}");
+        }
+    }
+    let batch = call(Era::Stateless, "apply_edits", &json!({ "edits": [update] }));
+    let answer = on_stdio(&documents, Era::Stateless, forbidding[3], &batch);
+    assert!(answer.contains("Edits applied."), "{answer}");
+}

@@ -56,6 +56,24 @@ enum Does {
     DeleteDocument,
 }
 
+impl Does {
+    /// The tool of the same name.
+    fn tool(self) -> &'static str {
+        match self {
+            Self::InsertSection => "insert_section",
+            Self::UpdateSection => "update_section",
+            Self::DeleteSection => "delete_section",
+            Self::MoveSection => "move_section",
+            Self::RenameSection => "rename_section",
+            Self::EditText => "edit_text",
+            Self::SetFrontMatter => "set_front_matter",
+            Self::CreateDocument => "create_document",
+            Self::RenameDocument => "rename_document",
+            Self::DeleteDocument => "delete_document",
+        }
+    }
+}
+
 /// One edit: what it does, and the arguments of the tool of that name.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -123,6 +141,11 @@ fn operation(
     options: &WriteOptions,
     context: &CallContext,
 ) -> Result<Operation, Failure> {
+    if !context.may_use(edit.operation.tool()) {
+        return Err(bad_arguments(
+            "Invalid arguments: an operation is not available here.",
+        ));
+    }
     let own = WriteOptions {
         path: edit.path.clone().or_else(|| options.path.clone()),
         ..WriteOptions::default()
