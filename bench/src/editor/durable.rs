@@ -2,16 +2,18 @@
 
 use std::{
     fs::{File, OpenOptions},
+    hint::black_box,
     io::Write as _,
     path::PathBuf,
 };
 
 use anyhow::{Context as _, Result};
+use sectile_markdown::Source;
 
-use super::{NOTE, Workplace};
+use super::{NOTE, Workplace, memory};
 use crate::{
     Bench,
-    measure::{Report, middle, timed},
+    measure::{Report, middle, time, timed},
 };
 
 const DOCUMENT_BYTES: usize = 100_000;
@@ -76,7 +78,9 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
         workplace.edit()?;
     }
     let mut bare = Bare::like(&workplace)?;
+    let mut in_memory = Workplace::new(&memory(bench), DOCUMENT_BYTES)?;
     let (mut edits, mut yardstick) = (Vec::new(), Vec::new());
+    let (mut without_disk, mut parses) = (Vec::new(), Vec::new());
     for _ in 0..bench.size(60, 10) {
         for _ in 0..TURN {
             edits.push(timed(|| workplace.edit())?);
@@ -84,8 +88,20 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
         for _ in 0..TURN {
             yardstick.push(timed(|| bare.edit())?);
         }
+        for _ in 0..TURN {
+            without_disk.push(timed(|| in_memory.edit())?);
+        }
+        parses.push(time(|| {
+            black_box(Source::new(&bare.document).parse());
+        }));
     }
     let what = format!("durable edit of one section, 100 kB note / {FLUSHES} on that disk");
     report.ratio(&what, middle(edits), middle(yardstick), 2.0);
+    let figures = format!(
+        "{:.1?}; to parse the note once {:.1?}",
+        middle(without_disk),
+        middle(parses)
+    );
+    report.seen("the same edit without a disk", &figures);
     Ok(())
 }
