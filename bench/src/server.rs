@@ -42,13 +42,12 @@ impl Server {
         self.input.write_all(message.as_bytes())?;
         let elapsed = loop {
             self.line.clear();
-            ensure!(
-                self.output.read_line(&mut self.line)? > 0,
-                "the server has ended"
-            );
+            let length = self.output.read_line(&mut self.line)?;
+            let elapsed = started.elapsed();
+            ensure!(length > 0, "the server has ended");
             // Notifications may come in between, and not every server prints JSON only.
             if self.line.starts_with('{') && !self.line.contains("\"method\"") {
-                break started.elapsed();
+                break elapsed;
             }
         };
         ensure!(
