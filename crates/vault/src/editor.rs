@@ -131,10 +131,9 @@ impl Editor {
             plans: Mutex::default(),
         };
         // Whatever stands in the way is met again, and reported, by the first call that needs it.
-        if let Err(error) = editor.recover() {
-            editor.state().recovery = Some(error);
+        match editor.recover() {
+            Ok(()) | Err(_) => editor,
         }
-        editor
     }
 
     /// The same editor, for which only the documents count that `walk` finds: these are listed, and links in them are
@@ -175,6 +174,10 @@ impl Editor {
 
     fn state(&self) -> MutexGuard<'_, store::State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn plans(&self) -> MutexGuard<'_, draft::Plans> {
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn private(&self) -> Result<PrivateFolder, EditorError> {

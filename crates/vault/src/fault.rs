@@ -14,6 +14,8 @@ pub(crate) fn step<T>(_: &'static str, work: impl FnOnce() -> io::Result<T>) -> 
 #[cfg(debug_assertions)]
 pub(crate) fn step<T>(name: &'static str, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     armed::strike(name)?;
+    #[cfg(test)]
+    hook::meet(name);
     work()
 }
 
@@ -25,6 +27,32 @@ pub(crate) fn torn(name: &'static str, bytes: &[u8]) -> Option<usize> {
 
 #[cfg(debug_assertions)]
 pub use self::armed::{arm, steps_taken};
+
+#[cfg(test)]
+pub(crate) use self::hook::before_step;
+
+/// Something that happens just before a step of the same thread: what another program does at that moment.
+#[cfg(test)]
+mod hook {
+    use std::cell::RefCell;
+
+    type Hook = (&'static str, Box<dyn FnOnce()>);
+
+    thread_local! {
+        static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
+    }
+
+    pub(crate) fn before_step(step: &'static str, action: impl FnOnce() + 'static) {
+        HOOK.with_borrow_mut(|hook| *hook = Some((step, Box::new(action))));
+    }
+
+    pub(super) fn meet(step: &str) {
+        let due = HOOK.with_borrow_mut(|hook| hook.take_if(|(wanted, _)| *wanted == step));
+        if let Some((_, action)) = due {
+            action();
+        }
+    }
+}
 
 #[cfg(debug_assertions)]
 mod armed {

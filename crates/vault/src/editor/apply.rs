@@ -429,7 +429,7 @@ impl Transaction<'_> {
         draft.moved_to = None;
         if let (Some(expected), Some(base)) = (expected, &draft.base) {
             if !super::section::hash_matches(expected, base.hash()) {
-                return Err(EditorError::PlanStale);
+                return Err(EditorError::DocumentChanged);
             }
         } else if require {
             return Err(EditorError::HashRequired);

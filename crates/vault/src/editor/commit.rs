@@ -34,9 +34,19 @@ pub(super) enum Committed {
         entry: u64,
         views: Vec<Option<Arc<View>>>,
         ids: Vec<String>,
+        others: Others,
     },
     /// A document had changed; nothing was written.
     Changed,
+}
+
+/// What other programs did while a commit was under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Others {
+    /// What was read back is not what was written.
+    pub(super) changed_since: bool,
+    /// Files that were written to after they were replaced, and are kept.
+    pub(super) rescued: usize,
 }
 
 impl Editor {
@@ -70,12 +80,7 @@ impl Editor {
         confirmed: bool,
         watch: Watch<'_>,
     ) -> Result<WriteReport, EditorError> {
-        let mut plan = self
-            .plans
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .take(token)
-            .ok_or(EditorError::PlanUnknown)?;
+        let mut plan = self.plans().take(token).ok_or(EditorError::PlanUnknown)?;
         plan.request.dry_run = false;
         plan.request.confirmed |= confirmed;
         let result = self.write_checked(&plan.request, Some(&plan.documents), watch);
@@ -84,10 +89,7 @@ impl Editor {
             Err(EditorError::NotConfirmed { .. } | EditorError::Busy | EditorError::Cancelled)
         );
         if may_be_tried_again {
-            self.plans
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .put(token.to_owned(), plan);
+            self.plans().put(token.to_owned(), plan);
         }
         result
     }
@@ -160,9 +162,17 @@ impl Editor {
         }
         match self.commit(&changed, &transaction.fresh, heading)? {
             Committed::Changed => Ok(None),
-            Committed::Yes { entry, views, ids } => {
+            Committed::Yes {
+                entry,
+                views,
+                ids,
+                others,
+            } => {
                 self.shorten_journal_if_needed();
-                Ok(Some(self.report(transaction, Some(entry), &views, &ids)))
+                let mut report = self.report(transaction, Some(entry), &views, &ids);
+                report.changed_since = others.changed_since;
+                report.rescued = others.rescued;
+                Ok(Some(report))
             }
         }
     }
@@ -281,10 +291,12 @@ impl Editor {
         })?;
         let folder = self.private()?;
         let mut placed = 0;
+        let mut others = Others::default();
         let carried_out = self
             .carry_out(&folder, number, drafts, &places, &mut placed)
             .and_then(|swapped| {
                 if swapped == Swap::Done {
+                    others.changed_since = !self.are_read_back(drafts)?;
                     self.record(|_| Ok((vec![Record::Commit { entry: number }], ())))?;
                 }
                 Ok(swapped)
@@ -297,7 +309,7 @@ impl Editor {
             self.close(&folder, number, drafts.len())?;
             return carried_out.map(|_| Committed::Changed);
         }
-        self.clean_up(&folder, number, drafts);
+        others.rescued = self.clean_up(&folder, number, drafts);
         let views = drafts
             .iter()
             .zip(digests)
@@ -308,6 +320,7 @@ impl Editor {
             entry: number,
             views,
             ids: new_ids,
+            others,
         })
     }
 
@@ -371,9 +384,6 @@ impl Editor {
                 return Ok(Swap::Changed);
             }
         }
-        for draft in drafts {
-            self.read_back(draft)?;
-        }
         Ok(Swap::Done)
     }
 
@@ -394,16 +404,21 @@ impl Editor {
         }
     }
 
-    /// Reads a document again. Another program may have changed it by now; that is entered when it is next looked at.
-    fn read_back(&self, draft: &Draft) -> Result<(), EditorError> {
-        step("read_back", || Ok(())).map_err(|error| EditorError::io(&error))?;
-        if draft.bytes.is_some() {
-            match self.read(draft.final_path()) {
-                Ok(_) | Err(EditorError::DocumentNotFound | EditorError::TooLarge { .. }) => {}
-                Err(error) => return Err(error),
+    /// Reads the documents again. Whether they are what was written: another program may have changed one by now, which
+    /// is entered when it is next looked at.
+    fn are_read_back(&self, drafts: &[&Draft]) -> Result<bool, EditorError> {
+        let mut same = true;
+        for draft in drafts {
+            step("read_back", || Ok(())).map_err(|error| EditorError::io(&error))?;
+            if let Some(written) = &draft.bytes {
+                same &= match self.read(draft.final_path()) {
+                    Ok(bytes) => bytes == *written,
+                    Err(EditorError::DocumentNotFound | EditorError::TooLarge { .. }) => false,
+                    Err(error) => return Err(error),
+                };
             }
         }
-        Ok(())
+        Ok(same)
     }
 
     pub(super) fn drop_temporary(&self, folder: &PrivateFolder, number: u64, count: usize) {
@@ -417,16 +432,20 @@ impl Editor {
         }
     }
 
-    fn clean_up(&self, folder: &PrivateFolder, number: u64, drafts: &[&Draft]) {
+    /// Removes what was displaced. The number of files that another program has written to after all, and that are kept.
+    fn clean_up(&self, folder: &PrivateFolder, number: u64, drafts: &[&Draft]) -> usize {
+        let mut rescued = 0;
         for (at, draft) in drafts.iter().enumerate() {
             let old = draft.base.as_ref().map(|base| base.bytes());
             for name in [temporary(number, at), displaced(number, at)] {
-                // Left-overs are removed at the next start.
-                if folder.discard(&name, old).is_err() {
-                    return;
+                match folder.discard(&name, old) {
+                    Ok(kept) => rescued += usize::from(kept.is_some()),
+                    // Left-overs are removed at the next start.
+                    Err(_) => return rescued,
                 }
             }
         }
+        rescued
     }
 }
 

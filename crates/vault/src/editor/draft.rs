@@ -54,6 +54,10 @@ pub struct WriteReport {
     pub broken_links_more: usize,
     /// Whether this is the answer to a request that was met before.
     pub replayed: bool,
+    /// Whether another program changed a document again before the answer.
+    pub changed_since: bool,
+    /// Files that another program wrote to after they were replaced. What it wrote is kept in the private folder.
+    pub rescued: usize,
 }
 
 /// What became of one document.
@@ -310,21 +314,9 @@ impl<'e> Transaction<'e> {
                 }
             }
         };
-        if let (Some(_), Some(heading)) = (&section.id, &section.heading) {
-            let draft = &self.drafts[&found.path];
-            let agrees = snapshot(draft).find_heading(heading);
-            let same = match agrees {
-                Ok(position) => position == found.position,
-                Err(EditorError::Ambiguous { candidates }) => {
-                    candidates.iter().any(|one| one.position == found.position)
-                }
-                Err(_) => false,
-            };
-            if !same {
-                return Err(EditorError::BadReference(
-                    "section_id and heading name different sections.",
-                ));
-            }
+        if section.id.is_some() && section.heading.is_some() {
+            let view = snapshot(&self.drafts[&found.path]);
+            view.check_heading(found.position, section.heading.as_deref())?;
         }
         Ok(found)
     }
@@ -382,21 +374,8 @@ impl<'e> Transaction<'e> {
 
     /// Why an id names nothing.
     fn unknown(&mut self, path: Option<&NotePath>, id: &str) -> EditorError {
-        if let Some(entry) = self.editor.state().ledger.deleted_by(id) {
-            return EditorError::SectionDeleted {
-                section_id: id.to_owned(),
-                entry,
-            };
-        }
-        let words = id.rsplit_once('-').map_or(id, |(slug, _)| slug);
-        let near = match path.map(|path| self.draft(path)) {
-            Some(Ok(draft)) => snapshot(draft).near(words),
-            _ => Vec::new(),
-        };
-        EditorError::SectionNotFound {
-            section_id: Some(id.to_owned()),
-            near,
-        }
+        let within = path.and_then(|path| self.draft(path).ok().map(|draft| snapshot(draft)));
+        self.editor.unknown_id(id, within.as_ref())
     }
 }
 

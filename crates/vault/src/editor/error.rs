@@ -123,6 +123,9 @@ pub enum EditorError {
     /// The documents have changed since the plan was made.
     #[error("A document has changed since the plan was made. Nothing was written.")]
     PlanStale,
+    /// The document is not what the caller based the change on.
+    #[error("The document has changed since it was read. Nothing was written.")]
+    DocumentChanged,
     /// The request id was used for something else.
     #[error("The request_id was already used for a different request.")]
     RequestReused,

@@ -78,17 +78,16 @@ impl Editor {
         path: &NotePath,
         filter: &HistoryFilter,
     ) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
-        let view = self.view(path);
-        let real = match &view {
+        let real = match self.view(path) {
             Ok(view) => view.path().as_str().to_owned(),
             Err(EditorError::DocumentNotFound) => path.as_str().to_owned(),
-            Err(error) => return Err(error.clone()),
+            Err(error) => return Err(error),
         };
         let state = self.state();
-        let known = match state.ledger.document(&real) {
-            Some(known) => known,
-            None => view.map(|_| ()).and(Err(EditorError::DocumentNotFound))?,
-        };
+        let known = state
+            .ledger
+            .document(&real)
+            .ok_or(EditorError::DocumentNotFound)?;
         let mut entries = Vec::new();
         let mut more = false;
         for number in known.entries.iter().rev() {

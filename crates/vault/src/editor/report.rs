@@ -26,10 +26,7 @@ impl Editor {
                 request: request.clone(),
                 documents,
             };
-            self.plans
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .put(token.clone(), plan);
+            self.plans().put(token.clone(), plan);
             report.plan = Some(token);
         }
         report
@@ -112,6 +109,8 @@ impl Editor {
             broken_links: transaction.broken.links.clone(),
             broken_links_more: transaction.broken.more,
             replayed: false,
+            changed_since: false,
+            rescued: 0,
         }
     }
 

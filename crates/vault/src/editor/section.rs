@@ -94,20 +94,7 @@ impl Editor {
             }
             (Some(id), _) => self.find_id(path, id)?,
         };
-        if let Some(heading) = &section.heading {
-            let agrees = match view.find_heading(heading) {
-                Ok(found) => found == position,
-                Err(EditorError::Ambiguous { candidates }) => {
-                    candidates.iter().any(|one| one.position == position)
-                }
-                Err(_) => false,
-            };
-            if !agrees {
-                return Err(EditorError::BadReference(
-                    "section_id and heading name different sections.",
-                ));
-            }
-        }
+        view.check_heading(position, section.heading.as_deref())?;
         Ok((view, position))
     }
 
@@ -133,17 +120,22 @@ impl Editor {
                 return Ok((view, position));
             }
         }
+        Err(self.unknown_id(id, named.as_deref()))
+    }
+
+    /// Why an id names nothing, with sections of the document `within` that may be meant.
+    pub(super) fn unknown_id(&self, id: &str, within: Option<&View>) -> EditorError {
         if let Some(entry) = self.state().ledger.deleted_by(id) {
-            return Err(EditorError::SectionDeleted {
+            return EditorError::SectionDeleted {
                 section_id: id.to_owned(),
                 entry,
-            });
+            };
         }
         let words = id.rsplit_once('-').map_or(id, |(slug, _)| slug);
-        Err(EditorError::SectionNotFound {
+        EditorError::SectionNotFound {
             section_id: Some(id.to_owned()),
-            near: named.map(|view| view.near(words)).unwrap_or_default(),
-        })
+            near: within.map(|view| view.near(words)).unwrap_or_default(),
+        }
     }
 
     /// Whether `id` names a section, or did once.
@@ -240,6 +232,29 @@ impl View {
             level: outline.level,
             first_line: first_line.chars().take(SHOWN).collect(),
         })
+    }
+
+    /// Refuses a `heading`, given besides an id, that is not that of the section at `position`.
+    pub(super) fn check_heading(
+        &self,
+        position: usize,
+        heading: Option<&str>,
+    ) -> Result<(), EditorError> {
+        let agrees = match heading.map(|heading| self.find_heading(heading)) {
+            None => true,
+            Some(Ok(found)) => found == position,
+            Some(Err(EditorError::Ambiguous { candidates })) => {
+                candidates.iter().any(|one| one.position == position)
+            }
+            Some(Err(_)) => false,
+        };
+        if agrees {
+            Ok(())
+        } else {
+            Err(EditorError::BadReference(
+                "section_id and heading name different sections.",
+            ))
+        }
     }
 
     /// Finds the section with this heading.

@@ -23,8 +23,6 @@ pub(super) struct State {
     /// Documents whose ids could not be written down.
     pub(super) unrecorded: HashMap<String, Unrecorded>,
     pub(super) unrecorded_ids: u64,
-    /// Why nothing could be finished at the start.
-    pub(super) recovery: Option<EditorError>,
 }
 
 /// A document as it was seen when nothing could be written down.

@@ -723,3 +723,69 @@ fn a_single_document_behind_a_link_is_the_file_it_leads_to() {
         EditorError::DocumentNotFound
     );
 }
+
+#[test]
+fn what_is_read_back_is_compared_and_a_late_writer_is_reported() {
+    let bench = Bench::new(&[("a.md", SAMPLE)]);
+    let beta = bench.id("a.md", "Beta");
+    let quiet = bench.write(update("a.md", by_id(&beta), "one")).unwrap();
+    assert!(!quiet.changed_since);
+    let path = bench.path("a.md");
+    let theirs = SAMPLE.replace("Intro text.", "Theirs.");
+    let text = theirs.clone();
+    crate::fault::before_step("read_back", move || fs::write(path, text).unwrap());
+    let report = bench.write(update("a.md", by_id(&beta), "two")).unwrap();
+    assert!(report.changed_since);
+    assert_eq!(bench.text("a.md"), theirs);
+    let view = bench.editor.view(&note("a.md")).unwrap();
+    assert!(
+        view.revision() > report.entry.unwrap(),
+        "it is in the history"
+    );
+}
+
+#[test]
+fn what_is_written_into_the_replaced_file_is_kept_and_counted() {
+    use std::io::Write as _;
+    let bench = Bench::new(&[("a.md", SAMPLE)]);
+    let beta = bench.id("a.md", "Beta");
+    let mut open = fs::OpenOptions::new()
+        .append(true)
+        .open(bench.path("a.md"))
+        .unwrap();
+    crate::fault::before_step("flush_folder", move || open.write_all(b"late").unwrap());
+    let report = bench.write(update("a.md", by_id(&beta), "one")).unwrap();
+    assert_eq!(report.rescued, 1);
+    assert_eq!(bench.text("a.md"), SAMPLE.replace("Beta body.", "one"));
+    let kept = fs::read_dir(bench.path(".sectile"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| {
+            path.file_name()
+                .unwrap()
+                .to_string_lossy()
+                .starts_with("rescued-")
+        })
+        .unwrap();
+    assert_eq!(fs::read_to_string(kept).unwrap(), format!("{SAMPLE}late"));
+}
+
+#[test]
+fn a_document_is_deleted_only_as_it_was_read() {
+    let bench = Bench::new(&[("a.md", SAMPLE)]);
+    let hash = short_hash(bench.editor.view(&note("a.md")).unwrap().hash());
+    bench
+        .write(update("a.md", by_heading("Beta"), "x"))
+        .unwrap();
+    let delete = |hash: String| Operation::DeleteDocument {
+        path: note("a.md"),
+        expected_hash: Some(hash),
+    };
+    assert_eq!(
+        bench.write(delete(hash)).unwrap_err(),
+        EditorError::DocumentChanged
+    );
+    let now = short_hash(bench.editor.view(&note("a.md")).unwrap().hash());
+    bench.write(delete(now)).unwrap();
+    assert!(!bench.path("a.md").exists());
+}

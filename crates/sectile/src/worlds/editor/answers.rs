@@ -66,6 +66,12 @@ pub(super) struct Written {
     /// Broken links that are not named here.
     #[serde(skip_serializing_if = "is_zero")]
     broken_links_more: usize,
+    /// Another program changed the document again before this answer. Read it before the next edit.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    changed_since: bool,
+    /// Files that another program wrote to after they were replaced; what it wrote is kept in .sectile as rescued-*.
+    #[serde(skip_serializing_if = "is_zero")]
+    rescued: usize,
 }
 
 /// A link that leads nowhere.
@@ -354,6 +360,8 @@ impl EditorWorld {
                 .map(LeadsNowhere::from)
                 .collect(),
             broken_links_more: report.broken_links_more,
+            changed_since: report.changed_since,
+            rescued: report.rescued,
         };
         (written, facts)
     }

@@ -230,7 +230,7 @@ fn history_described(error: &EditorError) -> Option<Described> {
             "plan_unknown",
             "Make the call with dry_run again for a new plan.",
         ),
-        EditorError::PlanStale => (
+        EditorError::PlanStale | EditorError::DocumentChanged => (
             Conflict,
             "stale",
             "Read the document again, then make the call with what is there now.",
@@ -258,6 +258,11 @@ fn system_described(error: &EditorError) -> Described {
             Unavailable,
             "keeps_changing",
             "Wait until the other program is done, then call again.",
+        ),
+        EditorError::Interrupted => (
+            Unavailable,
+            "interrupted",
+            "Read the document to see which text is there, then go on from that.",
         ),
         EditorError::JournalTooNew => (
             Unavailable,
