@@ -7,7 +7,7 @@ use std::ops::Range;
 use similar::algorithms::{Capture, Replace, diff_slices};
 use similar::{Algorithm, DiffTag};
 
-use crate::lines::line_at;
+use crate::lines::{before_line_end, count_line_ends, line_at, line_start};
 use crate::{Change, Changes, Span};
 
 /// Differing parts with more lines than this, on either side, are not compared line by line but taken as one replacement.
@@ -61,12 +61,15 @@ pub fn line_changes(old: &[u8], new: &[u8]) -> Changes {
 /// `changes` must have been made for `old`; those that reach beyond it give no text.
 #[must_use]
 pub fn unified_diff(old: &[u8], changes: &Changes, options: DiffOptions<'_>) -> UnifiedDiff {
-    let Some(new) = changes.apply(old).filter(|new| new != old) else {
+    let Some(part) = Neighbourhood::of(old, changes, options.context) else {
         return UnifiedDiff::default();
     };
-    let old = LineTable::new(old);
+    let Some(new) = part.changes.apply(part.old).filter(|new| new != part.old) else {
+        return UnifiedDiff::default();
+    };
+    let old = LineTable::new(part.old);
     let new = LineTable::new(&new);
-    let edits: Vec<Edit> = changed_regions(&old, &new, changes, options.context)
+    let edits: Vec<Edit> = changed_regions(&old, &new, &part.changes, options.context)
         .into_iter()
         .flat_map(|region| differing_lines(&old, region.old, &new, region.new))
         .collect();
@@ -77,12 +80,55 @@ pub fn unified_diff(old: &[u8], changes: &Changes, options: DiffOptions<'_>) -> 
     let mut heading = heading(options);
     for edits in hunks(&edits, options.context) {
         let hunk = Hunk::new(&old, &new, edits, options.context);
-        if !hunk.write(&heading, &mut writer) {
+        if !hunk.write(&heading, part.lines_before, &mut writer) {
             break;
         }
         heading.clear();
     }
     writer.diff
+}
+
+/// The lines of a text that matter for a diff, and the changes as they read there. The rest need not be split into lines.
+struct Neighbourhood<'a> {
+    old: &'a [u8],
+    changes: Changes,
+    /// The number of lines above.
+    lines_before: usize,
+}
+
+impl<'a> Neighbourhood<'a> {
+    /// `None` when nothing changes, or something beyond the end.
+    fn of(old: &'a [u8], changes: &Changes, context: usize) -> Option<Self> {
+        let (first, last) = (changes.iter().next()?, changes.iter().next_back()?);
+        if last.span.end > old.len() {
+            return None;
+        }
+        // More whole lines than two hunks can have between them and still be shown as one.
+        let lines = context.saturating_mul(2).saturating_add(2);
+        let mut start = line_start(old, first.span.start);
+        let mut end = last.span.end;
+        for _ in 0..lines {
+            if start == 0 {
+                break;
+            }
+            start = line_start(old, before_line_end(old, start));
+        }
+        for _ in 0..lines {
+            if end == old.len() {
+                break;
+            }
+            end = line_at(old, end).end;
+        }
+        let shifted = changes.iter().map(|change| Change {
+            span: Span::new(change.span.start - start, change.span.end - start),
+            text: change.text.clone(),
+        });
+        Some(Self {
+            old: &old[start..end],
+            changes: Changes::new(shifted)?,
+            lines_before: count_line_ends(&old[..start]),
+        })
+    }
 }
 
 /// Lines of the old text that became other lines in the new one. Numbers count from 0.
@@ -430,8 +476,9 @@ impl<'a> Hunk<'a> {
     }
 
     /// Writes the hunk below `heading`. Says whether there was room for all of it.
-    fn write(&self, heading: &str, writer: &mut Writer) -> bool {
-        let (old, new) = (HunkRange(&self.shown.old), HunkRange(&self.shown.new));
+    fn write(&self, heading: &str, lines_before: usize, writer: &mut Writer) -> bool {
+        let shown = self.shown.down(lines_before, lines_before);
+        let (old, new) = (HunkRange(&shown.old), HunkRange(&shown.new));
         let show_ends = self.has_different_line_ends();
         writer.push(&format!("{heading}@@ -{old} +{new} @@\n"))
             && self

@@ -1,5 +1,12 @@
 //! The map of a document: its headings, what belongs to each, and how they nest.
 
+mod again;
+mod stretch;
+
+use std::ops::Range;
+
+pub(crate) use self::stretch::Stretch;
+
 use pulldown_cmark::{Event, Tag, TagEnd};
 
 use crate::{
@@ -37,6 +44,8 @@ pub struct Section {
     pub extent: Option<Extent>,
     /// Whether a block with substance stands between this heading and the next one of its level or above.
     pub body_available: bool,
+    /// Start of the first top-level block with substance behind the heading, wherever that is.
+    first_body: Option<usize>,
 }
 
 /// The bytes of a top-level section. The extents of a document tile it together with the preamble.
@@ -53,11 +62,49 @@ pub struct Extent {
 impl Document {
     pub(crate) fn parse(source: &Source<'_>) -> Self {
         let mut builder = Builder::default();
-        let markdown = &source.text[source.body_start..];
-        for (event, range) in options::events(markdown) {
-            builder.event(&event, Span::new(range.start, range.end));
+        builder.read(&source.text, source.body_start..source.text.len());
+        Self::new(source, builder.headings)
+    }
+
+    /// The document `source` with these headings, which are all it has.
+    fn new(source: &Source<'_>, headings: Vec<Found>) -> Self {
+        let bytes = source.text.as_bytes();
+        let spans: Vec<Span> = headings
+            .iter()
+            .map(|found| found.lines(bytes, source.body_start))
+            .collect();
+        let ends = ends(&headings, &spans, bytes.len());
+        let (mut open, mut open_top_level) = (Vec::new(), Vec::new());
+        let mut document = Self {
+            front_matter: source.front_matter(),
+            sections: Vec::with_capacity(headings.len()),
+            len: source.offsets.to_raw(bytes.len()),
+        };
+        for (index, ((found, heading), ends)) in
+            headings.into_iter().zip(spans).zip(ends).enumerate()
+        {
+            document.sections.push(Section {
+                level: found.level,
+                text: found.text,
+                ordinal: index + 1,
+                parent: enclosing(&mut open, index, found.level),
+                heading,
+                extent: (!found.nested).then(|| Extent {
+                    own_body: Span::new(heading.end, ends.own_body),
+                    subtree: Span::new(heading.start, ends.subtree),
+                    parent: enclosing(&mut open_top_level, index, found.level),
+                }),
+                body_available: found.first_body.is_some_and(|start| start < ends.body),
+                first_body: found.first_body,
+            });
         }
-        builder.finish(source)
+        if !source.offsets.is_identity() {
+            document
+                .sections
+                .iter_mut()
+                .for_each(|section| to_raw(section, &source.offsets));
+        }
+        document
     }
 
     /// All headings in document order.
@@ -103,6 +150,31 @@ impl Document {
     }
 }
 
+impl Section {
+    /// The section when all its offsets are others.
+    pub(crate) fn moved(&self, to: impl Fn(usize) -> Option<usize>) -> Option<Self> {
+        let span = |span: Span| Some(Span::new(to(span.start)?, to(span.end)?));
+        let extent = match self.extent {
+            Some(extent) => Some(Extent {
+                own_body: span(extent.own_body)?,
+                subtree: span(extent.subtree)?,
+                ..extent
+            }),
+            None => None,
+        };
+        let first_body = match self.first_body {
+            Some(start) => Some(to(start)?),
+            None => None,
+        };
+        Some(Self {
+            heading: span(self.heading)?,
+            extent,
+            first_body,
+            ..self.clone()
+        })
+    }
+}
+
 impl Extent {
     /// Hash of the own body as it stands in `source`.
     #[must_use]
@@ -117,10 +189,12 @@ impl Extent {
     }
 }
 
-/// Collects headings from parser events. Offsets count from the start of the Markdown until [`Builder::finish`].
+/// Collects headings from parser events.
 #[derive(Default)]
 struct Builder {
     headings: Vec<Found>,
+    /// Start of the first top-level block with substance.
+    first_substance: Option<usize>,
     heading: Option<(Found, HeadingText)>,
     block: Option<Block>,
     depth: usize,
@@ -145,6 +219,14 @@ struct Block {
 }
 
 impl Builder {
+    /// Reads a part of a text that stands by itself.
+    fn read(&mut self, text: &str, part: Range<usize>) {
+        let base = part.start;
+        for (event, range) in options::events(&text[part]) {
+            self.event(&event, Span::new(base + range.start, base + range.end));
+        }
+    }
+
     fn event(&mut self, event: &Event<'_>, span: Span) {
         match event {
             Event::Start(tag) => self.start(tag, event, span),
@@ -233,6 +315,7 @@ impl Builder {
 
     /// Tells every heading that ends before `start` and waits for a body. Headings inside the block itself keep waiting.
     fn block_with_substance(&mut self, start: usize) {
+        self.first_substance.get_or_insert(start);
         while let Some(found) = self.headings.get_mut(self.settled)
             && found.span.end <= start
         {
@@ -240,81 +323,41 @@ impl Builder {
             self.settled += 1;
         }
     }
+}
 
-    fn finish(self, source: &Source<'_>) -> Document {
-        let bytes = source.text.as_bytes();
-        let base = source.body_start;
-        let spans: Vec<Span> = self
-            .headings
-            .iter()
-            .map(|found| {
-                let span = Span::new(base + found.span.start, base + found.span.end);
-                if found.nested {
-                    span
-                } else {
-                    whole_lines(bytes, base, span)
-                }
-            })
-            .collect();
-        let ends = self.ends(&spans, bytes.len());
-        let (mut open, mut open_top_level) = (Vec::new(), Vec::new());
-        let mut document = Document {
-            front_matter: source.front_matter(),
-            sections: Vec::with_capacity(self.headings.len()),
-            len: source.offsets.to_raw(bytes.len()),
-        };
-        for (index, ((found, heading), ends)) in
-            self.headings.into_iter().zip(spans).zip(ends).enumerate()
-        {
-            document.sections.push(Section {
-                level: found.level,
-                text: found.text,
-                ordinal: index + 1,
-                parent: enclosing(&mut open, index, found.level),
-                heading,
-                extent: (!found.nested).then(|| Extent {
-                    own_body: Span::new(heading.end, ends.own_body),
-                    subtree: Span::new(heading.start, ends.subtree),
-                    parent: enclosing(&mut open_top_level, index, found.level),
-                }),
-                body_available: found
-                    .first_body
-                    .is_some_and(|start| base + start < ends.body),
-            });
+impl Found {
+    /// The bytes of the heading: of a top-level one, whole lines.
+    fn lines(&self, bytes: &[u8], body_start: usize) -> Span {
+        if self.nested {
+            self.span
+        } else {
+            whole_lines(bytes, body_start, self.span)
         }
-        if !source.offsets.is_identity() {
-            document
-                .sections
-                .iter_mut()
-                .for_each(|section| to_raw(section, &source.offsets));
-        }
-        document
     }
+}
 
-    /// Where what belongs to each heading ends, found from the last heading to the first.
-    fn ends(&self, spans: &[Span], document_end: usize) -> Vec<Ends> {
-        let (mut any, mut top_level) = (NextStart::new(document_end), NextStart::new(document_end));
-        let mut ends: Vec<Ends> = self
-            .headings
-            .iter()
-            .zip(spans)
-            .rev()
-            .map(|(found, span)| {
-                let ends = Ends {
-                    body: any.of_rank(found.level),
-                    own_body: top_level.of_rank(LOWEST_RANK),
-                    subtree: top_level.of_rank(found.level),
-                };
-                any.meet(found.level, span.start);
-                if !found.nested {
-                    top_level.meet(found.level, span.start);
-                }
-                ends
-            })
-            .collect();
-        ends.reverse();
-        ends
-    }
+/// Where what belongs to each heading ends, found from the last heading to the first.
+fn ends(headings: &[Found], spans: &[Span], document_end: usize) -> Vec<Ends> {
+    let (mut any, mut top_level) = (NextStart::new(document_end), NextStart::new(document_end));
+    let mut ends: Vec<Ends> = headings
+        .iter()
+        .zip(spans)
+        .rev()
+        .map(|(found, span)| {
+            let ends = Ends {
+                body: any.of_rank(found.level),
+                own_body: top_level.of_rank(LOWEST_RANK),
+                subtree: top_level.of_rank(found.level),
+            };
+            any.meet(found.level, span.start);
+            if !found.nested {
+                top_level.meet(found.level, span.start);
+            }
+            ends
+        })
+        .collect();
+    ends.reverse();
+    ends
 }
 
 /// The level that every heading reaches.
@@ -372,6 +415,7 @@ fn to_raw(section: &mut Section, offsets: &Offsets) {
         extent.own_body = offsets.span_to_raw(extent.own_body);
         extent.subtree = offsets.span_to_raw(extent.subtree);
     }
+    section.first_body = section.first_body.map(|start| offsets.to_raw(start));
 }
 
 #[cfg(test)]

@@ -143,10 +143,9 @@ pub struct Edited {
 pub struct Editable<'a> {
     bytes: &'a [u8],
     text: &'a str,
+    source: Source<'a>,
     document: &'a Document,
     tops: Vec<Top>,
-    /// Where Markdown starts: after front matter and byte order mark.
-    body_start: usize,
     line_end: &'static str,
 }
 
@@ -171,14 +170,15 @@ impl<'a> Editable<'a> {
         let source = Source::new(bytes);
         let text = match source.text {
             Cow::Borrowed(text) => text,
+            // It has zeros, or is no text.
             Cow::Owned(_) => std::str::from_utf8(bytes).map_err(|_| EditError::NotUtf8)?,
         };
         Ok(Self {
             bytes,
             text,
+            source,
             document,
             tops: tops(document),
-            body_start: source.body_start,
             line_end: dominant_line_end(bytes),
         })
     }
@@ -204,7 +204,7 @@ impl<'a> Editable<'a> {
         let bytes = changes
             .apply(self.bytes)
             .ok_or(EditError::Escapes(Escape::Structure))?;
-        let document = Source::new(&bytes).parse();
+        let document = Source::new(&bytes).parse_after(&self.source, self.document, &changes);
         let lineage = self.verify(&plan.expected, &plan.free, &bytes, &document)?;
         Ok(Edited {
             changes,

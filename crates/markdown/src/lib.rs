@@ -34,7 +34,8 @@ pub use front_matter::{FrontMatter, FrontMatterError, remove_key, set_key};
 pub use lines::{LineIndex, Position, dominant_line_end};
 pub use links::{
     Anchors, Link, LinkForm, LinkPart, MovedAnchor, PathResolution, Repair, Resolution,
-    github_anchor, links, moved_anchors, name_key, repair_fragment, repair_path, resolve_path,
+    github_anchor, links, links_near, moved_anchors, name_key, repair_fragment, repair_path,
+    resolve_path,
 };
 pub use merge::{MergeConflict, merge};
 pub use slug::{heading_id, section_id, slug};

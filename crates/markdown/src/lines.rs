@@ -1,5 +1,7 @@
 //! Lines: where they end (LF, CRLF and lone CR), and conversion between byte offsets and line numbers.
 
+use memchr::{memchr_iter, memchr2, memrchr2};
+
 /// A place in a source as people count it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
@@ -67,7 +69,7 @@ pub(crate) struct Line {
 
 /// The line that starts at `start`.
 pub(crate) fn line_at(source: &[u8], start: usize) -> Line {
-    let content_end = start + content_len(&source[start..]);
+    let content_end = memchr2(b'\n', b'\r', &source[start..]).map_or(source.len(), |at| start + at);
     let end = match source.get(content_end..) {
         Some([b'\r', b'\n', ..]) => content_end + 2,
         Some([_, ..]) => content_end + 1,
@@ -76,33 +78,29 @@ pub(crate) fn line_at(source: &[u8], start: usize) -> Line {
     Line { content_end, end }
 }
 
-/// The number of bytes before the first line end.
-fn content_len(bytes: &[u8]) -> usize {
-    // So many bytes at a time are compared at once, where a search byte by byte would stop at each.
-    const STRIDE: usize = 16;
-    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
-    let (strides, _) = bytes.as_chunks::<STRIDE>();
-    let skipped = strides
-        .iter()
-        .take_while(|stride| !stride.iter().fold(false, |any, byte| any | is_end(byte)))
-        .count()
-        * STRIDE;
-    let rest = &bytes[skipped..];
-    skipped + rest.iter().position(is_end).unwrap_or(rest.len())
-}
-
 /// The start of the line that holds byte `offset`.
 pub(crate) fn line_start(source: &[u8], offset: usize) -> usize {
-    source[..offset]
-        .iter()
-        .rposition(|byte| matches!(byte, b'\n' | b'\r'))
-        .map_or(0, |at| at + 1)
+    memrchr2(b'\n', b'\r', &source[..offset]).map_or(0, |at| at + 1)
+}
+
+/// Where the line end before `start`, the start of a line, starts.
+pub(crate) fn before_line_end(source: &[u8], start: usize) -> usize {
+    match &source[..start] {
+        [.., b'\r', b'\n'] => start - 2,
+        _ => start - 1,
+    }
+}
+
+/// The number of line ends in a source that does not end inside one.
+pub(crate) fn count_line_ends(source: &[u8]) -> usize {
+    let lone = |at: &usize| source.get(at + 1) != Some(&b'\n');
+    memchr_iter(b'\n', source).count() + memchr_iter(b'\r', source).filter(lone).count()
 }
 
 /// The line end that most lines of `bytes` have: `\n`, `\r\n` or `\r`. Without one, or with a tie, `\n`.
 #[must_use]
 pub fn dominant_line_end(bytes: &[u8]) -> &'static str {
-    if !bytes.contains(&b'\r') {
+    if memchr::memchr(b'\r', bytes).is_none() {
         return "\n";
     }
     let (mut line_feeds, mut pairs, mut returns) = (0_usize, 0_usize, 0_usize);

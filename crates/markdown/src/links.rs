@@ -16,7 +16,7 @@ mod repair;
 mod wiki;
 
 pub use anchors::{Anchors, MovedAnchor, Resolution, moved_anchors};
-pub use find::links;
+pub use find::{links, links_near};
 pub use heading_names::github_anchor;
 pub use paths::{PathResolution, name_key, repair_path, resolve_path};
 pub use repair::{Repair, repair_fragment};

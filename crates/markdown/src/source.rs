@@ -23,8 +23,10 @@ impl<'a> Source<'a> {
     /// Decodes `bytes` and looks for front matter. Never fails.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
-        let (text, offsets, valid_utf8) = match std::str::from_utf8(bytes) {
-            Ok(text) if !text.contains('\0') => (Cow::Borrowed(text), Offsets::default(), true),
+        let (text, offsets, valid_utf8) = match simdutf8::basic::from_utf8(bytes) {
+            Ok(text) if memchr::memchr(0, bytes).is_none() => {
+                (Cow::Borrowed(text), Offsets::default(), true)
+            }
             checked => {
                 let (text, offsets) = decode_with_replacements(bytes);
                 (Cow::Owned(text), offsets, checked.is_ok())

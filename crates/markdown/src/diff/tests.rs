@@ -291,6 +291,30 @@ proptest! {
     }
 
     #[test]
+    fn only_lines_near_the_changes_matter(
+        old in "(a|b|\r|\n|\r\n){0,120}",
+        wishes in proptest::collection::vec((0_usize..140, 0_usize..5, "[ab\r\n]{0,4}"), 0..3),
+        context in 0_usize..4,
+    ) {
+        let changes = any_changes(old.as_bytes(), wishes);
+        let options = DiffOptions { context, ..ALL };
+        let diff = unified_diff(old.as_bytes(), &changes, options).text;
+        // The same with all lines.
+        let new = changes.apply(old.as_bytes()).expect("inside");
+        let tables = (LineTable::new(old.as_bytes()), LineTable::new(&new));
+        let edits: Vec<Edit> = changed_regions(&tables.0, &tables.1, &changes, context)
+            .into_iter()
+            .flat_map(|region| differing_lines(&tables.0, region.old, &tables.1, region.new))
+            .collect();
+        let mut writer = Writer { diff: UnifiedDiff::default(), max_bytes: usize::MAX };
+        for (at, edits) in hunks(&edits, context).enumerate() {
+            let heading = if at == 0 { heading(options) } else { String::new() };
+            Hunk::new(&tables.0, &tables.1, edits, context).write(&heading, 0, &mut writer);
+        }
+        prop_assert_eq!(diff, writer.diff.text);
+    }
+
+    #[test]
     fn a_patch_program_gets_the_new_text(
         old in "[abc\n]{0,60}",
         wishes in wishes("[abc\n]{0,4}"),

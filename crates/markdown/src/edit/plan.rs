@@ -273,7 +273,7 @@ impl Editable<'_> {
         }
         let kept = without_trailing_blank_lines(self.bytes, top.subtree.start);
         Span::new(
-            kept.max(self.body_start).min(top.subtree.start),
+            kept.max(self.source.body_start).min(top.subtree.start),
             top.subtree.end,
         )
     }
@@ -433,7 +433,8 @@ impl Editable<'_> {
     fn change_within_lines(&self, changes: &Changes) -> Result<Plan, EditError> {
         let stays = changes.iter().all(|change| {
             let mut bytes = change.span.slice(self.bytes).iter().chain(&change.text);
-            change.span.start >= self.body_start && bytes.all(|byte| !matches!(byte, b'\n' | b'\r'))
+            change.span.start >= self.source.body_start
+                && bytes.all(|byte| !matches!(byte, b'\n' | b'\r'))
         });
         if !stays {
             return Err(EditError::Escapes(Escape::Structure));
@@ -458,7 +459,7 @@ impl Editable<'_> {
         }
         let (region, window, focus) = match within {
             Within::Document => (
-                Span::new(self.body_start, self.bytes.len()),
+                Span::new(self.source.body_start, self.bytes.len()),
                 0..self.tops.len(),
                 None,
             ),

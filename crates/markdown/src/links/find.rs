@@ -9,15 +9,29 @@ use super::{
     destination::{self, Destination},
     wiki,
 };
-use crate::{Source, Span, options};
+use crate::{Document, Source, Span, document::Stretch, options};
 
 /// All links of a document that stay inside the folder, in document order.
 ///
 /// Links that wiki brackets make are looked for in text only, never in code, HTML or front matter.
 #[must_use]
 pub fn links(source: &Source<'_>) -> Vec<Link> {
-    let mut finder = Finder::new(&source.text, source.body_start);
-    finder.read(source.body_start..source.text.len(), Definitions::Count);
+    links_in(source, source.body_start..source.text.len())
+}
+
+/// All links that touch `span`, and perhaps more, of the document `source`, whose sections are `document`. What is far
+/// from there need not be read.
+#[must_use]
+pub fn links_near(source: &Source<'_>, document: &Document, span: Span) -> Vec<Link> {
+    match Stretch::around(source, document, span) {
+        Some(stretch) => links_in(source, stretch.span.range()),
+        None => links(source),
+    }
+}
+
+fn links_in(source: &Source<'_>, part: Range<usize>) -> Vec<Link> {
+    let mut finder = Finder::new(&source.text, part.start);
+    finder.read(part, Definitions::Count);
     let mut links = finder.links;
     links.sort_by_key(|link| (link.span, link.path.span));
     if !source.offsets.is_identity() {

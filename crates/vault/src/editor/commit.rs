@@ -636,8 +636,3 @@ impl Transaction<'_> {
             .collect()
     }
 }
-
-/// Whether bytes can be edited.
-pub(super) fn is_utf8(bytes: &[u8]) -> bool {
-    std::str::from_utf8(bytes).is_ok()
-}

@@ -6,7 +6,7 @@ use std::{
 };
 
 use sectile_markdown::{
-    Changes, Digest, Document,
+    Changes, Digest, Document, Source,
     edit::{Edit, EditError, Editable, Edited},
 };
 
@@ -195,7 +195,7 @@ impl<'e> Transaction<'e> {
         if !self.drafts.contains_key(&key) {
             self.hold(&real)?;
             let view = self.editor.settled(&real)?;
-            if !super::commit::is_utf8(view.bytes()) {
+            if !Source::new(view.bytes()).is_valid_utf8() {
                 return Err(EditError::NotUtf8.into());
             }
             let draft = Draft {

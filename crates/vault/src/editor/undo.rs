@@ -202,7 +202,8 @@ impl Editor {
         let path = path.ok_or(EditorError::DocumentNotFound)?;
         let path = NotePath::parse_vault(&path).map_err(|_| EditorError::OutsideRoot)?;
         let view = self.settled(&path)?;
-        if !super::commit::is_utf8(view.bytes()) {
+        let before = Source::new(view.bytes());
+        if !before.is_valid_utf8() {
             return Err(sectile_markdown::edit::EditError::NotUtf8.into());
         }
         let last = self.known_of(step, |known| known.entries.last().copied())?;
@@ -223,7 +224,7 @@ impl Editor {
         let bytes = changes
             .apply(view.bytes())
             .ok_or(EditorError::TextUnknown)?;
-        let document = Source::new(&bytes).parse();
+        let document = Source::new(&bytes).parse_after(&before, view.document(), &changes);
         let ids = if direct {
             step.ids.inverse().apply(view.ids())
         } else {

@@ -2,7 +2,7 @@
 
 use super::{FrontMatterError, NewValue, mapping, reads_as};
 use crate::{
-    Change, Changes, Extent, Mapping, Section, Source, Span, Value,
+    Change, Changes, Mapping, Source, Value,
     front_matter::{byte_order_mark_len, written::Dates},
 };
 
@@ -92,34 +92,13 @@ impl Proof<'_> {
 
     fn sections_are_the_same(&self, old_len: usize, new_len: usize, changed: &Source<'_>) -> bool {
         // All growth is above the first heading.
-        let moved = |span: Span| {
-            (span.start + new_len)
-                .checked_sub(old_len)
-                .map(|start| Span::new(start, start + span.len()))
-        };
+        let moved = |at: usize| (at + new_len).checked_sub(old_len);
         let (old, new) = (self.source.parse(), changed.parse());
         old.sections().len() == new.sections().len()
             && old
                 .sections()
                 .iter()
                 .zip(new.sections())
-                .all(|(old, new)| section_after(old, moved).as_ref() == Some(new))
+                .all(|(old, new)| old.moved(moved).as_ref() == Some(new))
     }
-}
-
-/// `section` when all its spans have moved.
-fn section_after(section: &Section, moved: impl Fn(Span) -> Option<Span>) -> Option<Section> {
-    let extent = match section.extent {
-        Some(extent) => Some(Extent {
-            own_body: moved(extent.own_body)?,
-            subtree: moved(extent.subtree)?,
-            ..extent
-        }),
-        None => None,
-    };
-    Some(Section {
-        heading: moved(section.heading)?,
-        extent,
-        ..section.clone()
-    })
 }

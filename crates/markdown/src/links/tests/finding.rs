@@ -365,3 +365,19 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn links_near_a_place_are_those_of_the_document(before in markdown(), here in markdown(), after in markdown()) {
+        let text = format!("# One\n\n{before}\n\n# Two\n\n{here}\n\n# Three\n\n{after}");
+        let source = Source::new(text.as_bytes());
+        let start = "# One\n\n\n\n# Two\n\n".len() + before.len();
+        let span = Span::new(start, start + here.len());
+        let touching = |links: Vec<Link>| -> Vec<Link> {
+            let touches = |link: &Link| link.span.start < span.end && span.start < link.span.end;
+            links.into_iter().filter(touches).collect()
+        };
+        let near = links_near(&source, &source.parse(), span);
+        prop_assert_eq!(touching(near), touching(links(&source)));
+    }
+}

@@ -149,9 +149,8 @@ impl Lineage {
 
 /// Whether links may lead to HTML in a text. Most have none, and need no second look.
 fn may_have_html_ids(bytes: &[u8]) -> bool {
-    let equal_signs = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'=');
-    equal_signs
-        .map(|(at, _)| bytes[..at].trim_ascii_end())
+    memchr::memchr_iter(b'=', bytes)
+        .map(|at| bytes[..at].trim_ascii_end())
         .any(|before| {
             ["id", "name"].iter().any(|name| {
                 let start = before.len().saturating_sub(name.len());

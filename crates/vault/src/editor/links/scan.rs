@@ -7,8 +7,8 @@ use std::{
 };
 
 use sectile_markdown::{
-    Anchors, Change, Changes, Digest, Extent, LineIndex, Link, Repair, Resolution, Source, Span,
-    edit::content_span, links, repair_fragment, repair_path,
+    Anchors, Change, Changes, Digest, Document, Extent, LineIndex, Link, Repair, Resolution,
+    Source, Span, edit::content_span, links, links_near, repair_fragment, repair_path,
 };
 
 use super::{
@@ -161,8 +161,11 @@ impl<'s, 't> Scan<'s, 't> {
         let mut found = Found::default();
         for (index, drafted) in self.world.drafts.iter().enumerate() {
             let draft = drafted.draft;
-            if draft.bytes.is_some() && !draft.changes.is_empty() {
-                let page = Page::of_draft(index, draft);
+            if draft.bytes.is_none() {
+                continue;
+            }
+            let page = Page::of_draft(index, draft);
+            if page.has_changed_links(&draft.document) {
                 self.page(&page, &draft.path, false, &mut found);
             }
         }
@@ -474,6 +477,21 @@ impl<'a> Page<'a> {
             tops: Vec::new(),
             moved: RefCell::default(),
         }
+    }
+
+    /// Whether there is a link in or around a change. `document` has the sections of this page.
+    fn has_changed_links(&self, document: &Document) -> bool {
+        let (Some(first), Some(last)) = (self.changed.first(), self.changed.last()) else {
+            return false;
+        };
+        may_have_links(self.bytes)
+            && links_near(
+                &Source::new(self.bytes),
+                document,
+                Span::new(first.start, last.end),
+            )
+            .iter()
+            .any(|link| self.is_changed(link.span))
     }
 
     /// Whether a change of the draft is in `span`, or touches a part of it.
