@@ -186,11 +186,7 @@ impl Root {
         if metadata.len() > limit {
             return Err(ReadError::TooLarge { limit });
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
-        // The file may grow between the check and the read.
-        file.take(limit + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|error| read_error(&error))?;
+        let bytes = read_all(file, metadata.len(), limit).map_err(|error| read_error(&error))?;
         if bytes.len() as u64 > limit {
             Err(ReadError::TooLarge { limit })
         } else {
@@ -277,6 +273,25 @@ fn open_confined(dir: &Dir, path: &Path) -> Result<File, ReadError> {
     options.read(true).nonblock(true);
     dir.open_with(path, &options)
         .map_err(|error| read_error(&error))
+}
+
+/// What is in a file of `expected` bytes, which may grow while it is read: at most one byte more than `limit`.
+fn read_all(mut file: File, expected: u64, limit: u64) -> io::Result<Vec<u8>> {
+    // In one piece: reading to an end that is not known takes many small ones.
+    let mut bytes = vec![0; usize::try_from(expected).unwrap_or_default()];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read(&mut bytes[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(filled);
+    file.take((limit + 1).saturating_sub(filled as u64))
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn read_error(error: &io::Error) -> ReadError {

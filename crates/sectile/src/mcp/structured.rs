@@ -31,10 +31,14 @@ impl Structured {
 /// Replaces the mark in `line`, the bytes of `message`.
 pub(super) fn put_text_in_place(line: &mut Vec<u8>, message: &ServerJsonRpcMessage) {
     if let Some(text) = marked_text(message)
-        && let Some(mark) = line.windows(MARK.len()).rposition(|window| window == MARK)
+        && let Some(mark) = memchr::memmem::rfind(line, MARK)
     {
         let end = mark + MARK.len();
-        line.splice(end - b"null".len()..end, text.bytes());
+        let behind = line.split_off(end);
+        line.truncate(end - b"null".len());
+        line.reserve(text.len() + behind.len());
+        line.extend_from_slice(text.as_bytes());
+        line.extend_from_slice(&behind);
     }
 }
 
