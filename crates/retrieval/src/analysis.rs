@@ -1,0 +1,339 @@
+//! What counts as a word, and which words count as the same.
+//!
+//! Text is split where Unicode says words end, and again where identifiers join words: `max_doc_bytes`, `ToolSpec` and
+//! `server.tools` are found whole and by each of their parts. Scripts that put no spaces between words are cut into pairs
+//! of characters. Case and the accents of Latin and Greek letters make no difference.
+
+use rust_stemmers::{Algorithm, Stemmer};
+use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
+use unicode_script::{Script, UnicodeScript as _};
+use unicode_segmentation::UnicodeSegmentation as _;
+
+/// Names longer than this are found by their parts only.
+const LONGEST_NAME: usize = 64;
+/// Words longer than this, such as encoded data, are cut off.
+const LONGEST_WORD: usize = 48;
+
+/// A piece of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Token {
+    /// A word at its position.
+    Word { term: String, at: u32 },
+    /// A name made of the words from this position on.
+    Name { term: String, at: u32, words: u32 },
+}
+
+/// Calls `take` for every word and every name of a text. Names come after their words. The number of words is returned.
+pub(crate) fn tokens(text: &str, mut take: impl FnMut(Token)) -> u32 {
+    let mut at = 0;
+    let mut chain = Chain::default();
+    let mut run = String::new();
+    let mut last_end = 0;
+    for (start, word) in text.unicode_word_indices() {
+        let gap = &text[last_end..start];
+        last_end = start + word.len();
+        let is_unspaced = word.chars().all(has_no_spaces);
+        if !gap.is_empty() || !is_unspaced {
+            at = pairs(&mut run, at, &mut take);
+        }
+        if is_unspaced {
+            chain.end(text, at, &mut take);
+            run.push_str(word);
+            continue;
+        }
+        if !is_joint(gap) {
+            chain.end(text, at, &mut take);
+        }
+        chain.add(start, last_end, at);
+        for part in parts(word) {
+            take(Token::Word { term: part, at });
+            at += 1;
+        }
+    }
+    at = pairs(&mut run, at, &mut take);
+    chain.end(text, at, &mut take);
+    at
+}
+
+/// The words of a text, as they are compared.
+#[must_use]
+pub fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    tokens(text, |token| {
+        if let Token::Word { term, .. } = token {
+            words.push(term);
+        }
+    });
+    words
+}
+
+/// Words that are written without a space between them, as in `resources/list`.
+#[derive(Default)]
+struct Chain {
+    start: usize,
+    end: usize,
+    first: u32,
+    is_open: bool,
+}
+
+impl Chain {
+    fn add(&mut self, start: usize, end: usize, at: u32) {
+        if !self.is_open {
+            (self.start, self.first, self.is_open) = (start, at, true);
+        }
+        self.end = end;
+    }
+
+    /// Makes a name of it, if it has more than one word. The next word is at `at`.
+    fn end(&mut self, text: &str, at: u32, take: &mut impl FnMut(Token)) {
+        let words = at - self.first;
+        if self.is_open && words > 1 && self.end - self.start <= LONGEST_NAME {
+            let term = fold(&text[self.start..self.end]);
+            take(Token::Name {
+                term,
+                at: self.first,
+                words,
+            });
+        }
+        self.is_open = false;
+    }
+}
+
+/// Whether what stands between two words makes them one name.
+fn is_joint(gap: &str) -> bool {
+    matches!(gap, "-" | "/" | "." | "::" | ":" | "@" | "#" | "->")
+}
+
+/// Cuts a run of characters without spaces into pairs. Each character is a name of its own, so that one is found too.
+fn pairs(run: &mut String, mut at: u32, take: &mut impl FnMut(Token)) -> u32 {
+    let characters: Vec<char> = fold(run).chars().collect();
+    run.clear();
+    if let [one] = characters.as_slice() {
+        take(Token::Word {
+            term: one.to_string(),
+            at,
+        });
+        return at + 1;
+    }
+    for pair in characters.windows(2) {
+        take(Token::Word {
+            term: pair.iter().collect(),
+            at,
+        });
+        at += 1;
+    }
+    let first = at.saturating_sub(u32::try_from(characters.len()).unwrap_or_default());
+    for one in &characters {
+        take(Token::Name {
+            term: one.to_string(),
+            at: first,
+            words: 1,
+        });
+    }
+    at
+}
+
+fn has_no_spaces(character: char) -> bool {
+    matches!(
+        character.script(),
+        Script::Han
+            | Script::Hiragana
+            | Script::Katakana
+            | Script::Thai
+            | Script::Lao
+            | Script::Khmer
+            | Script::Myanmar
+    )
+}
+
+/// The words in what Unicode calls one, folded.
+fn parts(word: &str) -> Vec<String> {
+    let word = word
+        .strip_suffix("'s")
+        .or_else(|| word.strip_suffix("’s"))
+        .unwrap_or(word);
+    let mut parts = Vec::new();
+    let mut part = String::new();
+    let mut end = |part: &mut String| {
+        if !part.is_empty() {
+            let mut folded = fold(part);
+            folded.truncate(folded.floor_char_boundary(LONGEST_WORD));
+            parts.push(folded);
+            part.clear();
+        }
+    };
+    let mut characters = word.chars().peekable();
+    let mut last: Option<char> = None;
+    while let Some(character) = characters.next() {
+        if matches!(character, '\'' | '’') {
+            continue;
+        }
+        if !character.is_alphanumeric() && !is_combining_mark(character) {
+            end(&mut part);
+            last = None;
+            continue;
+        }
+        let next_is_small = characters.peek().is_some_and(|next| next.is_lowercase());
+        let is_border = last.is_some_and(|last| {
+            let starts_word = character.is_uppercase()
+                && (last.is_lowercase() || (last.is_uppercase() && next_is_small));
+            starts_word || (last.is_numeric() != character.is_numeric() && part.is_ascii())
+        });
+        if is_border {
+            end(&mut part);
+        }
+        part.push(character);
+        last = Some(character);
+    }
+    end(&mut part);
+    parts
+}
+
+/// A text as it is compared: in small letters, without the accents of Latin and Greek ones.
+#[must_use]
+pub fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let mut folded = String::with_capacity(text.len());
+    let mut takes_accents = false;
+    for character in text.nfkd().flat_map(char::to_lowercase) {
+        if is_combining_mark(character) {
+            if takes_accents && ('\u{300}'..='\u{36f}').contains(&character) {
+                continue;
+            }
+        } else {
+            takes_accents = matches!(character.script(), Script::Latin | Script::Greek);
+        }
+        folded.push(character);
+    }
+    folded.nfc().collect()
+}
+
+/// What forms of an English word have in common, or `None` for what is none.
+pub(crate) fn stem(word: &str) -> Option<String> {
+    let is_english = word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
+    is_english.then(|| Stemmer::create(Algorithm::English).stem(word).into_owned())
+}
+
+/// Whether a word says so little that it counts only when a question has no others.
+pub(crate) fn is_filler(word: &str) -> bool {
+    const FILLERS: [&str; 91] = [
+        "a", "about", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by",
+        "can", "could", "d", "did", "do", "does", "doing", "for", "from", "had", "has", "have",
+        "having", "he", "her", "here", "his", "how", "i", "if", "in", "into", "is", "it", "its",
+        "just", "ll", "m", "may", "me", "might", "must", "my", "need", "of", "on", "or", "our",
+        "s", "shall", "she", "should", "so", "some", "such", "t", "than", "that", "the", "their",
+        "them", "then", "there", "these", "they", "this", "those", "to", "us", "ve", "want", "was",
+        "we", "were", "what", "when", "where", "which", "while", "who", "whom", "why", "will",
+        "with", "would", "you", "your", "please",
+    ];
+    FILLERS.contains(&word)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shown(text: &str) -> Vec<String> {
+        let mut shown = Vec::new();
+        tokens(text, |token| {
+            shown.push(match token {
+                Token::Word { term, at } => format!("{at}:{term}"),
+                Token::Name { term, at, words } => format!("{at}+{words}:{term}"),
+            });
+        });
+        shown
+    }
+
+    #[test]
+    fn identifiers_whole_and_in_parts() {
+        for (text, expected) in [
+            ("comparator,", vec!["0:comparator"]),
+            ("\"trust lanes\"", vec!["0:trust", "1:lanes"]),
+            (
+                "max_doc_bytes",
+                vec!["0:max", "1:doc", "2:bytes", "0+3:max_doc_bytes"],
+            ),
+            (
+                "a ToolSpec",
+                vec!["0:a", "1:tool", "2:spec", "1+2:toolspec"],
+            ),
+            (
+                "server.tools",
+                vec!["0:server", "1:tools", "0+2:server.tools"],
+            ),
+            (
+                "resources/list;",
+                vec!["0:resources", "1:list", "0+2:resources/list"],
+            ),
+            (
+                "docs-search.",
+                vec!["0:docs", "1:search", "0+2:docs-search"],
+            ),
+            (
+                "HTTPServer2",
+                vec!["0:http", "1:server", "2:2", "0+3:httpserver2"],
+            ),
+            ("the section's end", vec!["0:the", "1:section", "2:end"]),
+            ("don't", vec!["0:dont"]),
+            ("-32602", vec!["0:32602"]),
+            ("e.g. x", vec!["0:e", "1:g", "0+2:e.g", "2:x"]),
+            ("", vec![]),
+            ("???", vec![]),
+        ] {
+            assert_eq!(shown(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn any_script() {
+        for (text, expected) in [
+            ("Überprüfung", vec!["0:uberprufung"]),
+            ("naïve", vec!["0:naive"]),
+            ("Ἀθῆναι", vec!["0:αθηναι"]),
+            ("Йод", vec!["0:йод"]),
+            ("हिन्दी", vec!["0:हिन्दी"]),
+            (
+                "東京都",
+                vec!["0:東京", "1:京都", "0+1:東", "0+1:京", "0+1:都"],
+            ),
+            ("漢", vec!["0:漢"]),
+            ("ﬁle", vec!["0:file"]),
+        ] {
+            assert_eq!(shown(text), expected, "{text}");
+        }
+        assert_eq!(words("API東京docs"), ["api", "東京", "docs"]);
+    }
+
+    #[test]
+    fn stems_are_for_english_words() {
+        assert_eq!(stem("running").as_deref(), Some("run"));
+        assert_eq!(stem("bytes"), stem("byte"));
+        assert_eq!(stem("йод"), None);
+        assert_eq!(stem("x2"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn positions_grow_by_one(text in "\\PC{0,60}") {
+            let mut next = 0;
+            let count = tokens(&text, |token| match token {
+                Token::Word { at, .. } => {
+                    assert_eq!(at, next);
+                    next += 1;
+                }
+                Token::Name { at, words, .. } => assert!(at + words <= next + 1 || words == 1),
+            });
+            prop_assert_eq!(count, next);
+        }
+
+        #[test]
+        fn folding_twice_changes_nothing(text in "\\PC{0,40}") {
+            let once = fold(&text);
+            prop_assert_eq!(fold(&once), once);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The promises of the ranking, by example and by property.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn index(passages: &[(&str, &str, &str)]) -> Index {
+    let passages = passages.iter().map(|(heading, trail, body)| Passage {
+        heading,
+        trail: vec![trail],
+        body,
+    });
+    Index::new(passages).unwrap()
+}
+
+fn found(index: &Index, query: &str) -> Found {
+    index.search(&Query::parse(query).unwrap(), 10, |_| 0)
+}
+
+fn order(index: &Index, query: &str) -> Vec<usize> {
+    found(index, query)
+        .hits
+        .iter()
+        .map(|hit| hit.passage)
+        .collect()
+}
+
+#[test]
+fn a_heading_beats_any_body() {
+    let many = "lane ".repeat(500);
+    let index = index(&[
+        ("Other", "T", &many),
+        ("Lane", "T", "nothing here but a long text about boats"),
+    ]);
+    assert_eq!(order(&index, "lane"), [1, 0]);
+}
+
+#[test]
+fn a_rare_word_beats_a_frequent_one() {
+    let index = index(&[
+        ("A", "", "the section has a comparator"),
+        ("B", "", "the section section section"),
+        ("C", "", "the section again"),
+    ]);
+    assert_eq!(order(&index, "section comparator")[0], 0);
+}
+
+#[test]
+fn punctuation_hides_no_word_and_parts_are_found() {
+    let index = index(&[
+        (
+            "Limits",
+            "Config",
+            "Set `max_doc_bytes` to bound a document.",
+        ),
+        ("Types", "Code", "A ToolSpec describes server.tools."),
+        ("Other", "", "doc of bytes at max"),
+    ]);
+    assert_eq!(order(&index, "max_doc_bytes")[0], 0);
+    assert_eq!(order(&index, "(max_doc_bytes)?")[0], 0);
+    assert_eq!(order(&index, "ToolSpec"), [1]);
+    assert_eq!(order(&index, "toolspec,"), [1]);
+    assert_eq!(order(&index, "tool spec"), [1]);
+    assert_eq!(order(&index, "server.tools"), [1]);
+}
+
+#[test]
+fn the_form_that_was_asked_for_is_preferred() {
+    let index = index(&[
+        ("A", "", "he ran comparing them"),
+        ("B", "", "we compare them"),
+        ("C", "", "nothing"),
+    ]);
+    let found = found(&index, "compare");
+    assert_eq!(found.hits.len(), 2);
+    assert_eq!(found.hits[0].passage, 1);
+    assert_eq!(found.hits[0].matches[0].form, Form::Exact);
+    assert_eq!(found.hits[1].matches[0].form, Form::Stem);
+}
+
+#[test]
+fn quotation_marks_keep_words_together() {
+    let index = index(&[
+        ("A", "", "lanes of trust"),
+        ("B", "", "there are trust lanes here"),
+        ("C", "", "no road"),
+    ]);
+    assert_eq!(order(&index, "\"trust lanes\""), [1]);
+    assert_eq!(order(&index, "trust lanes"), [1, 0]);
+    let apart = found(&index, "\"trust road\"");
+    assert!(apart.phrases_ignored);
+    assert_eq!(apart.hits.len(), 3);
+}
+
+#[test]
+fn words_that_almost_match_are_a_last_resort() {
+    let index = index(&[("Comparator", "", "text"), ("Provider", "", "text")]);
+    let found = found(&index, "comparater");
+    assert_eq!(found.hits[0].passage, 0);
+    assert_eq!(found.corrected[0].used, ["comparator"]);
+    let nothing = self::found(&index, "xylophone");
+    assert_eq!(
+        (nothing.hits.len(), nothing.unknown.as_slice()),
+        (0, &["xylophone".to_owned()][..])
+    );
+}
+
+#[test]
+fn fillers_count_only_when_there_is_nothing_else() {
+    let index = index(&[
+        ("How", "", "how do I"),
+        ("Provider", "", "write a provider"),
+    ]);
+    assert_eq!(order(&index, "how do I write a provider?"), [1]);
+    assert_eq!(order(&index, "how do I"), [0]);
+}
+
+#[test]
+fn equal_passages_keep_their_order() {
+    let index = index(&[("A", "", "same"), ("A", "", "same"), ("A", "", "same")]);
+    assert_eq!(order(&index, "same"), [0, 1, 2]);
+}
+
+#[test]
+fn favour_moves_but_lets_nobody_in() {
+    let index = index(&[("A", "", "same"), ("A", "", "same"), ("B", "", "other")]);
+    let query = Query::parse("same").unwrap();
+    let found = index.search(&query, 10, |passage| if passage > 0 { 20 } else { 0 });
+    let order: Vec<usize> = found.hits.iter().map(|hit| hit.passage).collect();
+    assert_eq!(order, [1, 0]);
+}
+
+#[test]
+fn a_question_that_is_too_long_is_refused() {
+    assert_eq!(
+        Query::parse(&"x".repeat(MAX_QUERY_BYTES + 1)),
+        Err(QueryError::TooLong)
+    );
+    assert_eq!(
+        Query::parse(&"x ".repeat(MAX_QUERY_WORDS + 1)),
+        Err(QueryError::TooManyWords)
+    );
+    assert!(Query::parse("\u{0}\u{1b}[31m \t").is_ok());
+}
+
+#[test]
+fn too_many_passages_are_refused() {
+    let passages = (0..=MAX_PASSAGES).map(|_| Passage::default());
+    assert_eq!(
+        Index::new(passages).unwrap_err(),
+        IndexError::TooManyPassages
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn the_parts_of_a_score_are_the_score(
+        bodies in proptest::collection::vec("([a-d]{1,3} ){0,8}", 1..12),
+        query in "([a-d]{1,3} ){0,4}",
+    ) {
+        let passages = bodies.iter().map(|body| Passage { heading: "x", trail: vec![], body });
+        let index = Index::new(passages).unwrap();
+        let found = found(&index, &query);
+        for pair in found.hits.windows(2) {
+            prop_assert!((pair[1].score, pair[0].passage) < (pair[0].score, pair[1].passage) || pair[0].score > pair[1].score);
+        }
+        for hit in &found.hits {
+            let sum: u64 = hit.matches.iter().map(|one| one.score).sum();
+            prop_assert_eq!(sum + hit.together + hit.favour, hit.score);
+        }
+    }
+
+    #[test]
+    fn any_question_has_an_answer(query in "\\PC{0,200}", body in "\\PC{0,200}") {
+        let index = Index::new([Passage { heading: "h", trail: vec!["t"], body: &body }]).unwrap();
+        if let Ok(query) = Query::parse(&query) {
+            let found = index.search(&query, 3, |_| 7);
+            prop_assert!(found.hits.len() <= 1);
+        }
+    }
+
+    #[test]
+    fn what_a_passage_says_finds_it(body in "[a-zA-Z]{3,8}( [a-zA-Z_.]{3,8}){0,6}") {
+        let index = Index::new([Passage { heading: "h", trail: vec![], body: &body }]).unwrap();
+        let found = index.search(&Query::parse(&body).unwrap(), 3, |_| 0);
+        prop_assert_eq!(found.hits.len(), 1);
+        prop_assert!(found.unknown.is_empty() && found.corrected.is_empty());
+    }
+}
