@@ -18,6 +18,7 @@ mod lines;
 mod links;
 mod merge;
 mod options;
+mod plain;
 mod slug;
 mod source;
 mod span;
@@ -38,6 +39,7 @@ pub use links::{
     resolve_path,
 };
 pub use merge::{MergeConflict, merge};
+pub use plain::plain_text;
 pub use slug::{heading_id, section_id, slug};
 pub use source::Source;
 pub use span::Span;

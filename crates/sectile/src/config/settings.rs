@@ -166,7 +166,7 @@ fn known_names(
             let tools = world.tools.iter().map(|tool| tool.name.as_str());
             tools
                 .chain(world.prompts.iter().copied())
-                .chain(world.templates.iter().copied())
+                .chain(world.templates.iter().map(String::as_str))
                 .map(|name| (world.name, name))
                 .collect::<Vec<_>>()
         })

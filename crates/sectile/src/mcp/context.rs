@@ -17,7 +17,7 @@ pub struct CallContext {
     /// Tells the caller how far the work is.
     pub progress: Progress,
     pub(super) errands: Option<Errands>,
-    /// The surface that was called, for tools of [`Pace::Slow`](super::Pace::Slow).
+    /// The surface that was called.
     pub(super) surface: OnceLock<Arc<Surface>>,
 }
 
@@ -57,6 +57,15 @@ impl CallContext {
         self.surface
             .get()
             .is_none_or(|surface| surface.offers(name))
+    }
+
+    /// Whether this caller may read the resource at `uri`, as far as the policy goes. A tool that tells of resources asks
+    /// for each of them: what a caller may not read must not be told either.
+    #[must_use]
+    pub fn may_read(&self, uri: &str) -> bool {
+        self.surface
+            .get()
+            .is_none_or(|surface| surface.tells_of(uri))
     }
 
     /// Stops a handler between two steps of work when nobody waits for it.

@@ -101,9 +101,7 @@ impl Surface {
             check_arguments(&tool.card.input, &arguments)?;
             #[cfg(debug_assertions)]
             super::fault::strike(&tool.card.name);
-            if tool.pace == Pace::Slow {
-                context.surface.get_or_init(|| Arc::clone(&surface));
-            }
+            context.surface.get_or_init(|| Arc::clone(&surface));
             (tool.handler)(arguments, context)
         })
         .await
@@ -287,10 +285,11 @@ impl Surface {
                 (name, known, Refusal::UnknownPrompt)
             }
             CompletionReference::Template(form) => {
-                let templates = self.resources.iter().flat_map(|found| found.templates);
-                let known = templates
-                    .into_iter()
-                    .any(|known| known.uri_template == form);
+                let mut templates = self
+                    .resources
+                    .iter()
+                    .flat_map(|found| found.templates.iter());
+                let known = templates.any(|known| known.uri_template == *form);
                 (form, known, Refusal::UnknownTemplate)
             }
         };
@@ -309,11 +308,8 @@ impl Surface {
 
     /// Visibility, before anything else is looked at: a hidden thing answers like one that does not exist, whoever asks.
     fn exists(&self, name: &str, unknown: Refusal) -> Result<(), Stop> {
-        if self
-            .policy
-            .visibility
-            .exists(self.world, name, self.family(name))
-        {
+        let (name, family) = self.policy_names(name);
+        if self.policy.visibility.exists(self.world, name, family) {
             Ok(())
         } else {
             Err(Stop::Hidden(unknown))
@@ -321,11 +317,8 @@ impl Surface {
     }
 
     fn authorise(&self, name: &str) -> Result<(), Refusal> {
-        if self
-            .policy
-            .authorisation
-            .permits(self.world, name, self.family(name))
-        {
+        let (name, family) = self.policy_names(name);
+        if self.policy.authorisation.permits(self.world, name, family) {
             Ok(())
         } else {
             Err(Refusal::Forbidden)

@@ -1,5 +1,7 @@
 //! Resources of a world: a listing, a reader and templates, all over its state.
 
+use std::borrow::Cow;
+
 use tokio::sync::broadcast;
 
 use super::{CacheHint, Failure};
@@ -9,10 +11,11 @@ pub struct Resources<S: 'static> {
     /// Everything there is, in a fixed order. The frame cuts it into pages.
     pub list: fn(&S) -> Vec<Resource>,
     /// The text behind a URI, or `None` for one that does not exist. Only the form that a listing or a template gives
-    /// may lead anywhere: policies name URIs, and a second form of one would pass them by.
+    /// may lead anywhere: policies name URIs, and a second form of one would pass them by. A fragment is part of no name:
+    /// what is behind it goes by the URI before it.
     pub read: fn(&S, &str) -> Result<Option<ResourceText>, Failure>,
     /// Forms of URIs that can be read without being listed.
-    pub templates: &'static [ResourceTemplate],
+    pub templates: Cow<'static, [ResourceTemplate]>,
     /// How long a client may keep the listing.
     pub cache: CacheHint,
     /// Notices of changes, if the world sees them: each call gives a receiver of its own. Without, nobody can subscribe.
@@ -48,10 +51,10 @@ pub struct Resource {
 }
 
 /// The form of a family of URIs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ResourceTemplate {
     /// RFC 6570 template, also its name in policies.
-    pub uri_template: &'static str,
+    pub uri_template: Cow<'static, str>,
     /// Short name.
     pub name: &'static str,
     /// Name for people.

@@ -238,7 +238,7 @@ impl ServerHandler for Server {
         guarded(|| {
             let templates = self.resources()?.templates.iter();
             only_page(request.as_ref())?;
-            let listed = templates.filter(|template| self.surface.lists(template.uri_template));
+            let listed = templates.filter(|template| self.surface.lists(&template.uri_template));
             let mut result =
                 ListResourceTemplatesResult::with_all_items(listed.map(wire_template).collect());
             result.ttl_ms = Some(CacheHint::TABLE.ttl_ms);

@@ -1,6 +1,7 @@
 //! A world made ready to serve: its table bound to its state, under a policy and limits.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::{Arc, LazyLock, atomic::AtomicUsize},
@@ -27,6 +28,8 @@ pub struct WorldSpec<S: 'static> {
     pub tools: Vec<Tool<S>>,
     /// Its resources; without any, the resource methods do not exist.
     pub resources: Option<Resources<S>>,
+    /// Templates of URIs that policies may name besides those of the resources: what its tools tell of.
+    pub families: Vec<String>,
     /// Its prompts; without any, the prompt methods do not exist.
     pub prompts: Vec<Prompt<S>>,
     /// How it completes arguments of prompts and variables of resource templates, if it does.
@@ -52,7 +55,7 @@ pub struct WorldCard {
     /// The names of its prompts.
     pub prompts: Vec<&'static str>,
     /// The templates of its resources.
-    pub templates: Vec<&'static str>,
+    pub templates: Vec<String>,
 }
 
 /// A tool's contract as data. Schemas are made when first asked for, so that starting does not wait for them.
@@ -114,13 +117,25 @@ impl<S> WorldSpec<S> {
             title: self.title,
             tools: self.tools.iter().map(Tool::card).collect(),
             prompts: self.prompts.iter().map(|prompt| prompt.name).collect(),
-            templates: self
-                .resources
-                .iter()
-                .flat_map(|resources| resources.templates)
-                .map(|template| template.uri_template)
-                .collect(),
+            templates: self.all_families(),
         }
+    }
+
+    /// The templates that policies may name.
+    fn all_families(&self) -> Vec<String> {
+        let templates = self
+            .resources
+            .iter()
+            .flat_map(|found| found.templates.iter());
+        let mut all: Vec<String> = templates
+            .map(|template| template.uri_template.clone().into_owned())
+            .collect();
+        for family in &self.families {
+            if !all.contains(family) {
+                all.push(family.clone());
+            }
+        }
+        all
     }
 }
 
@@ -132,6 +147,8 @@ pub struct Surface {
     pub(super) tools: Vec<BoundTool>,
     tool_index: HashMap<String, usize>,
     pub(super) resources: Option<BoundResources>,
+    /// Templates of URIs, as policies name them.
+    families: Vec<String>,
     pub(super) prompts: Vec<BoundPrompt>,
     pub(super) complete: Option<BoundCompleter>,
     pub(super) sessions: bool,
@@ -168,7 +185,7 @@ pub(super) struct BoundTool {
 pub(super) struct BoundResources {
     pub(super) list: Lister,
     pub(super) read: Reader,
-    pub(super) templates: &'static [ResourceTemplate],
+    pub(super) templates: Cow<'static, [ResourceTemplate]>,
     pub(super) cache: CacheHint,
     pub(super) changes: Option<Watcher>,
 }
@@ -225,6 +242,7 @@ impl Surface {
         limits: Limits,
     ) -> Self {
         let state = Arc::new(state);
+        let families = spec.all_families();
         let tools: Vec<BoundTool> = spec
             .tools
             .into_iter()
@@ -239,6 +257,7 @@ impl Surface {
             world: spec.name,
             title: spec.title,
             instructions: spec.instructions,
+            families,
             tools,
             tool_index,
             resources: spec
@@ -305,20 +324,24 @@ impl Surface {
 
     /// Whether a listing shows `name`.
     pub(super) fn lists(&self, name: &str) -> bool {
-        let family = self.family(name);
+        let (name, family) = self.policy_names(name);
         self.policy.visibility.lists(self.world, name, family)
     }
 
-    /// The template that the URI `name` has the form of.
-    pub(super) fn family(&self, name: &str) -> Option<&'static str> {
-        let resources = self.resources.as_ref().filter(|_| name.contains("://"))?;
-        let templates = resources
-            .templates
-            .iter()
-            .map(|template| template.uri_template);
-        templates
-            .filter(|template| *template != name)
-            .find(|template| name.starts_with(fixed_part(template)))
+    /// What policies call `name`: a URI without its fragment, and the template that it has the form of.
+    pub(super) fn policy_names<'n>(&self, name: &'n str) -> (&'n str, Option<&str>) {
+        if !name.contains("://") {
+            return (name, None);
+        }
+        let template =
+            |template: &&str| *template != name && name.starts_with(fixed_part(template));
+        let families = self.families.iter().map(String::as_str);
+        let family = families.clone().find(template);
+        if families.into_iter().any(|family| family == name) {
+            return (name, family);
+        }
+        let whole = name.split_once('#').map_or(name, |(whole, _)| whole);
+        (whole, family)
     }
 }
 
@@ -346,7 +369,7 @@ fn bind_resources<S: Send + Sync + 'static>(
     BoundResources {
         list: Box::new(move || list(&for_list)),
         read: Box::new(move |uri| read(&for_read, uri)),
-        templates: resources.templates,
+        templates: resources.templates.clone(),
         cache: resources.cache,
         changes: resources.changes.map(|changes| {
             let state = Arc::clone(state);

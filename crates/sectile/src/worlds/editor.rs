@@ -64,6 +64,7 @@ pub(crate) fn spec(extent: Extent, errors: ErrorStyle) -> WorldSpec<EditorWorld>
             Extent::Document => resources::OF_DOCUMENT,
             Extent::Folder => resources::OF_FOLDER,
         }),
+        families: Vec::new(),
         prompts: prompts::table(),
         complete: Some(prompts::complete),
         sessions: true,

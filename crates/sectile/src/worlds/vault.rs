@@ -38,6 +38,7 @@ pub(crate) fn spec() -> WorldSpec<Vault> {
         instructions: include_str!("vault/instructions.md"),
         tools: tools::table(),
         resources: None,
+        families: Vec::new(),
         prompts: Vec::new(),
         complete: None,
         sessions: false,

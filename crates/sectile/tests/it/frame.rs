@@ -151,7 +151,7 @@ fn read(_: &Shelf, uri: &str) -> Result<Option<ResourceText>, Failure> {
 const RESOURCES: Resources<Shelf> = Resources {
     list,
     read,
-    templates: &[],
+    templates: std::borrow::Cow::Borrowed(&[]),
     cache: CacheHint::TABLE,
     changes: None,
 };
@@ -203,6 +203,7 @@ fn spec() -> WorldSpec<Shelf> {
             |shelf, arguments, context| run(shelf, arguments, context, shelve),
         )],
         resources: Some(RESOURCES),
+        families: Vec::new(),
         prompts: vec![GREET, TIDY],
         complete: None,
         sessions: false,

@@ -45,7 +45,7 @@ pub(super) fn wire_resource(resource: mcp::Resource) -> Resource {
 }
 
 pub(super) fn wire_template(template: &mcp::ResourceTemplate) -> ResourceTemplate {
-    let mut wire = ResourceTemplate::new(template.uri_template, template.name);
+    let mut wire = ResourceTemplate::new(template.uri_template.clone(), template.name);
     wire.title = Some(template.title.to_owned());
     wire.description = Some(template.description.to_owned());
     wire.mime_type = Some(template.mime_type.to_owned());

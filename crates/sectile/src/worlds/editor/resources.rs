@@ -1,5 +1,7 @@
 //! The resources: a document, its history, its metadata, as the contract has them.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use sectile_markdown::{DiffOptions, unified_diff};
 use sectile_vault::{
@@ -23,7 +25,7 @@ const HISTORY_ENTRIES: usize = 200;
 pub(super) const OF_DOCUMENT: Resources<EditorWorld> = Resources {
     list: list_of_document,
     read,
-    templates: &[],
+    templates: Cow::Borrowed(&[]),
     cache: CacheHint::TABLE,
     changes: Some(|world| world.notices.subscribe()),
 };
@@ -32,28 +34,28 @@ pub(super) const OF_DOCUMENT: Resources<EditorWorld> = Resources {
 pub(super) const OF_FOLDER: Resources<EditorWorld> = Resources {
     list: list_of_folder,
     read,
-    templates: &TEMPLATES,
+    templates: Cow::Borrowed(&TEMPLATES),
     cache: CacheHint::LIVE,
     changes: Some(|world| world.notices.subscribe()),
 };
 
 const TEMPLATES: [ResourceTemplate; 3] = [
     ResourceTemplate {
-        uri_template: "sectile://editor/document/{+path}",
+        uri_template: Cow::Borrowed("sectile://editor/document/{+path}"),
         name: "document",
         title: "Document",
         description: "The current text of the document at path.",
         mime_type: JSON,
     },
     ResourceTemplate {
-        uri_template: "sectile://editor/history/{+path}",
+        uri_template: Cow::Borrowed("sectile://editor/history/{+path}"),
         name: "history",
         title: "History",
         description: "What was done to the document at path, newest first.",
         mime_type: JSON,
     },
     ResourceTemplate {
-        uri_template: "sectile://editor/metadata/{+path}",
+        uri_template: Cow::Borrowed("sectile://editor/metadata/{+path}"),
         name: "metadata",
         title: "Metadata",
         description: "Title, author and times of the document at path.",

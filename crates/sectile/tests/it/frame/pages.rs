@@ -1,5 +1,7 @@
 //! Long listings, templates, and how long a client may keep what it got.
 
+use std::borrow::Cow;
+
 use sectile::mcp::{
     CacheHint, Policy, Resource, ResourceTemplate, ResourceText, Resources, Surface, WorldSpec,
     policy::Mode,
@@ -14,14 +16,14 @@ pub(super) const HIDDEN_TEMPLATE: &str = "shelf://secret/{page}";
 
 const TEMPLATES: &[ResourceTemplate] = &[
     ResourceTemplate {
-        uri_template: TEMPLATE,
+        uri_template: Cow::Borrowed(TEMPLATE),
         name: "page",
         title: "Page",
         description: "A page of a book.",
         mime_type: "text/markdown",
     },
     ResourceTemplate {
-        uri_template: HIDDEN_TEMPLATE,
+        uri_template: Cow::Borrowed(HIDDEN_TEMPLATE),
         name: "secret",
         title: "Secret page",
         description: "A page of a secret book.",
@@ -52,7 +54,7 @@ pub(super) fn library() -> WorldSpec<Shelf> {
                 cache: CacheHint::TABLE,
             }))
         },
-        templates: TEMPLATES,
+        templates: Cow::Borrowed(TEMPLATES),
         cache: CacheHint::LIVE,
         changes: None,
     });
@@ -124,7 +126,7 @@ async fn templates_are_listed_and_what_fits_them_is_read() {
         let over_stdio = client.ask("resources/templates/list", json!({})).await;
         let over_http = http.ask(era, "resources/templates/list", json!({})).await;
         for answer in [over_stdio, over_http] {
-            let shown = TEMPLATES[0];
+            let shown = &TEMPLATES[0];
             assert_eq!(
                 answer["result"]["resourceTemplates"],
                 json!([{
