@@ -53,7 +53,8 @@ impl HeadingText {
     }
 }
 
-fn collapse_whitespace(chars: impl Iterator<Item = char>, capacity: usize) -> String {
+/// Runs of white space as one space, and none at the ends.
+pub(crate) fn collapse_whitespace(chars: impl Iterator<Item = char>, capacity: usize) -> String {
     let mut text = String::with_capacity(capacity);
     let mut pending = false;
     for c in chars {

@@ -19,6 +19,7 @@ mod links;
 mod merge;
 mod options;
 mod plain;
+mod paragraph;
 mod slug;
 mod source;
 mod span;

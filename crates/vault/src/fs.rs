@@ -37,6 +37,18 @@ pub struct Root {
     location: PathBuf,
 }
 
+/// What is at a place that a person named. Links on the way are followed: whoever names one means its target.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Place {
+    /// A regular file: its folder, and its path in there.
+    File(Root, NotePath),
+    /// A folder.
+    Folder(Root),
+    /// A pipe, a device, a socket, or a file with a name that no [`NotePath`] can hold.
+    Other,
+}
+
 /// Times of a file, in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileTimes {
@@ -88,12 +100,7 @@ impl Root {
     /// # Errors
     /// [`RootError`] when it is not, or cannot be opened.
     pub fn open(location: &Path) -> Result<Self, RootError> {
-        let location = location
-            .canonicalize()
-            .map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => RootError::NotFound,
-                kind => RootError::Unreadable(kind),
-            })?;
+        let location = canonical(location)?;
         if !location.is_dir() {
             return Err(RootError::NotAFolder);
         }
@@ -106,18 +113,10 @@ impl Root {
 
     /// The folder of the file at `location`, links followed, and the file's path in it.
     pub(crate) fn of_document(location: &Path) -> Result<(Self, NotePath), RootError> {
-        let file = location
-            .canonicalize()
-            .map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => RootError::NotFound,
-                kind => RootError::Unreadable(kind),
-            })?;
-        let name = file.file_name().and_then(|name| name.to_str());
-        let note = name.and_then(|name| NotePath::parse_vault(name).ok());
-        let (Some(folder), Some(note), true) = (file.parent(), note, file.is_file()) else {
-            return Err(RootError::NotFound);
-        };
-        Ok((Self::open(folder)?, note))
+        match Place::at(location)? {
+            Place::File(root, note) => Ok((root, note)),
+            Place::Folder(_) | Place::Other => Err(RootError::NotFound),
+        }
     }
 
     /// Where the folder is. For watching it; notes are opened through [`Self::read`].
@@ -155,6 +154,11 @@ impl Root {
     pub(crate) fn is_occupied(&self, note: &NotePath) -> bool {
         self.dir()
             .is_ok_and(|dir| dir.symlink_metadata(note.as_str()).is_ok())
+    }
+
+    /// Whether `path` below the root, links followed, is a folder.
+    pub(crate) fn leads_to_folder(&self, path: &str) -> bool {
+        self.location.join(path).is_dir()
     }
 
     /// Whether the folder itself can still be opened.
@@ -247,6 +251,37 @@ impl Root {
             .components()
             .any(|part| part.as_os_str().eq_ignore_ascii_case(PRIVATE_FOLDER))
     }
+}
+
+impl Place {
+    /// Looks at `location`.
+    ///
+    /// # Errors
+    /// [`RootError`] when nothing is there, or the system refuses.
+    pub fn at(location: &Path) -> Result<Self, RootError> {
+        let location = canonical(location)?;
+        if location.is_dir() {
+            return Root::open(&location).map(Self::Folder);
+        }
+        let name = location.file_name().and_then(|name| name.to_str());
+        let note = name.and_then(|name| NotePath::parse_vault(name).ok());
+        // A name with a backslash would come to be another path.
+        let note = note.filter(|note| Some(note.as_str()) == name);
+        match (location.parent(), note) {
+            (Some(folder), Some(note)) if location.is_file() => {
+                Ok(Self::File(Root::open(folder)?, note))
+            }
+            _ => Ok(Self::Other),
+        }
+    }
+}
+
+/// `location` without links.
+fn canonical(location: &Path) -> Result<PathBuf, RootError> {
+    location.canonicalize().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => RootError::NotFound,
+        kind => RootError::Unreadable(kind),
+    })
 }
 
 /// Whether a path below the root names the private folder, or something in it.

@@ -14,6 +14,6 @@ mod path;
 mod walk;
 
 pub use editor::Editor;
-pub use fs::{FileTimes, ReadError, Root, RootError};
+pub use fs::{FileTimes, Place, ReadError, Root, RootError};
 pub use path::{NotePath, PathError};
-pub use walk::{PatternError, Walk, WalkError};
+pub use walk::{PassedOver, PatternError, Survey, Walk, WalkError};

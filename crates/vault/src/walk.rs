@@ -46,6 +46,32 @@ pub enum WalkError {
     Unreadable(io::ErrorKind),
 }
 
+/// The documents of a folder, and what could have been one and is not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Survey {
+    /// Sorted by path.
+    pub documents: Vec<NotePath>,
+    /// Sorted by path. Hidden and ignored things are not listed, nor are ordinary files that are no Markdown.
+    pub passed_over: Vec<(String, PassedOver)>,
+}
+
+/// Why a walk took something for no document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum PassedOver {
+    /// A link, which a walk does not follow.
+    Link,
+    /// A link to a folder, which a walk does not follow.
+    LinkToFolder,
+    /// A pipe, a device or a socket.
+    NotAFile,
+    /// A folder that cannot be read.
+    Unreadable,
+    /// A name that is no UTF-8, or that no [`NotePath`] can hold.
+    OddName,
+}
+
 /// Of a file that says what is ignored, this much is read.
 const MOST_IGNORE_BYTES: u64 = 1 << 20;
 
@@ -126,6 +152,25 @@ impl Root {
         Ok(self.files(walk, stop)?.documents)
     }
 
+    /// Like [`Self::walk`], with what was passed over.
+    ///
+    /// # Errors
+    /// As [`Self::walk`].
+    pub fn survey(&self, walk: &Walk, stop: &dyn Fn() -> bool) -> Result<Survey, WalkError> {
+        let files = self.files(walk, stop)?;
+        let mut passed_over = files.passed_over;
+        for (path, why) in &mut passed_over {
+            if *why == PassedOver::Link && self.leads_to_folder(path) {
+                *why = PassedOver::LinkToFolder;
+            }
+        }
+        passed_over.sort();
+        Ok(Survey {
+            documents: files.documents,
+            passed_over,
+        })
+    }
+
     /// Like [`Self::walk`], with the files beside the documents.
     pub(crate) fn files(&self, walk: &Walk, stop: &dyn Fn() -> bool) -> Result<Files, WalkError> {
         let unreadable = |error: io::Error| WalkError::Unreadable(error.kind());
@@ -144,7 +189,11 @@ impl Root {
                 Ok(()) => found.folders.push(folder.path),
                 Err(error) if folder.path.is_empty() => return Err(unreadable(error)),
                 // It went away, or is not ours to read; then so are the documents in it.
-                Err(_) => found.skipped.push(folder.path),
+                Err(_) => {
+                    let why = PassedOver::Unreadable;
+                    found.passed_over.push((folder.path.clone(), why));
+                    found.skipped.push(folder.path);
+                }
             }
         }
         found.documents.sort();
@@ -165,6 +214,8 @@ pub(crate) struct Files {
     pub(crate) skipped: Vec<String>,
     /// Those of them that are links.
     pub(crate) links: Vec<String>,
+    /// What is neither hidden nor ignored, and yet no file that can be read.
+    pub(crate) passed_over: Vec<(String, PassedOver)>,
 }
 
 /// A folder that is still to be read.
@@ -201,8 +252,16 @@ impl Folder {
         let rules = Rules::read(dir, self);
         for entry in dir.entries()? {
             let entry = entry?;
-            let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else {
+            let Ok(kind) = entry.file_type() else {
                 continue;
+            };
+            let name = match entry.file_name().into_string() {
+                Ok(name) => name,
+                Err(name) => {
+                    let path = joined(&self.path, &name.to_string_lossy());
+                    found.passed_over.push((path, PassedOver::OddName));
+                    continue;
+                }
             };
             let path = joined(&self.path, &name);
             let ignored = name.starts_with('.')
@@ -216,6 +275,16 @@ impl Folder {
             let note = note.filter(|note| note.as_str() == path);
             if kind.is_symlink() {
                 found.links.push(path.clone());
+            }
+            let passed_over = if kind.is_symlink() {
+                Some(PassedOver::Link)
+            } else if !kind.is_dir() && !kind.is_file() {
+                Some(PassedOver::NotAFile)
+            } else {
+                (kind.is_file() && note.is_none()).then_some(PassedOver::OddName)
+            };
+            if let Some(why) = passed_over.filter(|_| !ignored) {
+                found.passed_over.push((path.clone(), why));
             }
             match note {
                 _ if kind.is_dir() && !ignored => folders.push(Self {

@@ -171,3 +171,33 @@ fn swapping_a_note_for_a_link_never_leaks_what_is_outside() {
         }
     });
 }
+
+#[test]
+fn a_place_is_looked_at_through_links() {
+    let fixture = fixture();
+    let at = |path: &str| fixture.vault.join(path);
+    symlink(at("inbox/one.md"), at("link")).unwrap();
+    symlink("loop", at("loop")).unwrap();
+    fs::write(at("back\\slash.md"), "").unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(at("socket.md")).unwrap();
+    for path in ["inbox/one.md", "link", "inbox/../inbox/./one.md"] {
+        let Ok(Place::File(root, note)) = Place::at(&at(path)) else {
+            panic!("{path} is a file");
+        };
+        assert_eq!(note.as_str(), "one.md");
+        assert_eq!(root.location(), at("inbox").canonicalize().unwrap());
+        assert_eq!(root.read(&note, 100).unwrap(), b"# One\n");
+    }
+    assert!(matches!(Place::at(&fixture.vault), Ok(Place::Folder(_))));
+    for path in ["socket.md", "back\\slash.md"] {
+        assert!(matches!(Place::at(&at(path)), Ok(Place::Other)), "{path}");
+    }
+    for path in ["missing.md", "", "loop", "inbox/one.md/x", "a\0b"] {
+        let found = Place::at(Path::new(path));
+        assert!(found.is_err(), "{path:?}: {found:?}");
+    }
+    assert_eq!(
+        Place::at(&at("missing.md")).err(),
+        Some(RootError::NotFound)
+    );
+}

@@ -137,3 +137,40 @@ fn links_pipes_and_odd_names_do_no_harm() {
         Err(WalkError::Unreadable(io::ErrorKind::NotFound))
     );
 }
+
+#[cfg(unix)]
+#[test]
+fn a_survey_says_what_was_passed_over() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _, os::unix::fs::symlink};
+
+    let (folder, root) = folder(&[
+        (".gitignore", "ignored*\n"),
+        ("b.md", ""),
+        ("a/back\\slash.md", ""),
+        ("a/x.txt", ""),
+    ]);
+    let at = |path: &str| folder.path().join(path);
+    symlink(".", at("a/loop")).unwrap();
+    symlink("self.md", at("self.md")).unwrap();
+    symlink("nowhere", at("ignored-link.md")).unwrap();
+    symlink("nowhere", at(".hidden.md")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(at("socket.md")).unwrap();
+    fs::write(folder.path().join(OsStr::from_bytes(b"\xff.md")), "").unwrap();
+    let survey = root.survey(&Walk::default(), &|| false).unwrap();
+    assert_eq!(survey.documents, [NotePath::parse_vault("b.md").unwrap()]);
+    let passed_over: Vec<_> = survey
+        .passed_over
+        .iter()
+        .map(|(path, why)| (path.as_str(), *why))
+        .collect();
+    assert_eq!(
+        passed_over,
+        [
+            ("a/back\\slash.md", PassedOver::OddName),
+            ("a/loop", PassedOver::LinkToFolder),
+            ("self.md", PassedOver::Link),
+            ("socket.md", PassedOver::NotAFile),
+            ("\u{fffd}.md", PassedOver::OddName),
+        ]
+    );
+}
