@@ -18,8 +18,8 @@ mod lines;
 mod links;
 mod merge;
 mod options;
-mod plain;
 mod paragraph;
+mod plain;
 mod slug;
 mod source;
 mod span;
@@ -41,7 +41,7 @@ pub use links::{
 };
 pub use merge::{MergeConflict, merge};
 pub use plain::plain_text;
-pub use slug::{heading_id, section_id, slug};
+pub use slug::{heading_id, is_slug, section_id, slug};
 pub use source::Source;
 pub use span::Span;
 pub use whitespace::{is_whitespace, trim, trim_end};

@@ -17,6 +17,17 @@ pub fn slug(text: &str) -> String {
     slug
 }
 
+/// Whether `text` can stand where a slug is wanted: `a-z`, `0-9` and `-`, no `-` at the start, at most `most` bytes.
+#[must_use]
+pub fn is_slug(text: &str, most: usize) -> bool {
+    !text.is_empty()
+        && text.len() <= most
+        && !text.starts_with('-')
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+}
+
 /// The id of a heading: level, slug of its text, and its 1-based place among all headings of the note.
 #[must_use]
 pub fn heading_id(level: u8, text: &str, ordinal: usize) -> String {
@@ -36,6 +47,23 @@ pub fn section_id(path: &str, heading_id: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_can_be_a_slug() {
+        for (text, expected) in [
+            ("a", true),
+            ("7-a--b-", true),
+            ("", false),
+            ("-a", false),
+            ("A", false),
+            ("a b", false),
+            ("é", false),
+            ("abcdefg", true),
+            ("abcdefgh", false),
+        ] {
+            assert_eq!(is_slug(text, 7), expected, "{text:?}");
+        }
+    }
 
     #[test]
     fn ids_of_headings_and_sections() {

@@ -4,6 +4,7 @@
 //! flags on top of each other and remembers where each value came from. [`Settings`] is what the program uses: checked,
 //! with no string left that could still be wrong. Only this module reads the environment.
 
+mod docs;
 mod env;
 mod error;
 mod keys;
@@ -12,11 +13,12 @@ mod raw;
 mod settings;
 
 pub(crate) use self::{
+    docs::{DocsDocument, DocsPath, DocsSettings},
     env::{home_folder, named_config_file, os_variable},
     error::ConfigError,
     keys::{Key, keys, schema},
     layers::{Flag, Loaded, Origin, load},
-    raw::{EditorErrors, LogFormat, LogLevel},
+    raw::{DocsRole, EditorErrors, LogFormat, LogLevel},
     settings::{LogSettings, Settings},
 };
 

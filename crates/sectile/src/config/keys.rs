@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::raw::Raw;
 
 /// One setting.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     /// Dotted path: `server.tools.mode`.
     pub(crate) path: String,
@@ -21,9 +21,14 @@ pub(crate) struct Key {
 pub(crate) enum Kind {
     Text,
     OneOf(Vec<String>),
-    Integer { min: i64, max: i64 },
+    Integer {
+        min: i64,
+        max: i64,
+    },
     Texts,
     Switch,
+    /// A list of tables with these keys, whose paths start with that of the list.
+    Tables(Vec<Key>),
 }
 
 impl Kind {
@@ -35,6 +40,9 @@ impl Kind {
             Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
             Self::Texts => "a list of texts".to_owned(),
             Self::Switch => "true or false".to_owned(),
+            Self::Tables(_) => {
+                "a list of tables in the settings file; no variable can hold it".to_owned()
+            }
         }
     }
 }
@@ -69,9 +77,9 @@ fn collect(prefix: &str, properties: &Map<String, Value>, defaults: &Value, keys
         match property.get("properties").and_then(Value::as_object) {
             Some(inner) => collect(&path, inner, &defaults[name], keys),
             None => keys.push(Key {
-                path,
                 description: text(property, "description").replace('\n', " "),
-                kind: kind(property),
+                kind: kind(property, &path),
+                path,
                 default: defaults[name].clone(),
             }),
         }
@@ -86,14 +94,24 @@ fn text(schema: &Value, key: &str) -> String {
         .to_owned()
 }
 
-fn kind(property: &Value) -> Kind {
+fn kind(property: &Value, path: &str) -> Kind {
     let bound = |key: &str, default| property.get(key).and_then(Value::as_i64).unwrap_or(default);
     match property.get("type").and_then(Value::as_str) {
         Some("integer") => Kind::Integer {
             min: bound("minimum", 0),
             max: bound("maximum", i64::MAX),
         },
-        Some("array") => Kind::Texts,
+        Some("array") => match property["items"]
+            .get("properties")
+            .and_then(Value::as_object)
+        {
+            Some(inner) => {
+                let mut keys = Vec::new();
+                collect(path, inner, &Value::Null, &mut keys);
+                Kind::Tables(keys)
+            }
+            None => Kind::Texts,
+        },
         Some("boolean") => Kind::Switch,
         Some("string") if property.get("enum").is_none() => Kind::Text,
         _ => Kind::OneOf(words(property)),

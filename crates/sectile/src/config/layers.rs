@@ -198,7 +198,7 @@ fn put_text(
     values: &mut Values,
 ) -> Result<(), ConfigError> {
     let value = match &key.kind {
-        Kind::Text | Kind::OneOf(_) => Value::String(text.to_owned()),
+        Kind::Text | Kind::OneOf(_) | Kind::Tables(_) => Value::String(text.to_owned()),
         Kind::Switch => match text.trim().parse() {
             Ok(switch) => Value::Boolean(switch),
             Err(_) => Value::String(text.to_owned()),
@@ -219,14 +219,14 @@ fn put_text(
 }
 
 fn put(key: &Key, value: Value, origin: &Origin, values: &mut Values) -> Result<(), ConfigError> {
-    let fits = match (&key.kind, &value) {
-        (Kind::Text, Value::String(_)) | (Kind::Switch, Value::Boolean(_)) => true,
-        (Kind::OneOf(words), Value::String(word)) => words.contains(word),
-        (Kind::Integer { min, max }, Value::Integer(number)) => (min..=max).contains(&number),
-        (Kind::Texts, Value::Array(items)) => items.iter().all(Value::is_str),
-        _ => false,
-    };
-    if !fits {
+    if let (Kind::Tables(inner), Value::Array(items)) = (&key.kind, &value)
+        && items.iter().all(Value::is_table)
+    {
+        let tables = items.iter().filter_map(Value::as_table);
+        tables
+            .enumerate()
+            .try_for_each(|(index, table)| check_table(key, index, table, inner, origin))?;
+    } else if !fits(&key.kind, &value) {
         return Err(ConfigError::WrongValue {
             origin: origin.clone(),
             key: key.path.clone(),
@@ -235,6 +235,45 @@ fn put(key: &Key, value: Value, origin: &Origin, values: &mut Values) -> Result<
     }
     values.insert(key.path.clone(), (value, origin.clone()));
     Ok(())
+}
+
+/// Checks one table of the list `key`.
+fn check_table(
+    key: &Key,
+    index: usize,
+    table: &Table,
+    known: &[Key],
+    origin: &Origin,
+) -> Result<(), ConfigError> {
+    for (name, value) in table {
+        let path = format!("{}.{name}", key.path);
+        let Some(known) = known.iter().find(|known| known.path == path) else {
+            return Err(ConfigError::UnknownKey {
+                origin: origin.clone(),
+                nearest: nearest(&path, known.iter().map(|known| known.path.as_str())),
+                key: path,
+            });
+        };
+        if !fits(&known.kind, value) {
+            return Err(ConfigError::WrongValue {
+                origin: origin.clone(),
+                key: path,
+                expected: format!("{} (table {})", known.kind.describe(), index + 1),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Whether a value, which is no list of tables, is of this kind.
+fn fits(kind: &Kind, value: &Value) -> bool {
+    match (kind, value) {
+        (Kind::Text, Value::String(_)) | (Kind::Switch, Value::Boolean(_)) => true,
+        (Kind::OneOf(words), Value::String(word)) => words.contains(word),
+        (Kind::Integer { min, max }, Value::Integer(number)) => (min..=max).contains(&number),
+        (Kind::Texts, Value::Array(items)) => items.iter().all(Value::is_str),
+        _ => false,
+    }
 }
 
 /// The typed form of checked values. The table of keys comes from the same types, so nothing can be left that does not

@@ -17,6 +17,8 @@ pub(crate) struct Raw {
     pub(crate) vault: Vault,
     /// The editor world: section edits of a document or of a folder of documents.
     pub(crate) editor: Editor,
+    /// The docs world: documentation to search and to read.
+    pub(crate) docs: Docs,
 }
 
 /// What every world shares.
@@ -179,6 +181,88 @@ pub(crate) enum EditorErrors {
     #[default]
     Protocol,
     Result,
+}
+
+/// The docs world.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Docs {
+    /// Whether there is a docs world at all.
+    pub(crate) enabled: bool,
+    /// Whether documents can be searched.
+    pub(crate) enable_search: bool,
+    /// Whether documents can be listed and read as resources.
+    pub(crate) enable_resources: bool,
+    /// Whether the manual of Sectile is among the documents.
+    pub(crate) include_default_docs: bool,
+    /// Documents and folders to add, relative to the settings file. Of a folder, every `.md` file below it counts.
+    #[schemars(length(max = 64))]
+    pub(crate) extra_paths: Vec<String>,
+    /// Largest document, in bytes; a larger one is skipped.
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub(crate) max_doc_bytes: u64,
+    /// Most bytes of all documents together; one that does not fit any more is skipped.
+    #[schemars(range(min = 1, max = 8_388_608))]
+    pub(crate) max_total_bytes: u64,
+    /// Most documents; more are skipped.
+    #[schemars(range(min = 1, max = 256))]
+    pub(crate) max_docs: usize,
+    /// Most sections of one answer of the search.
+    #[schemars(range(min = 1, max = 10))]
+    pub(crate) max_sections: usize,
+    /// First part of the search tool's name and scheme of the documents' URIs: lower-case letters, digits and single
+    /// hyphens, starting with a letter.
+    pub(crate) namespace: String,
+    /// Documents to add one by one, each as a table [[docs.documents]] with its `path` and, when the front matter does
+    /// not say it, `slug`, `title`, `role` and `description`.
+    pub(crate) documents: Vec<DocsDocument>,
+}
+
+/// A document of the docs world. What its front matter says comes before what stands here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct DocsDocument {
+    /// Where the document is, relative to the settings file.
+    #[schemars(required)]
+    pub(crate) path: String,
+    /// Last part of its URI: lower-case letters, digits and hyphens, at most 64. Empty: made of the file name.
+    pub(crate) slug: String,
+    /// Its title. Empty: its first heading of level 1, else the file name.
+    pub(crate) title: String,
+    /// What it is good for: concepts (`reasoning`), choosing (`decision`), names and schemas (`ontology`) or recipes
+    /// (`pattern`).
+    pub(crate) role: DocsRole,
+    /// What it is about, in a sentence. Empty: its first sentence.
+    pub(crate) description: String,
+}
+
+/// What a document is good for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum DocsRole {
+    Reasoning,
+    Decision,
+    Ontology,
+    #[default]
+    Pattern,
+}
+
+impl Default for Docs {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            enable_search: true,
+            enable_resources: true,
+            include_default_docs: true,
+            extra_paths: Vec::new(),
+            max_doc_bytes: 256 << 10,
+            max_total_bytes: 1 << 20,
+            max_docs: 32,
+            max_sections: 10,
+            namespace: "sectile".to_owned(),
+            documents: Vec::new(),
+        }
+    }
 }
 
 impl Default for Editor {

@@ -8,7 +8,10 @@ use std::{
 
 use sectile_vault::{Walk, editor::EditorLimits};
 
-use super::{ConfigError, EditorErrors, Loaded, LogFormat, LogLevel, Origin, error::nearest, raw};
+use super::{
+    ConfigError, DocsSettings, EditorErrors, Loaded, LogFormat, LogLevel, Origin, error::nearest,
+    raw,
+};
 use crate::mcp::{
     Limits, Policy, WorldCard, fixed_part,
     http::{HttpSettings, Origins},
@@ -27,6 +30,7 @@ pub(crate) struct Settings {
     pub(crate) vault_root: Option<PathBuf>,
     pub(crate) max_note_bytes: u64,
     pub(crate) editor: EditorSettings,
+    pub(crate) docs: DocsSettings,
 }
 
 /// What the editor world works with.
@@ -101,6 +105,7 @@ impl Settings {
                 max_answer_bytes: raw.editor.max_answer_bytes,
                 walk: walk(loaded)?,
             },
+            docs: DocsSettings::resolve(loaded, base)?,
         })
     }
 }

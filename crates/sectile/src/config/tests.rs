@@ -150,6 +150,135 @@ fn wrong_values_are_refused() {
 }
 
 #[test]
+fn documents_are_a_list_of_tables() {
+    let settings = resolve(
+        "[docs]\nextra_paths = [\"guides\", \"/abs\"]\nnamespace = \"decision-gate\"\n\
+         [[docs.documents]]\npath = \"a.md\"\nslug = \"first\"\nrole = \"decision\"\n\
+         [[docs.documents]]\npath = \"b.md\"\ntitle = \"B\"\ndescription = \"About b.\"\n",
+        &[("SECTILE_DOCS__MAX_DOCS", "7")],
+    )
+    .unwrap()
+    .docs;
+    assert_eq!(
+        (settings.max_docs, settings.namespace.as_str()),
+        (7, "decision-gate")
+    );
+    assert_eq!(
+        settings.extra_paths[0].location,
+        Path::new("base").join("guides")
+    );
+    assert_eq!(settings.extra_paths[1].location, Path::new("/abs"));
+    let [first, second] = settings.documents.as_slice() else {
+        panic!("{settings:?}");
+    };
+    assert_eq!(first.path.written, "a.md");
+    assert_eq!(first.path.location, Path::new("base").join("a.md"));
+    assert_eq!(
+        (first.slug.as_deref(), first.role, &first.title),
+        (Some("first"), DocsRole::Decision, &None)
+    );
+    assert_eq!(
+        (second.title.as_deref(), second.description.as_deref()),
+        (Some("B"), Some("About b."))
+    );
+    assert_eq!((&second.slug, second.role), (&None, DocsRole::Pattern));
+}
+
+#[test]
+fn paths_of_documents_from_a_variable_count_from_the_current_folder() {
+    let settings = resolve("", &[("SECTILE_DOCS__EXTRA_PATHS", "a, b/c.md")])
+        .unwrap()
+        .docs;
+    let locations: Vec<&Path> = settings
+        .extra_paths
+        .iter()
+        .map(|path| path.location.as_path())
+        .collect();
+    assert_eq!(locations, [Path::new("a"), Path::new("b/c.md")]);
+}
+
+#[test]
+fn wrong_settings_of_docs_are_refused() {
+    for (text, expected) in [
+        (
+            "[docs]\nmax_docz = 5\n",
+            "unknown setting `docs.max_docz`. Did you mean `docs.max_docs`?",
+        ),
+        (
+            "[docs]\nmax_sections = 11\n",
+            "`docs.max_sections` must be a whole number from 1 to 10.",
+        ),
+        (
+            "[docs]\nextra_paths = [\"\"]\n",
+            "`docs.extra_paths` must be a list of at most 64 paths, none of them empty.",
+        ),
+        (
+            "[docs]\ndocuments = [\"a.md\"]\n",
+            "`docs.documents` must be a list of tables in the settings file; no variable can hold it.",
+        ),
+        (
+            "[docs.documents]\npath = \"a.md\"\n",
+            "`docs.documents` must be a list of tables in the settings file; no variable can hold it.",
+        ),
+        (
+            "[[docs.documents]]\npath = \"a.md\"\ntitel = \"A\"\n",
+            "unknown setting `docs.documents.titel`. Did you mean `docs.documents.title`?",
+        ),
+        (
+            "[[docs.documents]]\npath = \"a.md\"\n[[docs.documents]]\npath = \"b.md\"\nrole = \"recipe\"\n",
+            "`docs.documents.role` must be one of reasoning, decision, ontology, pattern (table 2).",
+        ),
+        (
+            "[[docs.documents]]\npath = 1\n",
+            "`docs.documents.path` must be text in quotes (table 1).",
+        ),
+        (
+            "[[docs.documents]]\nslug = \"a\"\n",
+            "`docs.documents.path` must be given, relative to the settings file (table 1).",
+        ),
+        (
+            "[[docs.documents]]\npath = \"a.md\"\nslug = \"A b\"\n",
+            "`docs.documents.slug` must be 1 to 64 lower-case letters, digits and hyphens, starting with a letter or a \
+             digit (table 1).",
+        ),
+    ] {
+        check_error(text, &format!("sectile.toml: {expected}"));
+    }
+    let many = vec!["\"a\""; 65].join(",");
+    check_error(
+        &format!("[docs]\nextra_paths = [{many}]\n"),
+        "sectile.toml: `docs.extra_paths` must be a list of at most 64 paths, none of them empty.",
+    );
+    let error = resolve("", &[("SECTILE_DOCS__DOCUMENTS", "a.md")]).unwrap_err();
+    assert_eq!(
+        error,
+        "SECTILE_DOCS__DOCUMENTS: `docs.documents` must be a list of tables in the settings file; no variable can hold it."
+    );
+}
+
+#[test]
+fn a_namespace_is_a_name_that_tools_and_uris_can_carry() {
+    for (namespace, right) in [
+        ("sectile", true),
+        ("decision-gate", true),
+        ("d2", true),
+        ("abcdefghijklmnopqrstuvwxyz-12345", true),
+        ("abcdefghijklmnopqrstuvwxyz-123456", false),
+        ("", false),
+        ("2d", false),
+        ("-a", false),
+        ("a-", false),
+        ("a--b", false),
+        ("a_b", false),
+        ("Sectile", false),
+        ("é", false),
+    ] {
+        let settings = resolve(&format!("[docs]\nnamespace = \"{namespace}\"\n"), &[]);
+        assert_eq!(settings.is_ok(), right, "{namespace}");
+    }
+}
+
+#[test]
 fn a_missing_file_is_named_without_its_folder() {
     let error = load_with(Some(Path::new("/nowhere/at/all/sectile.toml")), &[], &[]).unwrap_err();
     assert_eq!(

@@ -1,0 +1,130 @@
+//! The settings of the docs world, checked.
+
+use std::path::{Path, PathBuf};
+
+use sectile_markdown::is_slug;
+
+use super::{ConfigError, DocsRole, Loaded, Origin};
+
+/// Longest slug of a document.
+const MAX_SLUG: usize = 64;
+const MAX_NAMESPACE: usize = 32;
+/// Most entries of `docs.extra_paths`.
+const MOST_EXTRA_PATHS: usize = 64;
+
+/// What the docs world works with.
+#[derive(Clone, Debug)]
+pub(crate) struct DocsSettings {
+    pub(crate) enabled: bool,
+    pub(crate) enable_search: bool,
+    pub(crate) enable_resources: bool,
+    pub(crate) include_default_docs: bool,
+    pub(crate) extra_paths: Vec<DocsPath>,
+    pub(crate) documents: Vec<DocsDocument>,
+    pub(crate) max_doc_bytes: u64,
+    pub(crate) max_total_bytes: u64,
+    pub(crate) max_docs: usize,
+    /// Most sections of one answer.
+    pub(crate) max_sections: usize,
+    pub(crate) namespace: String,
+}
+
+/// A place as its owner wrote it, which may be shown, and where that is, which may not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DocsPath {
+    pub(crate) written: String,
+    pub(crate) location: PathBuf,
+}
+
+/// A document that is listed by itself, with what the list says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DocsDocument {
+    pub(crate) path: DocsPath,
+    pub(crate) slug: Option<String>,
+    pub(crate) title: Option<String>,
+    pub(crate) role: DocsRole,
+    pub(crate) description: Option<String>,
+}
+
+impl DocsSettings {
+    /// Checks what was loaded. Paths from a file count from its folder, `base`.
+    pub(super) fn resolve(loaded: &Loaded, base: &Path) -> Result<Self, ConfigError> {
+        let raw = &loaded.raw.docs;
+        let refused = |key: &str, expected: String| ConfigError::WrongValue {
+            origin: loaded.origin(key),
+            key: key.to_owned(),
+            expected,
+        };
+        let place = |key: &str, written: &str| DocsPath {
+            written: written.to_owned(),
+            location: match loaded.origin(key) {
+                Origin::File(_) => base.join(written),
+                _ => PathBuf::from(written),
+            },
+        };
+        if !is_namespace(&raw.namespace) {
+            return Err(refused(
+                "docs.namespace",
+                "1 to 32 lower-case letters, digits and single hyphens, starting with a letter, such as decision-gate"
+                    .to_owned(),
+            ));
+        }
+        if raw.extra_paths.len() > MOST_EXTRA_PATHS || raw.extra_paths.iter().any(String::is_empty)
+        {
+            return Err(refused(
+                "docs.extra_paths",
+                format!("a list of at most {MOST_EXTRA_PATHS} paths, none of them empty"),
+            ));
+        }
+        let mut documents = Vec::with_capacity(raw.documents.len());
+        for (index, entry) in raw.documents.iter().enumerate() {
+            let refused = |name: &str, expected: &str| ConfigError::WrongValue {
+                origin: loaded.origin("docs.documents"),
+                key: format!("docs.documents.{name}"),
+                expected: format!("{expected} (table {})", index + 1),
+            };
+            if entry.path.is_empty() {
+                return Err(refused("path", "given, relative to the settings file"));
+            }
+            if !entry.slug.is_empty() && !is_slug(&entry.slug, MAX_SLUG) {
+                return Err(refused(
+                    "slug",
+                    "1 to 64 lower-case letters, digits and hyphens, starting with a letter or a digit",
+                ));
+            }
+            let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+            documents.push(DocsDocument {
+                path: place("docs.documents", &entry.path),
+                slug: given(&entry.slug),
+                title: given(&entry.title),
+                role: entry.role,
+                description: given(&entry.description),
+            });
+        }
+        Ok(Self {
+            enabled: raw.enabled,
+            enable_search: raw.enable_search,
+            enable_resources: raw.enable_resources,
+            include_default_docs: raw.include_default_docs,
+            extra_paths: raw
+                .extra_paths
+                .iter()
+                .map(|path| place("docs.extra_paths", path))
+                .collect(),
+            documents,
+            max_doc_bytes: raw.max_doc_bytes,
+            max_total_bytes: raw.max_total_bytes,
+            max_docs: raw.max_docs,
+            max_sections: raw.max_sections,
+            namespace: raw.namespace.clone(),
+        })
+    }
+}
+
+/// A name of a tool and a URI scheme are made of it; in the tool's name, hyphens become underscores.
+fn is_namespace(text: &str) -> bool {
+    is_slug(text, MAX_NAMESPACE)
+        && text.starts_with(|first: char| first.is_ascii_lowercase())
+        && !text.ends_with('-')
+        && !text.contains("--")
+}
