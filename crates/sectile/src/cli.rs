@@ -4,6 +4,7 @@ mod args;
 mod config;
 mod connect;
 mod demo;
+mod docs;
 mod doctor;
 mod edit;
 mod serve;
@@ -28,6 +29,7 @@ pub fn main() -> ExitCode {
         Command::Facets(args) => structure::run("get_metadata_facets", &args),
         Command::Edit(args) => edit::run(&args),
         Command::Tools(args) => tools::run(&args),
+        Command::Docs(args) => docs::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Connect(args) => connect::run(&args),
         Command::Doctor(args) => doctor::run(&args),

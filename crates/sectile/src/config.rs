@@ -13,7 +13,7 @@ mod raw;
 mod settings;
 
 pub(crate) use self::{
-    docs::{DocsDocument, DocsPath, DocsSettings},
+    docs::{DocsPath, DocsSettings},
     env::{home_folder, named_config_file, os_variable},
     error::ConfigError,
     keys::{Key, keys, schema},

@@ -1,5 +1,6 @@
 //! The worlds, and the one list of them.
 
+pub(crate) mod docs;
 pub(crate) mod editor;
 pub(crate) mod vault;
 

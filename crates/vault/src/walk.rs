@@ -66,8 +66,8 @@ pub enum PassedOver {
     LinkToFolder,
     /// A pipe, a device or a socket.
     NotAFile,
-    /// A folder that cannot be read.
-    Unreadable,
+    /// A folder that the system refuses to read.
+    Unreadable(io::ErrorKind),
     /// A name that is no UTF-8, or that no [`NotePath`] can hold.
     OddName,
 }
@@ -189,8 +189,8 @@ impl Root {
                 Ok(()) => found.folders.push(folder.path),
                 Err(error) if folder.path.is_empty() => return Err(unreadable(error)),
                 // It went away, or is not ours to read; then so are the documents in it.
-                Err(_) => {
-                    let why = PassedOver::Unreadable;
+                Err(error) => {
+                    let why = PassedOver::Unreadable(error.kind());
                     found.passed_over.push((folder.path.clone(), why));
                     found.skipped.push(folder.path);
                 }

@@ -40,6 +40,8 @@ pub(super) enum Command {
     Edit(super::edit::EditArgs),
     /// List the tools of every world, or of one.
     Tools(ToolsArgs),
+    /// Look at the documents of the docs world.
+    Docs(DocsArgs),
     /// Make, check and show settings.
     Config(ConfigArgs),
     /// Print the configuration for an MCP client, or write it into the client's file.
@@ -107,6 +109,39 @@ pub(super) struct ToolsArgs {
     #[arg(value_enum)]
     pub(super) world: Option<World>,
     /// Print the full contract as JSON even on a terminal.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct DocsArgs {
+    #[command(subcommand)]
+    pub(super) command: DocsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum DocsCommand {
+    /// Show which documents load, which are skipped and why, and which sections serve readers badly.
+    Check(DocsCheckArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sectile docs check guides README.md            the manual, and what these would add to it
+  sectile docs check --config sectile.toml       what a server with these settings has
+  sectile docs check --strict --json             for a script: exit code 1 when something is wrong")]
+pub(super) struct DocsCheckArgs {
+    /// Documents and folders to add, like docs.extra_paths.
+    #[arg(value_name = "PATH")]
+    pub(super) paths: Vec<String>,
+    /// Settings file [default: the one named by SECTILE_CONFIG, if any].
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+    /// Fail when a document is skipped, a slug is taken, or front matter cannot be used.
+    #[arg(long)]
+    pub(super) strict: bool,
+    /// Print JSON even on a terminal.
     #[arg(long)]
     pub(super) json: bool,
 }

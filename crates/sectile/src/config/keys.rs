@@ -40,9 +40,7 @@ impl Kind {
             Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
             Self::Texts => "a list of texts".to_owned(),
             Self::Switch => "true or false".to_owned(),
-            Self::Tables(_) => {
-                "a list of tables in the settings file; no variable can hold it".to_owned()
-            }
+            Self::Tables(_) => "a list of tables".to_owned(),
         }
     }
 }

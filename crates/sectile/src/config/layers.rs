@@ -227,10 +227,14 @@ fn put(key: &Key, value: Value, origin: &Origin, values: &mut Values) -> Result<
             .enumerate()
             .try_for_each(|(index, table)| check_table(key, index, table, inner, origin))?;
     } else if !fits(&key.kind, &value) {
+        let mut expected = key.kind.describe();
+        if matches!(key.kind, Kind::Tables(_)) {
+            expected += &format!(" in the settings file, each headed [[{}]]", key.path);
+        }
         return Err(ConfigError::WrongValue {
             origin: origin.clone(),
             key: key.path.clone(),
-            expected: key.kind.describe(),
+            expected,
         });
     }
     values.insert(key.path.clone(), (value, origin.clone()));

@@ -214,11 +214,11 @@ fn wrong_settings_of_docs_are_refused() {
         ),
         (
             "[docs]\ndocuments = [\"a.md\"]\n",
-            "`docs.documents` must be a list of tables in the settings file; no variable can hold it.",
+            "`docs.documents` must be a list of tables in the settings file, each headed [[docs.documents]].",
         ),
         (
             "[docs.documents]\npath = \"a.md\"\n",
-            "`docs.documents` must be a list of tables in the settings file; no variable can hold it.",
+            "`docs.documents` must be a list of tables in the settings file, each headed [[docs.documents]].",
         ),
         (
             "[[docs.documents]]\npath = \"a.md\"\ntitel = \"A\"\n",
@@ -252,7 +252,7 @@ fn wrong_settings_of_docs_are_refused() {
     let error = resolve("", &[("SECTILE_DOCS__DOCUMENTS", "a.md")]).unwrap_err();
     assert_eq!(
         error,
-        "SECTILE_DOCS__DOCUMENTS: `docs.documents` must be a list of tables in the settings file; no variable can hold it."
+        "SECTILE_DOCS__DOCUMENTS: `docs.documents` must be a list of tables in the settings file, each headed [[docs.documents]]."
     );
 }
 

@@ -1,0 +1,451 @@
+//! The documents of the docs world: the embedded manual, and what the operator adds.
+//!
+//! They are read once, at the start. What is loaded, under which slug, and what is skipped follows from settings and
+//! files alone: never from the order of a directory, the clock, or the place of the files on the machine.
+
+mod described;
+mod skipped;
+
+use std::{
+    borrow::Cow,
+    cell::Cell,
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
+
+use sectile_vault::{NotePath, PassedOver, Place, ReadError, Root, RootError, Walk, WalkError};
+
+use self::described::{Described, describe};
+pub(crate) use self::skipped::{SkipReason, Skipped};
+
+/// What a document is good for, in the order in which roles are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Role {
+    /// Concepts and invariants.
+    Reasoning,
+    /// Which tool, and when.
+    Decision,
+    /// Names, schemas and formats.
+    Ontology,
+    /// Recipes.
+    Pattern,
+}
+
+/// Where a document comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// From the manual inside the binary.
+    Manual,
+    /// From the operator's files.
+    Extra,
+}
+
+/// A document. Slugs are unique in their corpus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Doc {
+    /// `[a-z0-9][a-z0-9-]{0,63}`.
+    pub(crate) slug: String,
+    pub(crate) title: String,
+    pub(crate) role: Role,
+    /// One line; may be empty.
+    pub(crate) description: String,
+    /// UTF-8, exactly as in the file, front matter included.
+    pub(crate) bytes: Cow<'static, [u8]>,
+    pub(crate) origin: Origin,
+    /// Which file it is, for people: never a path of the machine.
+    pub(crate) label: String,
+}
+
+/// What is loaded, and what is not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Corpus {
+    /// The manual, then listed documents, then extra paths; each folder sorted by path.
+    pub(crate) documents: Vec<Doc>,
+    /// In the same order.
+    pub(crate) skipped: Vec<Skipped>,
+    /// What was not as its author wanted, in sentences: slugs that clash, front matter that cannot be used.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A document inside the binary.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Embedded {
+    /// `docs/model.md`; its stem gives the slug when the front matter does not.
+    pub(crate) name: &'static str,
+    pub(crate) bytes: &'static [u8],
+}
+
+/// What to load.
+#[derive(Clone, Debug)]
+pub(crate) struct CorpusSettings {
+    pub(crate) include_embedded: bool,
+    pub(crate) listed: Vec<Listed>,
+    pub(crate) extra_paths: Vec<GivenPath>,
+    pub(crate) max_doc_bytes: u64,
+    pub(crate) max_total_bytes: u64,
+    pub(crate) max_docs: usize,
+}
+
+/// A place as its owner wrote it, and where that is.
+#[derive(Clone, Debug)]
+pub(crate) struct GivenPath {
+    pub(crate) written: String,
+    pub(crate) location: PathBuf,
+}
+
+/// A document that is listed by itself. What its front matter says comes before what the list says.
+#[derive(Clone, Debug)]
+pub(crate) struct Listed {
+    pub(crate) path: GivenPath,
+    pub(crate) slug: Option<String>,
+    pub(crate) title: Option<String>,
+    pub(crate) role: Role,
+    pub(crate) description: Option<String>,
+}
+
+/// Folders below one extra path. A path that was meant to be another one must not keep the server from starting.
+const MOST_FOLDERS: usize = 100_000;
+
+impl Role {
+    pub(crate) const ALL: [Self; 4] = [
+        Self::Reasoning,
+        Self::Decision,
+        Self::Ontology,
+        Self::Pattern,
+    ];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Reasoning => "reasoning",
+            Self::Decision => "decision",
+            Self::Ontology => "ontology",
+            Self::Pattern => "pattern",
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.as_str() == text)
+    }
+}
+
+impl Origin {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Manual => "manual",
+            Self::Extra => "extra",
+        }
+    }
+}
+
+impl Corpus {
+    /// Reads everything that `settings` name. A document that cannot be had is skipped, and the rest counts.
+    pub(crate) fn load(settings: &CorpusSettings, embedded: &[Embedded]) -> Self {
+        let mut loader = Loader {
+            settings,
+            corpus: Self::default(),
+            total_bytes: 0,
+            slugs: HashSet::new(),
+            seen: HashSet::new(),
+        };
+        if settings.include_embedded {
+            for document in embedded {
+                loader.embedded(document);
+            }
+        }
+        for listed in &settings.listed {
+            loader.listed(listed);
+        }
+        for path in &settings.extra_paths {
+            loader.extra_path(path);
+        }
+        loader.corpus
+    }
+
+    /// Bytes of all documents together.
+    pub(crate) fn total_bytes(&self) -> usize {
+        self.documents.iter().map(|doc| doc.bytes.len()).sum()
+    }
+}
+
+/// A corpus in the making.
+struct Loader<'a> {
+    settings: &'a CorpusSettings,
+    corpus: Corpus,
+    total_bytes: u64,
+    slugs: HashSet<String>,
+    /// Files that had their turn, without links.
+    seen: HashSet<PathBuf>,
+}
+
+/// Who a document is before its bytes are looked at.
+struct Candidate<'a> {
+    label: &'a str,
+    file_name: &'a str,
+    origin: Origin,
+    listed: Option<&'a Listed>,
+}
+
+impl Loader<'_> {
+    fn embedded(&mut self, document: &Embedded) {
+        let candidate = Candidate {
+            label: document.name,
+            file_name: file_name(document.name),
+            origin: Origin::Manual,
+            listed: None,
+        };
+        let limit = self.settings.max_doc_bytes;
+        let too_large = document.bytes.len() as u64 > limit;
+        let bytes = match self.room_for_one_more() {
+            Err(reason) => Err(reason),
+            Ok(()) if too_large => Err(SkipReason::TooLarge { limit }),
+            Ok(()) => Ok(Cow::Borrowed(document.bytes)),
+        };
+        self.take(&candidate, bytes);
+    }
+
+    fn listed(&mut self, listed: &Listed) {
+        let label = label(&listed.path.written);
+        match Place::at(&listed.path.location) {
+            Ok(Place::File(root, note)) => {
+                if !self.seen.insert(root.location().join(note.as_str())) {
+                    self.corpus.notes.push(format!(
+                        "`{label}` is listed twice under `docs.documents`; the first entry counts. Remove the other."
+                    ));
+                    return;
+                }
+                self.file(&root, &note, &label, &listed.path, Some(listed));
+            }
+            Ok(Place::Folder(_)) => self.skip(label, SkipReason::FolderInList),
+            Ok(_) => self.skip(label, SkipReason::NotAFile),
+            Err(error) => self.skip(label, error.into()),
+        }
+    }
+
+    fn extra_path(&mut self, path: &GivenPath) {
+        let label = label(&path.written);
+        match Place::at(&path.location) {
+            Ok(Place::File(root, note)) => {
+                if self.seen.insert(root.location().join(note.as_str())) {
+                    self.file(&root, &note, &label, path, None);
+                }
+            }
+            Ok(Place::Folder(root)) => self.folder(&root, &label),
+            Ok(_) => self.skip(label, SkipReason::NotAFile),
+            Err(error) => self.skip(label, error.into()),
+        }
+    }
+
+    /// A file that was named by itself. Its name counts as it was written, also when that is a link.
+    fn file(
+        &mut self,
+        root: &Root,
+        note: &NotePath,
+        label: &str,
+        path: &GivenPath,
+        listed: Option<&Listed>,
+    ) {
+        let name = Path::new(&path.written).file_name();
+        let name = name.and_then(|name| name.to_str());
+        let candidate = Candidate {
+            label,
+            file_name: name.unwrap_or(note.file_name()),
+            origin: Origin::Extra,
+            listed,
+        };
+        let bytes = if is_md(candidate.file_name) {
+            self.read(root, note)
+        } else {
+            Err(SkipReason::NotMarkdown)
+        };
+        self.take(&candidate, bytes);
+    }
+
+    fn folder(&mut self, root: &Root, folder_label: &str) {
+        let folders = Cell::new(0_usize);
+        let stop = || {
+            folders.set(folders.get() + 1);
+            folders.get() > MOST_FOLDERS
+        };
+        let survey = match root.survey(&Walk::default(), &stop) {
+            Ok(survey) => survey,
+            Err(error) => {
+                let reason = match error {
+                    WalkError::Unreadable(kind) => SkipReason::Unreadable(kind),
+                    _ => SkipReason::TooManyFolders {
+                        limit: MOST_FOLDERS,
+                    },
+                };
+                return self.skip(folder_label.to_owned(), reason);
+            }
+        };
+        // Two sorted lists become one, so that what is skipped is told in the order of paths, whatever the reason.
+        let mut passed_over = survey.passed_over.into_iter().peekable();
+        for note in survey.documents {
+            while let Some((path, why)) =
+                passed_over.next_if(|(path, _)| path.as_str() < note.as_str())
+            {
+                self.passed_over(&joined(folder_label, &path), why);
+            }
+            let place = root.location().join(note.as_str());
+            if !is_md(note.file_name()) || !self.seen.insert(place) {
+                continue;
+            }
+            let label = joined(folder_label, note.as_str());
+            let candidate = Candidate {
+                label: &label,
+                file_name: note.file_name(),
+                origin: Origin::Extra,
+                listed: None,
+            };
+            let bytes = self.read(root, &note);
+            self.take(&candidate, bytes);
+        }
+        for (path, why) in passed_over {
+            self.passed_over(&joined(folder_label, &path), why);
+        }
+    }
+
+    /// What a walk passed over is worth a word when it could have been a document, or a folder of some.
+    fn passed_over(&mut self, label: &str, why: PassedOver) {
+        let reason = match why {
+            PassedOver::LinkToFolder => SkipReason::Link,
+            PassedOver::Unreadable(kind) => SkipReason::Unreadable(kind),
+            _ if !is_md(label) => return,
+            PassedOver::Link => SkipReason::Link,
+            PassedOver::OddName => SkipReason::OddName,
+            _ => SkipReason::NotAFile,
+        };
+        self.skip(label.to_owned(), reason);
+    }
+
+    /// The bytes of a file. Nothing is read that could not be kept anyway.
+    fn read(&self, root: &Root, note: &NotePath) -> Result<Cow<'static, [u8]>, SkipReason> {
+        self.room_for_one_more()?;
+        let bytes = root.read(note, self.settings.max_doc_bytes)?;
+        Ok(Cow::Owned(bytes))
+    }
+
+    fn room_for_one_more(&self) -> Result<(), SkipReason> {
+        let limit = self.settings.max_docs;
+        if self.corpus.documents.len() < limit {
+            Ok(())
+        } else {
+            Err(SkipReason::TooMany { limit })
+        }
+    }
+
+    /// Adds a document, or says why not.
+    fn take(&mut self, candidate: &Candidate<'_>, bytes: Result<Cow<'static, [u8]>, SkipReason>) {
+        match bytes.and_then(|bytes| self.checked(bytes)) {
+            Ok(bytes) => self.add(candidate, bytes),
+            Err(reason) => self.skip(candidate.label.to_owned(), reason),
+        }
+    }
+
+    fn checked(&self, bytes: Cow<'static, [u8]>) -> Result<Cow<'static, [u8]>, SkipReason> {
+        let text = std::str::from_utf8(&bytes).map_err(|_| SkipReason::NotUtf8)?;
+        if sectile_markdown::trim(text).is_empty() {
+            return Err(SkipReason::Empty);
+        }
+        let limit = self.settings.max_total_bytes;
+        if self.total_bytes + bytes.len() as u64 > limit {
+            return Err(SkipReason::OverTotal { limit });
+        }
+        Ok(bytes)
+    }
+
+    fn add(&mut self, candidate: &Candidate<'_>, bytes: Cow<'static, [u8]>) {
+        let label = candidate.label;
+        let Described {
+            slug: wanted,
+            title,
+            role,
+            description,
+            problems,
+        } = describe(&bytes, candidate.file_name, candidate.listed);
+        let notes = &mut self.corpus.notes;
+        notes.extend(
+            problems
+                .into_iter()
+                .map(|problem| format!("`{label}`: {problem}")),
+        );
+        let slug = described::free_slug(&wanted, &self.slugs);
+        if slug != wanted {
+            notes.push(format!(
+                "`{label}`: the slug `{wanted}` is taken, so `{slug}` is used. Give the document a `slug` of its own."
+            ));
+        }
+        self.slugs.insert(slug.clone());
+        self.total_bytes += bytes.len() as u64;
+        self.corpus.documents.push(Doc {
+            slug,
+            title,
+            role,
+            description,
+            bytes,
+            origin: candidate.origin,
+            label: label.to_owned(),
+        });
+    }
+
+    fn skip(&mut self, label: String, reason: SkipReason) {
+        self.corpus.skipped.push(Skipped { label, reason });
+    }
+}
+
+impl From<RootError> for SkipReason {
+    fn from(error: RootError) -> Self {
+        match error {
+            RootError::Unreadable(kind) => Self::Unreadable(kind),
+            _ => Self::Missing,
+        }
+    }
+}
+
+impl From<ReadError> for SkipReason {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::TooLarge { limit } => Self::TooLarge { limit },
+            ReadError::Unreadable(kind) => Self::Unreadable(kind),
+            ReadError::OutsideRoot => Self::Link,
+            // It was there a moment ago.
+            _ => Self::Missing,
+        }
+    }
+}
+
+fn is_md(name: &str) -> bool {
+    let name = file_name(name);
+    let ending = name.len().checked_sub(3).and_then(|at| name.get(at..));
+    name.len() > 3 && ending.is_some_and(|ending| ending.eq_ignore_ascii_case(".md"))
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
+/// A path as it may be shown: as written when it is relative, else only its last part.
+fn label(written: &str) -> String {
+    let path = Path::new(written);
+    let shown = if path.is_absolute() {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    } else {
+        let shown: PathBuf = path.components().collect();
+        shown.to_string_lossy().into_owned()
+    };
+    match shown.strip_prefix("./").unwrap_or(&shown) {
+        "" => ".".to_owned(),
+        shown => shown.to_owned(),
+    }
+}
+
+fn joined(folder: &str, path: &str) -> String {
+    match folder {
+        "." => path.to_owned(),
+        folder => format!("{folder}/{path}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+//! Slug, title, role and description of a document: from its front matter, else from the list, else from its text.
+
+use std::collections::HashSet;
+
+use sectile_markdown::{Digest, Mapping, Source, Value, is_slug, slug};
+
+use super::{Listed, Role};
+
+pub(super) const MAX_SLUG: usize = 64;
+/// Characters kept of a title.
+const MAX_TITLE: usize = 200;
+/// Characters kept of a description that somebody wrote as one.
+const MAX_WRITTEN_DESCRIPTION: usize = 1000;
+/// Characters kept of a description that is only the first sentence.
+const MAX_DERIVED_DESCRIPTION: usize = 200;
+
+pub(super) struct Described {
+    pub(super) slug: String,
+    pub(super) title: String,
+    pub(super) role: Role,
+    pub(super) description: String,
+    /// What the front matter has that cannot be used, in sentences.
+    pub(super) problems: Vec<String>,
+}
+
+pub(super) fn describe(bytes: &[u8], file_name: &str, listed: Option<&Listed>) -> Described {
+    let source = Source::new(bytes);
+    let stem = file_name.len().checked_sub(".md".len());
+    let stem = stem
+        .and_then(|end| file_name.get(..end))
+        .unwrap_or(file_name);
+    let mut front_matter = FrontMatter::read(&source);
+    let written_title = front_matter
+        .text("title", MAX_TITLE)
+        .or_else(|| one_line(listed?.title.as_deref()?, MAX_TITLE));
+    let written_description = front_matter
+        .text("description", MAX_WRITTEN_DESCRIPTION)
+        .or_else(|| one_line(listed?.description.as_deref()?, MAX_WRITTEN_DESCRIPTION));
+    Described {
+        slug: front_matter
+            .slug()
+            .or_else(|| listed?.slug.clone())
+            .unwrap_or_else(|| derived_slug(stem)),
+        role: front_matter
+            .role()
+            .or(listed.map(|listed| listed.role))
+            .unwrap_or(Role::Pattern),
+        title: written_title.unwrap_or_else(|| derived_title(&source, stem)),
+        description: written_description.unwrap_or_else(|| derived_description(&source)),
+        problems: front_matter.problems,
+    }
+}
+
+/// `wanted`, or the first of `wanted-2`, `wanted-3`... that is not taken.
+pub(super) fn free_slug(wanted: &str, taken: &HashSet<String>) -> String {
+    let numbered = (2_usize..).map(|number| {
+        let suffix = format!("-{number}");
+        let kept = wanted.len().min(MAX_SLUG - suffix.len());
+        let kept = wanted[..kept].trim_end_matches('-');
+        format!("{kept}{suffix}")
+    });
+    std::iter::once(wanted.to_owned())
+        .chain(numbered)
+        .find(|slug| !taken.contains(slug))
+        .unwrap_or_default()
+}
+
+/// The front matter, and what is wrong in it.
+struct FrontMatter {
+    values: Mapping,
+    problems: Vec<String>,
+}
+
+impl FrontMatter {
+    fn read(source: &Source<'_>) -> Self {
+        let mut problems = Vec::new();
+        let values = match source.front_matter_value() {
+            Some(Ok(Value::Map(values))) => values,
+            Some(Err(_)) => {
+                problems.push("the front matter is no YAML that can be read, so nothing is taken from it. Correct it.".to_owned());
+                Mapping::default()
+            }
+            _ => Mapping::default(),
+        };
+        Self { values, problems }
+    }
+
+    fn text(&mut self, key: &str, most: usize) -> Option<String> {
+        let text = match self.values.get(key)? {
+            Value::Null => return None,
+            Value::String(text) => one_line(text, most),
+            Value::Number(number) => Some(number.to_string()),
+            Value::Bool(switch) => Some(switch.to_string()),
+            Value::Timestamp(time) => Some(time.as_written().to_owned()),
+            Value::List(_) | Value::Map(_) => None,
+        };
+        if text.is_none() {
+            self.refuse(key, "text");
+        }
+        text
+    }
+
+    fn slug(&mut self) -> Option<String> {
+        let found = match self.values.get("slug")? {
+            Value::Null => return None,
+            Value::String(text) if is_slug(text, MAX_SLUG) => Some(text.clone()),
+            Value::Number(number) => {
+                Some(number.to_string()).filter(|text| is_slug(text, MAX_SLUG))
+            }
+            _ => None,
+        };
+        if found.is_none() {
+            self.refuse(
+                "slug",
+                "1 to 64 lower-case letters, digits and hyphens, starting with a letter or a digit",
+            );
+        }
+        found
+    }
+
+    fn role(&mut self) -> Option<Role> {
+        let found = match self.values.get("role")? {
+            Value::Null => return None,
+            Value::String(text) => Role::parse(text),
+            _ => None,
+        };
+        if found.is_none() {
+            self.refuse(
+                "role",
+                &format!("one of {}", Role::ALL.map(Role::as_str).join(", ")),
+            );
+        }
+        found
+    }
+
+    fn refuse(&mut self, key: &str, expected: &str) {
+        self.problems.push(format!(
+            "`{key}` in the front matter must be {expected}, so it is not used. Correct it."
+        ));
+    }
+}
+
+/// A name without a letter or digit of its own gets one that depends on nothing but itself.
+fn derived_slug(stem: &str) -> String {
+    let slug = slug(stem);
+    let kept = slug[..slug.len().min(MAX_SLUG)].trim_end_matches('-');
+    if kept.is_empty() {
+        let digest = Digest::of(stem.as_bytes()).to_string();
+        format!("doc-{}", &digest[..8])
+    } else {
+        kept.to_owned()
+    }
+}
+
+fn derived_title(source: &Source<'_>, stem: &str) -> String {
+    let document = source.parse();
+    let heading = document
+        .top_level()
+        .find(|(_, section, _)| section.level == 1)
+        .and_then(|(_, section, _)| one_line(&section.text, MAX_TITLE));
+    heading
+        .or_else(|| one_line(stem, MAX_TITLE))
+        .unwrap_or_else(|| "Untitled".to_owned())
+}
+
+fn derived_description(source: &Source<'_>) -> String {
+    source
+        .first_paragraph()
+        .and_then(|text| one_line(first_sentence(&text), MAX_DERIVED_DESCRIPTION))
+        .unwrap_or_default()
+}
+
+/// Up to the first mark that ends a sentence. A dot before a small letter, as in `e.g. this`, ends none.
+fn first_sentence(text: &str) -> &str {
+    for (at, mark) in text.char_indices() {
+        let end = at + mark.len_utf8();
+        let mut behind = text[end..].chars();
+        let ends = match mark {
+            '。' | '！' | '？' => true,
+            '.' | '!' | '?' => match behind.next() {
+                None => true,
+                Some(next) => {
+                    next.is_whitespace() && behind.next().is_none_or(|then| !then.is_lowercase())
+                }
+            },
+            _ => false,
+        };
+        if ends {
+            return &text[..end];
+        }
+    }
+    text
+}
+
+/// `text` as one line of at most `most` characters; `None` when nothing is in it.
+fn one_line(text: &str, most: usize) -> Option<String> {
+    let words = text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty());
+    let line = words.collect::<Vec<_>>().join(" ");
+    if line.is_empty() {
+        return None;
+    }
+    let Some((end, _)) = line.char_indices().nth(most) else {
+        return Some(line);
+    };
+    // One character less, for the mark that something is missing.
+    let kept = line[..end]
+        .char_indices()
+        .next_back()
+        .map_or(0, |(at, _)| at);
+    let kept = &line[..kept];
+    let kept = kept.rsplit_once(' ').map_or(kept, |(before, _)| before);
+    Some(format!("{kept}…"))
+}
+
+#[cfg(test)]
+mod tests;

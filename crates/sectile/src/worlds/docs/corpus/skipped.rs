@@ -1,0 +1,114 @@
+//! Why a document is not loaded: what is wrong with it, and what to do.
+
+use std::{fmt, io};
+
+/// A document, or a place for documents, that is not loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Skipped {
+    /// Which one, for people: never a path of the machine.
+    pub(crate) label: String,
+    pub(crate) reason: SkipReason,
+}
+
+/// What is wrong with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SkipReason {
+    Missing,
+    NotMarkdown,
+    FolderInList,
+    /// A pipe, a device, a socket.
+    NotAFile,
+    /// A link that was found inside a folder. One that is named by itself is followed.
+    Link,
+    OddName,
+    Unreadable(io::ErrorKind),
+    NotUtf8,
+    Empty,
+    TooLarge {
+        limit: u64,
+    },
+    TooMany {
+        limit: usize,
+    },
+    OverTotal {
+        limit: u64,
+    },
+    TooManyFolders {
+        limit: usize,
+    },
+}
+
+impl SkipReason {
+    /// A word for programs.
+    pub(crate) fn code(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::NotMarkdown => "not_markdown",
+            Self::FolderInList => "folder",
+            Self::NotAFile => "not_a_file",
+            Self::Link => "link",
+            Self::OddName => "odd_name",
+            Self::Unreadable(_) => "unreadable",
+            Self::NotUtf8 => "not_utf8",
+            Self::Empty => "empty",
+            Self::TooLarge { .. } => "max_doc_bytes",
+            Self::TooMany { .. } => "max_docs",
+            Self::OverTotal { .. } => "max_total_bytes",
+            Self::TooManyFolders { .. } => "too_many_folders",
+        }
+    }
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => {
+                f.write_str("does not exist; correct the path, or take it out of the settings")
+            }
+            Self::NotMarkdown => {
+                f.write_str("is no `.md` file; list Markdown documents or folders only")
+            }
+            Self::FolderInList => {
+                f.write_str("is a folder; put it under `docs.extra_paths` instead")
+            }
+            Self::NotAFile => f.write_str("is no ordinary file; replace it by one, or remove it"),
+            Self::Link => f.write_str(
+                "is a link inside a folder, which is not followed; list its target by itself",
+            ),
+            Self::OddName => f.write_str(
+                "has a name that cannot be used; rename it in UTF-8, without backslashes",
+            ),
+            Self::Unreadable(kind) => write!(f, "cannot be read ({kind}); check its permissions"),
+            Self::NotUtf8 => f.write_str("is not UTF-8; save it as UTF-8"),
+            Self::Empty => f.write_str("is empty; write something into it, or remove it"),
+            Self::TooLarge { limit } => {
+                write!(
+                    f,
+                    "is larger than {limit} bytes; split it, or raise `docs.max_doc_bytes`"
+                )
+            }
+            Self::TooMany { limit } => {
+                write!(
+                    f,
+                    "comes after {limit} others; leave some out, or raise `docs.max_docs`"
+                )
+            }
+            Self::OverTotal { limit } => write!(
+                f,
+                "does not fit into {limit} bytes with those before it; leave some out, or raise `docs.max_total_bytes`"
+            ),
+            Self::TooManyFolders { limit } => {
+                write!(
+                    f,
+                    "has more than {limit} folders below it; name a folder further down"
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` {}.", self.label, self.reason)
+    }
+}
