@@ -6,9 +6,11 @@
 mod analysis;
 mod fixed;
 mod lexical;
+mod sections;
 
 pub use analysis::{fold, words};
 pub use lexical::{
     Correction, Form, Found, Hit, Index, IndexError, MAX_PASSAGES, MAX_QUERY_BYTES,
     MAX_QUERY_WORDS, Match, Passage, Query, QueryError, RANKING,
 };
+pub use sections::{Section, sections};

@@ -8,6 +8,12 @@ use crate::mcp::WorldCard;
 
 /// The contract of every world, in the order they are listed.
 pub(crate) fn cards() -> Vec<WorldCard> {
+    cards_in(docs::NAMESPACE)
+}
+
+/// The same, when the docs world has this namespace.
+pub(crate) fn cards_in(namespace: &str) -> Vec<WorldCard> {
     let editor = editor::spec(editor::Extent::Folder, editor::ErrorStyle::Protocol);
-    vec![vault::spec().card(), editor.card()]
+    let docs = docs::spec(namespace, docs::Offer::ALL);
+    vec![vault::spec().card(), editor.card(), docs.card()]
 }

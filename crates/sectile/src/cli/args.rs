@@ -58,6 +58,8 @@ pub(super) enum World {
     Vault,
     /// Section edits of a document, or of a folder of documents, with undo.
     Editor,
+    /// Documentation to search and to read: Sectile's own manual, and documents of yours.
+    Docs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -67,12 +69,13 @@ Examples:
   sectile serve vault ~/notes --http 127.0.0.1:7420    at http://127.0.0.1:7420/mcp
   sectile serve editor ~/notes                         section edits in all documents of the folder
   sectile serve editor plan.md                         section edits in one document
+  sectile serve docs ~/manual                          search in these documents and in Sectile's manual
   sectile serve --config sectile.toml                  every world the file configures, over HTTP")]
 pub(super) struct ServeArgs {
     /// The world to serve; without one, every world that the settings file configures, over HTTP.
     #[arg(value_enum, required_unless_present = "config")]
     pub(super) world: Option<World>,
-    /// The folder to serve, or the document for the editor; overrides the settings.
+    /// The folder to serve, or the document for the editor; overrides the settings. For docs, more documents.
     pub(super) path: Option<String>,
     /// Serve over HTTP at this loopback address and port (port 0 takes a free one).
     #[arg(long, value_name = "ADDR")]
@@ -121,8 +124,12 @@ pub(super) struct DocsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DocsCommand {
+    /// Search the documents, as the search tool does.
+    Search(DocsSearchArgs),
     /// Show which documents load, which are skipped and why, and which sections serve readers badly.
     Check(DocsCheckArgs),
+    /// Ask the questions of a file and say how often the section that answers one is found.
+    Eval(DocsEvalArgs),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -144,6 +151,63 @@ pub(super) struct DocsCheckArgs {
     /// Print JSON even on a terminal.
     #[arg(long)]
     pub(super) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sectile docs search \"how do I undo an edit?\"            in Sectile's manual
+  sectile docs search expected_hash --max-sections 1
+  sectile docs search retries --path guides --explain     in your documents too, with the parts of each score")]
+pub(super) struct DocsSearchArgs {
+    /// A question or some words; without any, an overview.
+    #[arg(value_name = "QUERY")]
+    pub(super) query: Vec<String>,
+    #[command(flatten)]
+    pub(super) documents: DocsSource,
+    /// The most sections to show [default: 3].
+    #[arg(long, value_name = "N")]
+    pub(super) max_sections: Option<usize>,
+    /// Say how each score came about.
+    #[arg(long)]
+    pub(super) explain: bool,
+    /// Print JSON even on a terminal.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+The file is TOML:
+  [[question]]
+  ask = \"How do I undo an edit?\"
+  expect = [\"recipes#undo-the-last-edit\"]    sections that answer it, as slug#anchor, or slug for an introduction")]
+pub(super) struct DocsEvalArgs {
+    /// The questions.
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    #[command(flatten)]
+    pub(super) documents: DocsSource,
+    /// Fail below this many percent of questions with an expected section in first place.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub(super) min_hit_1: Option<u8>,
+    /// Fail below this many percent of questions with an expected section among the first three.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub(super) min_hit_3: Option<u8>,
+    /// Print JSON even on a terminal.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Which documents a command of `sectile docs` works on.
+#[derive(Debug, ClapArgs)]
+pub(super) struct DocsSource {
+    /// A document or folder to add, like docs.extra_paths. May be given more than once.
+    #[arg(long = "path", value_name = "PATH")]
+    pub(super) paths: Vec<String>,
+    /// Settings file [default: the one named by SECTILE_CONFIG, if any].
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -55,7 +55,7 @@ fn template() -> String {
 
 fn check(file: &Path) -> Result<(), CliError> {
     let loaded = config::load(Some(file), &[])?;
-    let settings = Settings::resolve(&loaded, &folder_of(Some(file)), worlds::cards)?;
+    let settings = Settings::resolve(&loaded, &folder_of(Some(file)), worlds::cards_in)?;
     if let Some(root) = &settings.vault_root {
         crate::worlds::vault::Vault::open(root, settings.max_note_bytes)
             .map_err(|error| CliError::failed(format_args!("vault.root: {error}.")))?;
@@ -68,7 +68,7 @@ fn show(file: Option<&Path>, json: bool) -> Result<(), CliError> {
         .map(Path::to_path_buf)
         .or_else(config::named_config_file);
     let loaded = config::load(file.as_deref(), &[])?;
-    Settings::resolve(&loaded, &folder_of(file.as_deref()), worlds::cards)?;
+    Settings::resolve(&loaded, &folder_of(file.as_deref()), worlds::cards_in)?;
     let keys = keys();
     if wants_json(json) {
         let rows: Vec<Value> = keys

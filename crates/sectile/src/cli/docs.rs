@@ -2,8 +2,13 @@
 
 use serde_json::{Value, json};
 
+mod eval;
+mod search;
+
+use std::path::Path;
+
 use super::{
-    args::{DocsArgs, DocsCheckArgs, DocsCommand},
+    args::{DocsArgs, DocsCheckArgs, DocsCommand, DocsSource},
     serve::folder_of,
     ui::{BAD, CliError, DIM, HEADING, NAME, Styled, print, visible, wants_json},
 };
@@ -12,6 +17,7 @@ use crate::{
     worlds::{
         self,
         docs::{
+            Docs,
             corpus::{Corpus, CorpusSettings, Doc, GivenPath, Listed, Role},
             examine::{Examined, Found, LONG_SECTION, examine},
             manual,
@@ -21,8 +27,43 @@ use crate::{
 
 pub(super) fn run(args: &DocsArgs) -> Result<(), CliError> {
     match &args.command {
+        DocsCommand::Search(args) => search::search(args),
         DocsCommand::Check(args) => check(args),
+        DocsCommand::Eval(args) => eval::eval(args),
     }
+}
+
+/// The settings of the docs world, with `paths` from the command line added.
+fn settings(config: Option<&Path>, paths: &[String]) -> Result<DocsSettings, CliError> {
+    let file = config
+        .map(Path::to_path_buf)
+        .or_else(config::named_config_file);
+    let loaded = config::load(file.as_deref(), &[])?;
+    let settings = Settings::resolve(&loaded, &folder_of(file.as_deref()), worlds::cards_in)?;
+    let mut settings = settings.docs;
+    settings
+        .extra_paths
+        .extend(paths.iter().map(|path| given_path(path)));
+    Ok(settings)
+}
+
+/// A path from the command line.
+pub(super) fn given_path(path: &str) -> DocsPath {
+    DocsPath {
+        written: path.to_owned(),
+        location: path.into(),
+    }
+}
+
+/// The world that these arguments ask for, and what there is to say about its documents.
+fn world(source: &DocsSource) -> Result<(Docs, DocsSettings), CliError> {
+    let settings = settings(source.config.as_deref(), &source.paths)?;
+    let corpus = Corpus::load(&corpus_settings(&settings), manual::EMBEDDED);
+    for skipped in &corpus.skipped {
+        anstream::eprintln!("skipped {}", visible(&skipped.to_string()));
+    }
+    let docs = Docs::new(&settings.namespace, settings.max_sections, corpus);
+    Ok((docs, settings))
 }
 
 /// What the docs world loads with these settings.
@@ -54,15 +95,7 @@ pub(super) fn corpus_settings(settings: &DocsSettings) -> CorpusSettings {
 }
 
 fn check(args: &DocsCheckArgs) -> Result<(), CliError> {
-    let file = args.config.clone().or_else(config::named_config_file);
-    let loaded = config::load(file.as_deref(), &[])?;
-    let settings = Settings::resolve(&loaded, &folder_of(file.as_deref()), worlds::cards)?;
-    let mut settings = settings.docs;
-    let paths = args.paths.iter().map(|path| DocsPath {
-        written: path.clone(),
-        location: path.into(),
-    });
-    settings.extra_paths.extend(paths);
+    let settings = settings(args.config.as_deref(), &args.paths)?;
     let corpus = Corpus::load(&corpus_settings(&settings), manual::EMBEDDED);
     let documents: Vec<(&Doc, Examined)> = corpus
         .documents

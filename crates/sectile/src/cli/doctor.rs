@@ -108,7 +108,7 @@ fn journal(root: &Path) -> Result<usize, CliError> {
 
 fn read_settings(file: Option<&Path>) -> Result<Settings, config::ConfigError> {
     let loaded = config::load(file, &[])?;
-    Settings::resolve(&loaded, &folder_of(file), worlds::cards)
+    Settings::resolve(&loaded, &folder_of(file), worlds::cards_in)
 }
 
 fn good(text: &str) -> Result<(), CliError> {

@@ -126,7 +126,8 @@ struct Desk {
 impl Desk {
     fn open(args: &EditArgs) -> Result<Self, CliError> {
         let loaded = config::load(config::named_config_file().as_deref(), &[])?;
-        let settings = Settings::resolve(&loaded, &super::serve::folder_of(None), worlds::cards)?;
+        let settings =
+            Settings::resolve(&loaded, &super::serve::folder_of(None), worlds::cards_in)?;
         #[cfg(debug_assertions)]
         if let Some(fault) = config::fault() {
             sectile_vault::fault::arm(&fault);

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     args::{ServeArgs, World},
+    docs,
     ui::CliError,
 };
 use crate::{
@@ -18,6 +19,7 @@ use crate::{
     telemetry,
     worlds::{
         self,
+        docs::{Docs, Offer, corpus::Corpus, manual},
         editor::{self, EditorWorld, ErrorStyle},
         vault::{self, Vault},
     },
@@ -47,12 +49,15 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
 fn settings(args: &ServeArgs) -> Result<Settings, CliError> {
     let file = args.config.clone().or_else(config::named_config_file);
     let mut flags = Vec::new();
-    if let (Some(world), Some(path)) = (args.world, &args.path) {
+    let root = match args.world {
+        Some(World::Vault) => Some("vault.root"),
+        Some(World::Editor) => Some("editor.root"),
+        // Not one root but one more document or folder, which is added below.
+        Some(World::Docs) | None => None,
+    };
+    if let (Some(key), Some(path)) = (root, &args.path) {
         flags.push(Flag {
-            key: match world {
-                World::Vault => "vault.root",
-                World::Editor => "editor.root",
-            },
+            key,
             value: path.clone(),
             name: "PATH",
         });
@@ -65,11 +70,12 @@ fn settings(args: &ServeArgs) -> Result<Settings, CliError> {
         });
     }
     let loaded = config::load(file.as_deref(), &flags)?;
-    Ok(Settings::resolve(
-        &loaded,
-        &folder_of(file.as_deref()),
-        worlds::cards,
-    )?)
+    let mut settings = Settings::resolve(&loaded, &folder_of(file.as_deref()), worlds::cards_in)?;
+    if args.world == Some(World::Docs) {
+        let paths = args.path.iter().map(|path| docs::given_path(path));
+        settings.docs.extra_paths.extend(paths);
+    }
+    Ok(settings)
 }
 
 /// The folder that relative paths of a settings file count from.
@@ -112,6 +118,10 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Arc<Surface>>, 
     {
         surfaces.push(Arc::new(editor_surface(root, args, settings)?));
     }
+    let is_asked_for = args.world == Some(World::Docs);
+    if is_asked_for || (args.world.is_none() && settings.docs.is_configured) {
+        surfaces.push(Arc::new(docs_surface(settings)));
+    }
     if surfaces.is_empty() {
         let world = match args.world {
             Some(World::Editor) => "editor",
@@ -149,6 +159,28 @@ fn editor_surface(root: &Path, args: &ServeArgs, settings: &Settings) -> Result<
         settings.policy.clone(),
         settings.limits,
     ))
+}
+
+fn docs_surface(settings: &Settings) -> Surface {
+    let docs = &settings.docs;
+    let corpus = Corpus::load(&docs::corpus_settings(docs), manual::EMBEDDED);
+    for skipped in &corpus.skipped {
+        tracing::warn!(document = %skipped, "a document is not served");
+    }
+    for note in &corpus.notes {
+        tracing::warn!(note, "a document is not as its author wanted");
+    }
+    let offer = Offer {
+        search: docs.enabled && docs.enable_search,
+        resources: docs.enabled && docs.enable_resources,
+        max_sections: docs.max_sections,
+    };
+    Surface::new(
+        worlds::docs::spec(&docs.namespace, offer),
+        Docs::new(&docs.namespace, docs.max_sections, corpus),
+        settings.policy.clone(),
+        settings.limits,
+    )
 }
 
 /// One client on a pair of pipes: one thread moves messages, and runs what is quick; the rest has threads of its own.

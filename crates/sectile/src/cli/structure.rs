@@ -31,7 +31,7 @@ pub(super) fn run(tool: &str, args: &NoteArgs) -> Result<(), CliError> {
 
 fn call(tool: &str, args: &NoteArgs) -> Result<Answer, CliError> {
     let loaded = config::load(config::named_config_file().as_deref(), &[])?;
-    let settings = Settings::resolve(&loaded, &super::serve::folder_of(None), worlds::cards)?;
+    let settings = Settings::resolve(&loaded, &super::serve::folder_of(None), worlds::cards_in)?;
     let vault = Vault::open(&args.root, settings.max_note_bytes).map_err(|error| {
         CliError::failed(format_args!("the root cannot be read: {error}."))
             .next("give the folder of your notes with --root DIR")

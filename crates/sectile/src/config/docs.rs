@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use sectile_markdown::is_slug;
 
-use super::{ConfigError, DocsRole, Loaded, Origin};
+use super::{
+    ConfigError, DocsRole, Loaded, Origin,
+    keys::{Key, keys},
+};
 
 /// Longest slug of a document.
 const MAX_SLUG: usize = 64;
@@ -15,6 +18,8 @@ const MOST_EXTRA_PATHS: usize = 64;
 /// What the docs world works with.
 #[derive(Clone, Debug)]
 pub(crate) struct DocsSettings {
+    /// Whether somebody set something, so that a file without a word about this world does not serve it.
+    pub(crate) is_configured: bool,
     pub(crate) enabled: bool,
     pub(crate) enable_search: bool,
     pub(crate) enable_resources: bool,
@@ -101,7 +106,11 @@ impl DocsSettings {
                 description: given(&entry.description),
             });
         }
+        let is_set = |key: &Key| loaded.origin(&key.path) != Origin::Default;
         Ok(Self {
+            is_configured: keys()
+                .iter()
+                .any(|key| key.path.starts_with("docs.") && is_set(key)),
             enabled: raw.enabled,
             enable_search: raw.enable_search,
             enable_resources: raw.enable_resources,

@@ -55,10 +55,12 @@ impl Settings {
     pub(crate) fn resolve(
         loaded: &Loaded,
         base: &Path,
-        worlds: fn() -> Vec<WorldCard>,
+        worlds: fn(&str) -> Vec<WorldCard>,
     ) -> Result<Self, ConfigError> {
         let raw = &loaded.raw;
-        let names = |key: &str, list: &[String]| known_names(key, list, loaded.origin(key), worlds);
+        let worlds = || worlds(&raw.docs.namespace);
+        let names =
+            |key: &str, list: &[String]| known_names(key, list, loaded.origin(key), &worlds);
         let place = |key: &str, value: &str| match (&loaded.origin(key), value) {
             (_, "") => None,
             (Origin::File(_), place) => Some(base.join(place)),
@@ -159,7 +161,7 @@ fn known_names(
     key: &str,
     list: &[String],
     origin: Origin,
-    worlds: fn() -> Vec<WorldCard>,
+    worlds: &dyn Fn() -> Vec<WorldCard>,
 ) -> Result<Names, ConfigError> {
     if list.is_empty() {
         return Ok(Names::default());

@@ -28,7 +28,8 @@ fn resolve(text: &str, environment: &[(&str, &str)]) -> Result<Settings, String>
         .collect();
     let loaded =
         load_with(Some(&file.path), &environment, &[]).map_err(|error| error.to_string())?;
-    Settings::resolve(&loaded, Path::new("base"), worlds::cards).map_err(|error| error.to_string())
+    Settings::resolve(&loaded, Path::new("base"), worlds::cards_in)
+        .map_err(|error| error.to_string())
 }
 
 #[track_caller]

@@ -1,5 +1,124 @@
-//! The `docs` world: documentation to search and to read.
+//! The `docs` world: a manual that can be searched and read, offline and reproducibly.
+//!
+//! The documents are read once, at start. One tool searches them by section; resources hold them whole and by section.
+//! What a caller may not read is not in the index that its questions are asked of, so it cannot be found, counted or
+//! guessed from a score.
 
+mod answer;
 pub(crate) mod corpus;
+pub(crate) mod eval;
 pub(crate) mod examine;
+mod library;
 pub(crate) mod manual;
+mod resources;
+mod roles;
+#[cfg(test)]
+mod tests;
+mod tools;
+
+use std::sync::Mutex;
+
+use sectile_retrieval::{Section, sections};
+use serde_json::{Value, json};
+
+pub(crate) use self::answer::Answered;
+use self::{
+    corpus::{Corpus, Doc},
+    library::Shelf,
+};
+use crate::mcp::{CallContext, Failure, Said, WorldSpec};
+
+/// What names of tools and URIs start with, unless the settings say otherwise.
+pub(crate) const NAMESPACE: &str = "sectile";
+
+/// State of the world.
+pub(crate) struct Docs {
+    documents: Vec<Document>,
+    /// Most sections of an answer.
+    max_sections: usize,
+    /// Indexes of what callers may see, made when first needed.
+    shelves: Mutex<Vec<std::sync::Arc<Shelf>>>,
+}
+
+/// A document and its sections.
+struct Document {
+    doc: Doc,
+    uri: String,
+    sections: Vec<Section>,
+}
+
+/// What of the world is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    pub(crate) search: bool,
+    pub(crate) resources: bool,
+    /// Most sections of an answer, 1 to 10.
+    pub(crate) max_sections: usize,
+}
+
+impl Offer {
+    /// Everything, as it is without settings.
+    pub(crate) const ALL: Self = Self {
+        search: true,
+        resources: true,
+        max_sections: 10,
+    };
+}
+
+/// The contract of the world.
+pub(crate) fn spec(namespace: &str, offer: Offer) -> WorldSpec<Docs> {
+    WorldSpec {
+        name: "docs",
+        title: "docs",
+        instructions: include_str!("docs/instructions.md"),
+        tools: if offer.search {
+            tools::table(namespace, offer.max_sections)
+        } else {
+            Vec::new()
+        },
+        resources: offer.resources.then(|| resources::of(namespace)),
+        families: vec![resources::template(namespace)],
+        prompts: Vec::new(),
+        complete: None,
+        sessions: false,
+        unknown_tool_code: -32602,
+        envelope: |failure| Said::Result(error_object(failure)),
+    }
+}
+
+/// How this world says that a call failed.
+pub(crate) fn error_object(failure: &Failure) -> Value {
+    let mut object = json!({ "error": failure.message, "code": failure.name() });
+    if let Some(detail) = &failure.detail {
+        object["recovery"] = detail.recovery.clone().into();
+    }
+    object
+}
+
+impl Docs {
+    /// A world of these documents.
+    pub(crate) fn new(namespace: &str, max_sections: usize, corpus: Corpus) -> Self {
+        let documents = corpus.documents.into_iter().map(|doc| Document {
+            uri: resources::uri(namespace, &doc.slug),
+            sections: sections(&doc.bytes, &doc.title),
+            doc,
+        });
+        Self {
+            documents: documents.collect(),
+            max_sections,
+            shelves: Mutex::default(),
+        }
+    }
+
+    /// Searches what the caller may see.
+    pub(crate) fn search(
+        &self,
+        query: &str,
+        max_sections: Option<usize>,
+        explain: bool,
+        context: &CallContext,
+    ) -> Result<Answered, Failure> {
+        let shelf = self.shelf(|document| context.may_read(&document.uri))?;
+        answer::answer(self, &shelf, query, max_sections, explain)
+    }
+}

@@ -19,7 +19,10 @@ use self::described::{Described, describe};
 pub(crate) use self::skipped::{SkipReason, Skipped};
 
 /// What a document is good for, in the order in which roles are listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Role {
     /// Concepts and invariants.
     Reasoning,

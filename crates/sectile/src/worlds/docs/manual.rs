@@ -3,7 +3,33 @@
 use super::corpus::Embedded;
 
 /// The documents of the manual, in the order they are listed.
-pub(crate) const EMBEDDED: &[Embedded] = &[Embedded {
-    name: "docs/editor.md",
-    bytes: include_bytes!("../../../../../docs/editor.md"),
-}];
+pub(crate) const EMBEDDED: &[Embedded] = &[
+    Embedded {
+        name: "docs/model.md",
+        bytes: include_bytes!("../../../../../docs/model.md"),
+    },
+    Embedded {
+        name: "docs/guarantees.md",
+        bytes: include_bytes!("../../../../../docs/guarantees.md"),
+    },
+    Embedded {
+        name: "docs/security.md",
+        bytes: include_bytes!("../../../../../docs/security.md"),
+    },
+    Embedded {
+        name: "docs/choosing-tools.md",
+        bytes: include_bytes!("../../../../../docs/choosing-tools.md"),
+    },
+    Embedded {
+        name: "docs/editor.md",
+        bytes: include_bytes!("../../../../../docs/editor.md"),
+    },
+    Embedded {
+        name: "docs/ids-and-hashes.md",
+        bytes: include_bytes!("../../../../../docs/ids-and-hashes.md"),
+    },
+    Embedded {
+        name: "docs/recipes.md",
+        bytes: include_bytes!("../../../../../docs/recipes.md"),
+    },
+];

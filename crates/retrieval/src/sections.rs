@@ -1,0 +1,154 @@
+//! The sections of a document, as they are searched and read.
+//!
+//! A heading of level 1 to 3 starts a section, which goes up to the next such heading; deeper headings stay inside. What
+//! stands before the second of them, title included, is the introduction.
+
+use sectile_markdown::{Anchors, Source, Span, plain_text};
+
+/// One section of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// Its heading; of the introduction, the title.
+    pub heading: String,
+    /// The title of the document and the headings above this one. Empty for the introduction.
+    pub trail: Vec<String>,
+    /// What its URI has behind the number sign; none for the introduction.
+    pub anchor: Option<String>,
+    /// Its text, up to the next section.
+    pub text: Span,
+    /// Its heading and all that is below it, smaller sections included.
+    pub whole: Span,
+    /// What the text says, without markup. Empty when it says nothing.
+    pub plain: String,
+}
+
+/// Headings of this level and above start sections.
+const DEEPEST: u8 = 3;
+
+/// All sections of the document `bytes` that goes by `name`, those without text included.
+#[must_use]
+pub fn sections(bytes: &[u8], name: &str) -> Vec<Section> {
+    let source = Source::new(bytes);
+    let document = source.parse();
+    let anchors = Anchors::new(&source);
+    let all = document.sections();
+    let starts: Vec<usize> = document
+        .top_level()
+        .filter(|(_, section, _)| section.level <= DEEPEST)
+        .map(|(index, ..)| index)
+        .collect();
+    // The first heading is the title when it is of the first level and says what the document is called.
+    let title = starts
+        .first()
+        .copied()
+        .filter(|first| all[*first].level == 1);
+    let start_of = |at: usize| {
+        starts
+            .get(at)
+            .map_or(bytes.len(), |index| all[*index].heading.start)
+    };
+    let body_start = document
+        .front_matter()
+        .map_or(0, |front_matter| front_matter.block.end);
+    let passage = |span: Span| {
+        let text = String::from_utf8_lossy(span.slice(bytes));
+        plain_text(&text).trim().to_owned()
+    };
+    let mut sections = Vec::with_capacity(starts.len() + 1);
+    let intro_end = start_of(usize::from(title.is_some()));
+    let intro_start = title.map_or(body_start, |title| all[title].heading.end);
+    let before_title = title.map_or(Span::new(0, 0), |title| {
+        Span::new(body_start, all[title].heading.start)
+    });
+    let intro = Span::new(intro_start, intro_end);
+    sections.push(Section {
+        heading: name.to_owned(),
+        trail: Vec::new(),
+        anchor: None,
+        text: intro,
+        whole: Span::new(0, bytes.len()),
+        plain: format!("{}\n{}", passage(before_title), passage(intro))
+            .trim()
+            .to_owned(),
+    });
+    for (at, index) in starts.iter().enumerate() {
+        if title == Some(*index) {
+            continue;
+        }
+        let section = &all[*index];
+        let Some(extent) = section.extent else {
+            continue;
+        };
+        let text = Span::new(section.heading.end, start_of(at + 1));
+        let above = std::iter::successors(extent.parent, |above| all[*above].extent?.parent);
+        let mut trail: Vec<String> = above
+            .filter(|above| title != Some(*above))
+            .map(|above| all[above].text.clone())
+            .collect();
+        trail.push(name.to_owned());
+        trail.reverse();
+        sections.push(Section {
+            heading: section.text.clone(),
+            trail,
+            anchor: anchors.anchor(*index).map(str::to_owned),
+            text,
+            whole: extent.subtree,
+            plain: passage(text),
+        });
+    }
+    sections
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "---\nslug: x\n---\n<!-- banner -->\n\n# Guide\n\nIntro.\n\n## One\n\nFirst.\n\n```\n## not a heading\n```\n\n#### Deep\n\nInside.\n\n### Child\n\n## One\n\nSecond.\n\n# Part\n\n## Last\n\nEnd.\n";
+
+    fn shown(text: &str) -> Vec<String> {
+        sections(text.as_bytes(), "Guide")
+            .iter()
+            .map(|section| {
+                let anchor = section.anchor.as_deref().unwrap_or_default();
+                format!(
+                    "{}>{}#{anchor}: {}",
+                    section.trail.join(">"),
+                    section.heading,
+                    section.plain.replace('\n', " ")
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn sections_start_at_the_first_three_levels() {
+        assert_eq!(
+            shown(TEXT),
+            [
+                ">Guide#: Intro.",
+                "Guide>One#one: First. ## not a heading Deep Inside.",
+                "Guide>One>Child#child: ",
+                "Guide>One#one-1: Second.",
+                "Guide>Part#part: ",
+                "Guide>Part>Last#last: End.",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_document_without_headings_is_one_section() {
+        assert_eq!(shown("Just text.\n"), [">Guide#: Just text."]);
+        assert_eq!(shown(""), [">Guide#: "]);
+        assert_eq!(shown("## A\n\nx"), [">Guide#: ", "Guide>A#a: x"]);
+    }
+
+    #[test]
+    fn a_section_is_read_with_all_that_is_below_it() {
+        let one = &sections(TEXT.as_bytes(), "Guide")[1];
+        let whole = String::from_utf8_lossy(one.whole.slice(TEXT.as_bytes())).into_owned();
+        assert!(
+            whole.starts_with("## One\n") && whole.ends_with("### Child\n\n"),
+            "{whole}"
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! Labelled questions: how often the section that answers one is found, and how far up.
+
+use serde::Deserialize;
+
+use super::{Docs, answer::Answered};
+use crate::mcp::{CallContext, Failure};
+
+/// A file of questions.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Questions {
+    #[serde(rename = "question", default)]
+    pub(crate) questions: Vec<Question>,
+}
+
+/// A question, and the sections that answer it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Question {
+    /// The question.
+    pub(crate) ask: String,
+    /// `slug#anchor`, or `slug` for an introduction. Any of them will do.
+    pub(crate) expect: Vec<String>,
+}
+
+/// What became of all questions.
+#[derive(Debug, Default)]
+pub(crate) struct Evaluation {
+    /// For each question, where the first expected section stood, from 1, or `None` when it was not among the first ten.
+    pub(crate) ranks: Vec<Option<usize>>,
+    /// Labels that name no section, with the number of their question.
+    pub(crate) wrong_labels: Vec<(usize, String)>,
+}
+
+/// So many sections are looked at.
+const DEPTH: usize = 10;
+
+impl Evaluation {
+    /// How many of a thousand questions have an expected section among the first `depth`.
+    pub(crate) fn hit_at(&self, depth: usize) -> usize {
+        let hits = self.ranks.iter().flatten().filter(|rank| **rank <= depth);
+        hits.count() * 1_000 / self.ranks.len().max(1)
+    }
+
+    /// The mean of one over the rank, in thousandths.
+    pub(crate) fn reciprocal_rank(&self) -> usize {
+        let sum: usize = self
+            .ranks
+            .iter()
+            .flatten()
+            .map(|rank| 1_000_000 / rank)
+            .sum();
+        sum / self.ranks.len().max(1) / 1_000
+    }
+}
+
+impl Docs {
+    /// Asks all questions.
+    pub(crate) fn evaluate(&self, questions: &[Question]) -> Result<Evaluation, Failure> {
+        let mut evaluation = Evaluation::default();
+        let context = CallContext::without_client();
+        for (number, question) in questions.iter().enumerate() {
+            let labels = question.expect.iter();
+            let wrong = labels.filter(|label| !self.has_section(label));
+            evaluation
+                .wrong_labels
+                .extend(wrong.map(|label| (number, label.clone())));
+            let answered = self.search(&question.ask, Some(DEPTH), false, &context)?;
+            evaluation.ranks.push(rank(&answered, &question.expect));
+        }
+        Ok(evaluation)
+    }
+
+    fn has_section(&self, label: &str) -> bool {
+        let (slug, anchor) = parts(label);
+        let document = self
+            .documents
+            .iter()
+            .find(|document| document.doc.slug == slug);
+        document.is_some_and(|document| {
+            let mut sections = document.sections.iter();
+            sections.any(|section| section.anchor.as_deref() == anchor)
+        })
+    }
+}
+
+fn parts(label: &str) -> (&str, Option<&str>) {
+    match label.split_once('#') {
+        Some((slug, anchor)) => (slug, Some(anchor)),
+        None => (label, None),
+    }
+}
+
+fn rank(answered: &Answered, expected: &[String]) -> Option<usize> {
+    let found = answered.shown().position(|section| {
+        let uri = section.uri;
+        let label = uri.split_once("://docs/").map_or(uri, |(_, label)| label);
+        expected.iter().any(|one| one == label)
+    });
+    found.map(|at| at + 1)
+}

@@ -1,0 +1,96 @@
+//! What one caller may see, and the index of exactly that.
+
+use std::sync::{Arc, PoisonError};
+
+use sectile_markdown::Digest;
+use sectile_retrieval::{Index, Passage, Section};
+
+use super::{Docs, Document};
+use crate::mcp::{Failure, FailureKind};
+
+/// Some of the documents, ready to be searched.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    /// Which documents of the world these are.
+    pub(super) documents: Vec<usize>,
+    /// The passages of the index: a document, and a section of it. Sections without text are none.
+    pub(super) passages: Vec<(usize, usize)>,
+    pub(super) index: Index,
+    /// Of everything that can come to light.
+    pub(super) digest: Digest,
+}
+
+/// Different callers may see different documents. So many kinds of callers are remembered.
+const MOST_SHELVES: usize = 16;
+
+impl Docs {
+    /// The documents that `may_see` allows.
+    pub(super) fn shelf(&self, may_see: impl Fn(&Document) -> bool) -> Result<Arc<Shelf>, Failure> {
+        let documents: Vec<usize> = (0..self.documents.len())
+            .filter(|at| may_see(&self.documents[*at]))
+            .collect();
+        let mut shelves = self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = shelves
+            .iter()
+            .position(|shelf| shelf.documents == documents)
+        {
+            let shelf = shelves.remove(at);
+            shelves.push(Arc::clone(&shelf));
+            return Ok(shelf);
+        }
+        let shelf = Arc::new(self.new_shelf(documents)?);
+        if shelves.len() == MOST_SHELVES {
+            shelves.remove(0);
+        }
+        shelves.push(Arc::clone(&shelf));
+        Ok(shelf)
+    }
+
+    fn new_shelf(&self, documents: Vec<usize>) -> Result<Shelf, Failure> {
+        let passages: Vec<(usize, usize)> = documents
+            .iter()
+            .flat_map(|document| {
+                let sections = self.documents[*document].sections.iter().enumerate();
+                let with_text = sections.filter(|(_, section)| !section.plain.is_empty());
+                with_text.map(|(section, _)| (*document, section))
+            })
+            .collect();
+        let index = Index::new(passages.iter().map(|at| {
+            let section = self.section(*at);
+            Passage {
+                heading: &section.heading,
+                trail: section.trail.iter().map(String::as_str).collect(),
+                body: &section.plain,
+            }
+        }))
+        .map_err(|error| Failure::new(FailureKind::TooLarge, error.to_string()))?;
+        Ok(Shelf {
+            digest: self.digest(&documents),
+            documents,
+            passages,
+            index,
+        })
+    }
+
+    pub(super) fn section(&self, (document, section): (usize, usize)) -> &Section {
+        &self.documents[document].sections[section]
+    }
+
+    /// Tells sets of documents apart by all that an answer can show of them.
+    fn digest(&self, documents: &[usize]) -> Digest {
+        let mut lines = String::new();
+        for at in documents {
+            let Document { doc, uri, .. } = &self.documents[*at];
+            let shown = serde_json::json!([
+                uri,
+                doc.title,
+                doc.role,
+                doc.description,
+                Digest::of(&doc.bytes).to_string()
+            ]);
+            lines.push_str(&shown.to_string());
+            lines.push('\n');
+        }
+        Digest::of(lines.as_bytes())
+    }
+}

@@ -1,0 +1,81 @@
+//! The resources: every document whole, and every section by its anchor.
+
+use std::borrow::Cow;
+
+use super::{Docs, Document};
+use crate::mcp::{CacheHint, Failure, Resource, ResourceTemplate, ResourceText, Resources};
+
+const MARKDOWN: &str = "text/markdown";
+
+/// The address of a document.
+pub(super) fn uri(namespace: &str, slug: &str) -> String {
+    format!("{namespace}://docs/{slug}")
+}
+
+/// The form of these addresses.
+pub(super) fn template(namespace: &str) -> String {
+    format!("{namespace}://docs/{{slug}}")
+}
+
+pub(super) fn of(namespace: &str) -> Resources<Docs> {
+    Resources {
+        list,
+        read,
+        templates: Cow::Owned(vec![
+            ResourceTemplate {
+                uri_template: template(namespace).into(),
+                name: "document",
+                title: "Document",
+                description: "A document of the manual, whole.",
+                mime_type: MARKDOWN,
+            },
+            ResourceTemplate {
+                uri_template: format!("{}{{#anchor}}", template(namespace)).into(),
+                name: "section",
+                title: "Section",
+                description: "A section of a document, with its heading and all that is below it.",
+                mime_type: MARKDOWN,
+            },
+        ]),
+        cache: CacheHint::TABLE,
+        changes: None,
+    }
+}
+
+fn list(docs: &Docs) -> Vec<Resource> {
+    let resource = |document: &Document| Resource {
+        uri: document.uri.clone(),
+        name: document.doc.slug.clone(),
+        title: document.doc.title.clone(),
+        description: document.doc.description.clone(),
+        mime_type: MARKDOWN,
+        size: Some(document.doc.bytes.len() as u64),
+        last_modified: None,
+    };
+    docs.documents.iter().map(resource).collect()
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the table wants a reader that can fail"
+)]
+fn read(docs: &Docs, uri: &str) -> Result<Option<ResourceText>, Failure> {
+    let (whole, anchor) = match uri.split_once('#') {
+        Some((whole, anchor)) => (whole, Some(anchor)),
+        None => (uri, None),
+    };
+    let document = docs.documents.iter().find(|document| document.uri == whole);
+    let text = document.and_then(|document| {
+        let mut sections = document.sections.iter();
+        let section = match anchor {
+            None => sections.next(),
+            Some(anchor) => sections.find(|section| section.anchor.as_deref() == Some(anchor)),
+        };
+        Some(String::from_utf8_lossy(section?.whole.slice(&document.doc.bytes)).into_owned())
+    });
+    Ok(text.map(|text| ResourceText {
+        mime_type: MARKDOWN,
+        text,
+        cache: CacheHint::TABLE,
+    }))
+}

@@ -1,0 +1,100 @@
+//! What a document is for, and which words of a question ask for that.
+
+use super::corpus::Role;
+
+impl Role {
+    /// What documents of this role tell, in a sentence for callers.
+    pub(super) fn tells(self) -> &'static str {
+        match self {
+            Self::Reasoning => "why it works this way and what is promised",
+            Self::Decision => "which tool or step to choose",
+            Self::Ontology => "exact names, types, errors and settings",
+            Self::Pattern => "a worked example",
+        }
+    }
+
+    /// Words of a question that ask for this role, as the analysis writes them.
+    fn cues(self) -> &'static [&'static str] {
+        match self {
+            Self::Reasoning => &[
+                "why",
+                "guarantee",
+                "guarantees",
+                "promise",
+                "trust",
+                "safe",
+                "security",
+                "secure",
+                "invariant",
+                "evidence",
+                "threat",
+                "risk",
+                "principle",
+            ],
+            Self::Decision => &[
+                "which", "choose", "instead", "versus", "vs", "start", "first", "next", "order",
+                "precheck", "scenario", "runpack", "tool",
+            ],
+            Self::Ontology => &[
+                "schema",
+                "field",
+                "type",
+                "format",
+                "error",
+                "code",
+                "setting",
+                "config",
+                "default",
+                "limit",
+                "provider",
+                "comparator",
+                "condition",
+                "ret",
+                "jsonpath",
+                "syntax",
+                "argument",
+            ],
+            Self::Pattern => &[
+                "example",
+                "recipe",
+                "workflow",
+                "playbook",
+                "integration",
+                "integrate",
+                "sample",
+                "template",
+                "steps",
+            ],
+        }
+    }
+}
+
+/// How many percent sections of each role count besides: ten for the role that most words of the question ask for, five
+/// for others that some do.
+pub(super) fn favours(words: &[String]) -> [u64; Role::ALL.len()] {
+    let counts = Role::ALL.map(|role| {
+        let asks = |word: &&String| role.cues().contains(&word.as_str());
+        words.iter().filter(asks).count()
+    });
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let first = counts.iter().position(|count| *count == most);
+    std::array::from_fn(|at| match counts[at] {
+        0 => 0,
+        _ if Some(at) == first => 10,
+        _ => 5,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cues_favour_roles_and_the_first_wins_a_tie() {
+        let of = |query: &str| favours(&sectile_retrieval::words(query));
+        assert_eq!(of("anything else"), [0, 0, 0, 0]);
+        assert_eq!(of("Why is this the default error?"), [5, 0, 10, 0]);
+        assert_eq!(of("example schema"), [0, 0, 10, 5]);
+        assert_eq!(of("secret"), [0, 0, 0, 0]);
+    }
+}

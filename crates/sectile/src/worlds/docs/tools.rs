@@ -1,0 +1,11 @@
+//! The tool of the `docs` world. Its name comes from the settings.
+
+mod docs_search;
+
+use super::Docs;
+use crate::mcp::Tool;
+
+/// All tools, in listing order.
+pub(super) fn table(namespace: &str, max_sections: usize) -> Vec<Tool<Docs>> {
+    vec![docs_search::tool(namespace, max_sections)]
+}

@@ -1,0 +1,74 @@
+//! `docs_search`: the sections of the manual that answer a question.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::super::{Docs, answer::Answered};
+use crate::mcp::{
+    Access, CallContext, Facts, Failure, JsonObject, Pace, Tool, input_schema, output_schema, run,
+};
+
+pub(super) fn tool(namespace: &str, max_sections: usize) -> Tool<Docs> {
+    Tool {
+        name: format!("{}_docs_search", namespace.replace('-', "_")).into(),
+        title: "Search the documentation",
+        description: "Search the documentation for guidance. Answers the sections that fit the query best, each with its text and its URI; an empty query gives an overview. Names of tools, settings and errors, and \"quoted phrases\", are found as they are.",
+        access: Access::Read,
+        idempotent: true,
+        open_world: false,
+        pace: Pace::Quick,
+        input: input(max_sections),
+        output: output_schema::<Answered>,
+        handler: |docs, arguments, context| run(docs, arguments, context, handle),
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    /// A question or some words; up to 2,048 bytes and 32 words. Empty: an overview, one section for each role.
+    query: String,
+    /// The most sections to answer; 3 when it is left out.
+    #[schemars(range(min = 1))]
+    max_sections: Option<usize>,
+    /// Whether to say how each score came about.
+    #[serde(default)]
+    explain: bool,
+}
+
+/// The schema of the arguments, with the most sections that the settings allow.
+fn input(max_sections: usize) -> fn() -> JsonObject {
+    fn schema<const MOST: usize>() -> JsonObject {
+        let mut schema = input_schema::<Params>();
+        let property = schema
+            .get_mut("properties")
+            .and_then(|properties| properties.get_mut("max_sections"));
+        if let Some(property) = property {
+            property["maximum"] = json!(MOST);
+        }
+        schema
+    }
+    match max_sections {
+        0 | 1 => schema::<1>,
+        2 => schema::<2>,
+        3 => schema::<3>,
+        4 => schema::<4>,
+        5 => schema::<5>,
+        6 => schema::<6>,
+        7 => schema::<7>,
+        8 => schema::<8>,
+        9 => schema::<9>,
+        _ => schema::<10>,
+    }
+}
+
+fn handle(
+    docs: &Docs,
+    params: Params,
+    context: &CallContext,
+) -> Result<(Answered, Facts), Failure> {
+    let answered = docs.search(&params.query, params.max_sections, params.explain, context)?;
+    let facts = answered.facts();
+    Ok((answered, facts))
+}
