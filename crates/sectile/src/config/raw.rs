@@ -221,9 +221,9 @@ pub(crate) struct Docs {
 /// A document of the docs world. What its front matter says comes before what stands here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(extend("required" = ["path"]))]
 pub(crate) struct DocsDocument {
     /// Where the document is, relative to the settings file.
-    #[schemars(required)]
     pub(crate) path: String,
     /// Last part of its URI: lower-case letters, digits and hyphens, at most 64. Empty: made of the file name.
     pub(crate) slug: String,

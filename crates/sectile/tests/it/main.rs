@@ -32,6 +32,9 @@ mod vectors;
 /// The editor world: its contract, what it promises, and what other editors got wrong.
 mod editor;
 
+/// The docs world: its documents.
+mod docs;
+
 /// What the command line prints and how it ends.
 mod cli;
 /// What clients can rely on: listings and schemas, pinned in files.

@@ -10,6 +10,7 @@ fn help_is_as_pinned() {
         ("cli__serve_help", &["serve", "--help"]),
         ("cli__config_help", &["config", "--help"]),
         ("cli__edit_help", &["edit", "--help"]),
+        ("cli__docs_check_help", &["docs", "check", "--help"]),
     ] {
         let ran = home.run(arguments);
         assert_eq!(ran.code, Some(0), "{arguments:?}");
@@ -27,8 +28,8 @@ fn help_is_as_pinned() {
 fn every_command_explains_itself() {
     let home = Home::new();
     for command in [
-        "serve", "edit", "sections", "outline", "tree", "facets", "tools", "config", "connect",
-        "doctor", "demo",
+        "serve", "edit", "sections", "outline", "tree", "facets", "tools", "docs", "config",
+        "connect", "doctor", "demo",
     ] {
         for flag in ["-h", "--help"] {
             let ran = home.run(&[command, flag]);

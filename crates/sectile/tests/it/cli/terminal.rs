@@ -193,3 +193,33 @@ fn an_edited_document_cannot_control_the_terminal() {
         }
     }
 }
+
+#[test]
+fn the_check_of_documents_is_a_table_with_remarks() {
+    let home = Home::new();
+    home.write("g/a.md", "# A\u{7}b\n\nx\n\n## S\u{7}\n\n## S\u{7}\n\ny\n");
+    home.write("g/longer-name.md", "---\nrole: no\n---\nx\n");
+    home.write("g/none.md", "");
+    home.write(
+        "sectile.toml",
+        "[docs]\ninclude_default_docs = false\nenable_resources = false\n",
+    );
+    let shown = on_terminal(&home, "docs check g --config sectile.toml");
+    assert!(!shown.contains('\u{7}'), "{shown:?}");
+    assert_eq!(
+        plain(&shown),
+        "\
+a            pattern         26 bytes    3 sections  A b
+  lines 5, 7: the same heading `S\u{fffd}`
+  line 5: nothing below `S\u{fffd}`
+longer-name  pattern         19 bytes    0 sections  longer-name
+skipped `g/none.md` is empty; write something into it, or remove it.
+note    `g/longer-name.md`: `role` in the front matter must be one of reasoning, decision, ontology, pattern, so it \
+is not used. Correct it.
+total   2 of 32 documents, 45 of 1048576 bytes, 3 sections
+`docs.enable_resources` is false
+"
+    );
+    let json = on_terminal(&home, "docs check g --json");
+    assert!(json.starts_with("{\"documents\":"), "{json}");
+}

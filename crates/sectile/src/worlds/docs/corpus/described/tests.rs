@@ -103,15 +103,14 @@ fn slugs_of_file_names() {
         ("Evidence Flow_2.md", "evidence-flow-2"),
         ("a.b.md", "a-b"),
         ("---x---.md", "x"),
-        ("日本.md", "doc-e48fd3ed"),
-        ("...md", "doc-a5d8c1f5"),
+        ("日本.md", "doc-"),
+        ("...md", "doc-"),
     ] {
         let described = describe(b"x", name, None);
         assert!(is_slug(&described.slug, MAX_SLUG), "{}", described.slug);
-        if expected.starts_with("doc-") {
-            assert_eq!(described.slug.len(), 12, "{name}");
-        } else {
-            assert_eq!(described.slug, expected, "{name}");
+        match expected {
+            "doc-" => assert!(described.slug.starts_with("doc-") && described.slug.len() == 12),
+            _ => assert_eq!(described.slug, expected, "{name}"),
         }
     }
     let long = format!("{}-{}.md", "a".repeat(63), "b".repeat(20));
