@@ -5,8 +5,9 @@ use pulldown_cmark::{Event, Tag, TagEnd};
 use crate::{Source, heading_text::collapse_whitespace, options};
 
 impl Source<'_> {
-    /// The text of the first top-level paragraph that has any, without markup, images and HTML, as one line. A table is
-    /// no paragraph to a reader, so it does not count, although the plain grammar takes it for one.
+    /// The text of the first top-level paragraph that has any, without markup, images and HTML: one line, and one more
+    /// for each break that its author made by hand. A table is no paragraph to a reader, so it does not count, although
+    /// the plain grammar takes it for one.
     #[must_use]
     pub fn first_paragraph(&self) -> Option<String> {
         let (mut depth, mut images) = (0_usize, 0_usize);
@@ -22,8 +23,9 @@ impl Source<'_> {
                     }
                 }
                 Event::SoftBreak | Event::HardBreak => {
+                    let is_hard = matches!(event, Event::HardBreak);
                     if let Some(paragraph) = &mut paragraph {
-                        paragraph.push(' ');
+                        paragraph.push(if is_hard { '\n' } else { ' ' });
                     }
                 }
                 _ => {}
@@ -36,7 +38,10 @@ impl Source<'_> {
             if depth == 0
                 && let Some(text) = paragraph.take()
             {
-                let text = collapse_whitespace(text.chars(), text.len());
+                let lines = text.split('\n');
+                let lines = lines.map(|line| collapse_whitespace(line.chars(), line.len()));
+                let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
+                let text = lines.join("\n");
                 if !text.is_empty() && !text.starts_with('|') {
                     return Some(text);
                 }
@@ -73,6 +78,10 @@ mod tests {
                 Some("A & b*"),
             ),
             ("\u{feff}\r\nFirst\r\nline\r\n", Some("First line")),
+            (
+                "What: *a*  \nWhy: b\\\nc\nd\n",
+                Some("What: a\nWhy: b\nc d"),
+            ),
             ("a\0b\n", Some("a\u{fffd}b")),
         ] {
             let found = Source::new(markdown.as_bytes()).first_paragraph();
@@ -82,9 +91,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_one_line_of_text(markdown in "[-# a!\\[\\]()<>`*|\n]{0,60}") {
+        fn it_is_lines_of_text(markdown in "[-# a!\\[\\]()<>`*|\n]{0,60}") {
             if let Some(text) = Source::new(markdown.as_bytes()).first_paragraph() {
-                prop_assert!(!text.is_empty() && text.trim() == text && !text.contains('\n'));
+                prop_assert!(text.split('\n').all(|line| !line.is_empty() && line.trim() == line));
             }
         }
     }

@@ -170,19 +170,15 @@ fn derived_description(source: &Source<'_>) -> String {
         .unwrap_or_default()
 }
 
-/// Up to the first mark that ends a sentence. A dot before a small letter, as in `e.g. this`, ends none.
+/// Up to the first mark that ends a sentence, or the first line that its author broke by hand.
 fn first_sentence(text: &str) -> &str {
     for (at, mark) in text.char_indices() {
         let end = at + mark.len_utf8();
-        let mut behind = text[end..].chars();
+        let before_space = || text[end..].chars().next().is_none_or(char::is_whitespace);
         let ends = match mark {
-            '。' | '！' | '？' => true,
-            '.' | '!' | '?' => match behind.next() {
-                None => true,
-                Some(next) => {
-                    next.is_whitespace() && behind.next().is_none_or(|then| !then.is_lowercase())
-                }
-            },
+            '\n' | '。' | '！' | '？' => true,
+            '!' | '?' => before_space(),
+            '.' => before_space() && !is_abbreviation(&text[..at]),
             _ => false,
         };
         if ends {
@@ -190,6 +186,14 @@ fn first_sentence(text: &str) -> &str {
         }
     }
     text
+}
+
+/// Whether the dot behind `text` belongs to its last word, as in `e.g.`.
+fn is_abbreviation(text: &str) -> bool {
+    let word = text.rsplit(char::is_whitespace).next().unwrap_or(text);
+    let word = word.trim_start_matches(['(', '"', '\'']);
+    let is_initials = word.split('.').all(|part| part.chars().count() == 1);
+    is_initials || ["approx", "cf", "etc", "resp", "vs"].contains(&word)
 }
 
 /// `text` as one line of at most `most` characters; `None` when nothing is in it.

@@ -146,6 +146,12 @@ fn first_sentences() {
             "Tools, e.g. this one, work. And more.",
             "Tools, e.g. this one, work.",
         ),
+        (
+            "It edits (e.g. this). sectile does.",
+            "It edits (e.g. this).",
+        ),
+        ("A vs. B, i.e. two. Two.", "A vs. B, i.e. two."),
+        ("What: a thing\nWhy: so.", "What: a thing\n"),
         ("Really? Yes.", "Really?"),
         ("文です。次。", "文です。"),
         ("Ends here.", "Ends here."),
