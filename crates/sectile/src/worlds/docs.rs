@@ -12,8 +12,6 @@ mod library;
 pub(crate) mod manual;
 mod resources;
 mod roles;
-#[cfg(test)]
-mod tests;
 mod tools;
 
 use std::sync::Mutex;

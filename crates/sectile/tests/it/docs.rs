@@ -1,6 +1,12 @@
 //! The docs world: its documents.
 
 mod check;
+mod contract;
+mod library;
+mod preset;
+mod resources;
+mod search;
+mod visibility;
 
 use std::{
     fs,

@@ -1,6 +1,6 @@
 //! The answer to a question: sections, what they come from, what to ask next, and a receipt.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use sectile_markdown::Digest;
 use sectile_retrieval::{Found, Hit, Query, QueryError, RANKING};
 use serde::Serialize;
@@ -51,6 +51,7 @@ struct FoundSection {
     rank: usize,
     doc_id: String,
     doc_title: String,
+    #[schemars(schema_with = "roles")]
     doc_role: Role,
     heading: String,
     /// The title of the document and the headings above this one.
@@ -92,7 +93,12 @@ struct Term {
 struct Covered {
     doc_id: String,
     doc_title: String,
+    #[schemars(schema_with = "roles")]
     doc_role: Role,
+}
+
+fn roles(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": Role::ALL.map(Role::as_str) })
 }
 
 /// A word that was replaced.
@@ -440,11 +446,12 @@ fn followups(docs: &Docs, shelf: &Shelf, found: &Found, covered: &[Covered]) -> 
                 |hit: &&Hit| docs.documents[shelf.passages[hit.passage].0].doc.role == role;
             let at = shelf.passages[found.hits.iter().find(of_role)?.passage];
             let section = docs.section(at);
+            let place = section.trail.iter().chain([&section.heading]);
+            let place: Vec<&str> = place.map(String::as_str).collect();
             Some(format!(
-                "For {}, see \"{}\" in {}: {}",
+                "For {}, read \"{}\": {}",
                 role.tells(),
-                section.heading,
-                docs.documents[at.0].doc.title,
+                place.join(" > "),
                 uri(docs, at)
             ))
         })

@@ -13,15 +13,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use sectile_retrieval::MAX_PASSAGES;
 use sectile_vault::{NotePath, PassedOver, Place, ReadError, Root, RootError, Walk, WalkError};
 
 use self::described::{Described, describe};
 pub(crate) use self::skipped::{SkipReason, Skipped};
 
 /// What a document is good for, in the order in which roles are listed.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Role {
     /// Concepts and invariants.
@@ -147,6 +146,7 @@ impl Corpus {
             settings,
             corpus: Self::default(),
             total_bytes: 0,
+            sections: 0,
             slugs: HashSet::new(),
             seen: HashSet::new(),
         };
@@ -175,6 +175,7 @@ struct Loader<'a> {
     settings: &'a CorpusSettings,
     corpus: Corpus,
     total_bytes: u64,
+    sections: usize,
     slugs: HashSet<String>,
     /// Files that had their turn, without links.
     seen: HashSet<PathBuf>,
@@ -345,7 +346,7 @@ impl Loader<'_> {
         }
     }
 
-    fn checked(&self, bytes: Cow<'static, [u8]>) -> Result<Cow<'static, [u8]>, SkipReason> {
+    fn checked(&mut self, bytes: Cow<'static, [u8]>) -> Result<Cow<'static, [u8]>, SkipReason> {
         let text = std::str::from_utf8(&bytes).map_err(|_| SkipReason::NotUtf8)?;
         if sectile_markdown::trim(text).is_empty() {
             return Err(SkipReason::Empty);
@@ -354,6 +355,13 @@ impl Loader<'_> {
         if self.total_bytes + bytes.len() as u64 > limit {
             return Err(SkipReason::OverTotal { limit });
         }
+        let sections = sectile_retrieval::sections(&bytes, "").len();
+        if self.sections + sections > MAX_PASSAGES {
+            return Err(SkipReason::TooManySections {
+                limit: MAX_PASSAGES,
+            });
+        }
+        self.sections += sections;
         Ok(bytes)
     }
 

@@ -39,6 +39,7 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
         let holds = match keyword.as_str() {
             "type" => has_type(value, rule.as_str().unwrap()),
             "const" => value == rule,
+            "enum" => rule.as_array().unwrap().contains(value),
             "minimum" => value.as_i64() >= rule.as_i64(),
             "maximum" => value.as_i64() <= rule.as_i64(),
             "required" => {

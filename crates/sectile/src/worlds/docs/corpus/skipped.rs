@@ -33,6 +33,9 @@ pub(crate) enum SkipReason {
     OverTotal {
         limit: u64,
     },
+    TooManySections {
+        limit: usize,
+    },
     TooManyFolders {
         limit: usize,
     },
@@ -54,6 +57,7 @@ impl SkipReason {
             Self::TooLarge { .. } => "max_doc_bytes",
             Self::TooMany { .. } => "max_docs",
             Self::OverTotal { .. } => "max_total_bytes",
+            Self::TooManySections { .. } => "too_many_sections",
             Self::TooManyFolders { .. } => "too_many_folders",
         }
     }
@@ -96,6 +100,10 @@ impl fmt::Display for SkipReason {
             Self::OverTotal { limit } => write!(
                 f,
                 "does not fit into {limit} bytes with those before it; leave some out, or raise `docs.max_total_bytes`"
+            ),
+            Self::TooManySections { limit } => write!(
+                f,
+                "would bring the sections of all documents above {limit}, which is the most; leave some out"
             ),
             Self::TooManyFolders { limit } => {
                 write!(

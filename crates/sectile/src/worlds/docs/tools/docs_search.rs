@@ -30,7 +30,6 @@ struct Params {
     /// A question or some words; up to 2,048 bytes and 32 words. Empty: an overview, one section for each role.
     query: String,
     /// The most sections to answer; 3 when it is left out.
-    #[schemars(range(min = 1))]
     max_sections: Option<usize>,
     /// Whether to say how each score came about.
     #[serde(default)]
@@ -45,7 +44,13 @@ fn input(max_sections: usize) -> fn() -> JsonObject {
             .get_mut("properties")
             .and_then(|properties| properties.get_mut("max_sections"));
         if let Some(property) = property {
-            property["maximum"] = json!(MOST);
+            // As the contract has it: left out or a number, never null.
+            *property = json!({
+                "type": "integer",
+                "minimum": 1,
+                "maximum": MOST,
+                "description": property["description"],
+            });
         }
         schema
     }
