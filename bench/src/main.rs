@@ -10,6 +10,7 @@
 
 mod calls;
 mod corpus;
+mod docs;
 mod editor;
 mod measure;
 mod parse;
@@ -43,7 +44,7 @@ impl Bench {
 /// Something to measure.
 type Group = fn(&mut Report, &Bench) -> Result<()>;
 
-const GROUPS: [(&str, Group); 8] = [
+const GROUPS: [(&str, Group); 9] = [
     ("parse", |report, bench| {
         parse::ordinary(report, bench.size(100, 10));
         parse::memory(report)
@@ -60,6 +61,7 @@ const GROUPS: [(&str, Group); 8] = [
     ("list", editor::list::run),
     ("original", editor::original::run),
     ("repair", editor::repair::run),
+    ("docs", docs::run),
 ];
 
 fn main() -> Result<ExitCode> {

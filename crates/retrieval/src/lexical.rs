@@ -12,7 +12,7 @@ mod spelling;
 pub use self::{
     index::{Index, IndexError, MAX_PASSAGES, Passage},
     query::{MAX_QUERY_BYTES, MAX_QUERY_WORDS, Query, QueryError},
-    search::{Correction, Form, Found, Hit, Match, RANKING},
+    search::{Correction, Form, Hit, Match, RANKING, Ranked, Remarks},
 };
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod sections;
 
 pub use analysis::{fold, words};
 pub use lexical::{
-    Correction, Form, Found, Hit, Index, IndexError, MAX_PASSAGES, MAX_QUERY_BYTES,
-    MAX_QUERY_WORDS, Match, Passage, Query, QueryError, RANKING,
+    Correction, Form, Hit, Index, IndexError, MAX_PASSAGES, MAX_QUERY_BYTES, MAX_QUERY_WORDS,
+    Match, Passage, Query, QueryError, RANKING, Ranked, Remarks,
 };
 pub use sections::{Section, sections};

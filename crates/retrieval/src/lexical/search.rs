@@ -50,11 +50,9 @@ impl Form {
     }
 }
 
-/// What was found.
+/// What there is to say of a search besides its hits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
-    /// The passages, best first.
-    pub hits: Vec<Hit>,
+pub struct Remarks {
     /// How many passages matched.
     pub total: usize,
     /// Things that no passage has, not even in another form.
@@ -117,12 +115,75 @@ struct Wanted {
     alternatives: Vec<(String, Form)>,
 }
 
-impl Index {
-    /// The `most` best passages. `favour` says how many percent a passage counts besides; it lets no passage in.
+/// Passages that match a question, with what they come to.
+pub struct Ranked<'a, F> {
+    index: &'a Index,
+    query: &'a Query,
+    wanted: Vec<Wanted>,
+    /// What the things that were asked for come to, for each passage; nothing for those that do not match.
+    scores: Vec<u64>,
+    favour: F,
+    /// What there is to say besides.
+    pub remarks: Remarks,
+}
+
+impl<F: Fn(usize) -> u64> Ranked<'_, F> {
+    /// The `most` best passages, best first.
     #[must_use]
-    pub fn search(&self, query: &Query, most: usize, favour: impl Fn(usize) -> u64) -> Found {
-        let mut found = Found::default();
-        let wanted = self.wanted(query, &mut found);
+    pub fn hits(&self, most: usize) -> Vec<Hit> {
+        let mut passages = self.passages();
+        keep_best(&mut passages, MOST_COMPARED.max(most), |passage| {
+            self.plain(passage)
+        });
+        let mut hits: Vec<Hit> = passages
+            .into_iter()
+            .map(|passage| {
+                let together = self.index.together(self.query, passage);
+                let sum = self.scores[passage] + together;
+                let favour = sum * (self.favour)(passage) / 100;
+                Hit {
+                    passage,
+                    score: sum + favour,
+                    together,
+                    favour,
+                    matches: Vec::new(),
+                }
+            })
+            .collect();
+        hits.sort_by_key(|hit| (std::cmp::Reverse(hit.score), hit.passage));
+        hits.truncate(most);
+        for hit in &mut hits {
+            hit.matches = self.index.matches(&self.wanted, hit.passage);
+        }
+        hits
+    }
+
+    /// The best passage of those that `wanted` allows, by its words alone.
+    #[must_use]
+    pub fn best(&self, wanted: impl Fn(usize) -> bool) -> Option<usize> {
+        let passages = self
+            .passages()
+            .into_iter()
+            .filter(|passage| wanted(*passage));
+        passages.max_by_key(|passage| (self.plain(*passage), std::cmp::Reverse(*passage)))
+    }
+
+    fn passages(&self) -> Vec<usize> {
+        (0..self.scores.len())
+            .filter(|passage| self.scores[*passage] > 0)
+            .collect()
+    }
+
+    fn plain(&self, passage: usize) -> u64 {
+        self.scores[passage] * (100 + (self.favour)(passage)) / 100
+    }
+}
+
+impl Index {
+    /// The passages that match. `favour` says how many percent a passage counts besides; it lets no passage in.
+    pub fn rank<'a, F: Fn(usize) -> u64>(&'a self, query: &'a Query, favour: F) -> Ranked<'a, F> {
+        let mut remarks = Remarks::default();
+        let wanted = self.wanted(query, &mut remarks);
         let mut scores = vec![0_u64; self.len()];
         let mut best = vec![0_u64; self.len()];
         let mut touched = Vec::new();
@@ -133,53 +194,29 @@ impl Index {
                 best[passage] = 0;
             }
         }
-        let with_phrases = self.with_phrases(&query.phrases);
-        let has_them = |passage: &usize| {
-            with_phrases
-                .as_ref()
-                .is_none_or(|with| with.contains(passage))
-        };
-        let matching = |all: bool| -> Vec<usize> {
-            let matching = (0..self.len()).filter(|passage| scores[*passage] > 0);
-            matching
-                .filter(|passage| all || has_them(passage))
-                .collect()
-        };
-        let mut passages = matching(false);
-        if passages.is_empty() && with_phrases.is_some() {
-            passages = matching(true);
-            found.phrases_ignored = !passages.is_empty();
+        if let Some(with) = self.with_phrases(&query.phrases) {
+            let mut only = vec![0; self.len()];
+            with.iter()
+                .for_each(|passage| only[*passage] = scores[*passage]);
+            if only.iter().any(|score| *score > 0) {
+                scores = only;
+            } else {
+                remarks.phrases_ignored = scores.iter().any(|score| *score > 0);
+            }
         }
-        found.total = passages.len();
-        let plain = |passage: usize| scores[passage] * (100 + favour(passage)) / 100;
-        keep_best(&mut passages, MOST_COMPARED.max(most), plain);
-        found.hits = passages
-            .into_iter()
-            .map(|passage| {
-                let together = self.together(query, passage);
-                let sum = scores[passage] + together;
-                let favour = sum * favour(passage) / 100;
-                Hit {
-                    passage,
-                    score: sum + favour,
-                    together,
-                    favour,
-                    matches: Vec::new(),
-                }
-            })
-            .collect();
-        found
-            .hits
-            .sort_by_key(|hit| (std::cmp::Reverse(hit.score), hit.passage));
-        found.hits.truncate(most);
-        for hit in &mut found.hits {
-            hit.matches = self.matches(&wanted, hit.passage);
+        remarks.total = scores.iter().filter(|score| **score > 0).count();
+        Ranked {
+            index: self,
+            query,
+            wanted,
+            scores,
+            favour,
+            remarks,
         }
-        found
     }
 
     /// The alternatives for each thing. Things that are not there at all are noted.
-    fn wanted(&self, query: &Query, found: &mut Found) -> Vec<Wanted> {
+    fn wanted(&self, query: &Query, remarks: &mut Remarks) -> Vec<Wanted> {
         let mut wanted: Vec<Wanted> = Vec::new();
         let is_there = |term: &str| !self.postings(term).is_empty();
         for item in &query.items {
@@ -200,18 +237,18 @@ impl Index {
                     .filter(|(term, _)| is_there(term))
                     .collect();
                 if alternatives.is_empty() {
-                    let few = found.corrected.len() < MOST_CORRECTED;
+                    let few = remarks.corrected.len() < MOST_CORRECTED;
                     let used = if few {
                         self.nearest(word, MOST_NEAR)
                     } else {
                         Vec::new()
                     };
                     if used.is_empty() {
-                        found.unknown.push(word.clone());
+                        remarks.unknown.push(word.clone());
                         continue;
                     }
                     alternatives = used.iter().map(|term| (term.clone(), Form::Near)).collect();
-                    found.corrected.push(Correction {
+                    remarks.corrected.push(Correction {
                         asked: word.clone(),
                         used,
                     });

@@ -13,8 +13,19 @@ fn index(passages: &[(&str, &str, &str)]) -> Index {
     Index::new(passages).unwrap()
 }
 
+/// Hits and what there is to say besides.
+struct Found {
+    hits: Vec<Hit>,
+    remarks: Remarks,
+}
+
 fn found(index: &Index, query: &str) -> Found {
-    index.search(&Query::parse(query).unwrap(), 10, |_| 0)
+    let query = Query::parse(query).unwrap();
+    let ranked = index.rank(&query, |_| 0);
+    Found {
+        hits: ranked.hits(10),
+        remarks: ranked.remarks,
+    }
 }
 
 fn order(index: &Index, query: &str) -> Vec<usize> {
@@ -88,7 +99,7 @@ fn quotation_marks_keep_words_together() {
     assert_eq!(order(&index, "\"trust lanes\""), [1]);
     assert_eq!(order(&index, "trust lanes"), [1, 0]);
     let apart = found(&index, "\"trust road\"");
-    assert!(apart.phrases_ignored);
+    assert!(apart.remarks.phrases_ignored);
     assert_eq!(apart.hits.len(), 3);
 }
 
@@ -97,10 +108,10 @@ fn words_that_almost_match_are_a_last_resort() {
     let index = index(&[("Comparator", "", "text"), ("Provider", "", "text")]);
     let found = found(&index, "comparater");
     assert_eq!(found.hits[0].passage, 0);
-    assert_eq!(found.corrected[0].used, ["comparator"]);
+    assert_eq!(found.remarks.corrected[0].used, ["comparator"]);
     let nothing = self::found(&index, "xylophone");
     assert_eq!(
-        (nothing.hits.len(), nothing.unknown.as_slice()),
+        (nothing.hits.len(), nothing.remarks.unknown.as_slice()),
         (0, &["xylophone".to_owned()][..])
     );
 }
@@ -125,9 +136,14 @@ fn equal_passages_keep_their_order() {
 fn favour_moves_but_lets_nobody_in() {
     let index = index(&[("A", "", "same"), ("A", "", "same"), ("B", "", "other")]);
     let query = Query::parse("same").unwrap();
-    let found = index.search(&query, 10, |passage| if passage > 0 { 20 } else { 0 });
-    let order: Vec<usize> = found.hits.iter().map(|hit| hit.passage).collect();
+    let favour = |passage| if passage > 0 { 20 } else { 0 };
+    let hits = index.rank(&query, favour).hits(10);
+    let order: Vec<usize> = hits.iter().map(|hit| hit.passage).collect();
     assert_eq!(order, [1, 0]);
+    assert_eq!(
+        index.rank(&query, favour).best(|passage| passage != 1),
+        Some(0)
+    );
 }
 
 #[test]
@@ -176,16 +192,16 @@ proptest! {
     fn any_question_has_an_answer(query in "\\PC{0,200}", body in "\\PC{0,200}") {
         let index = Index::new([Passage { heading: "h", trail: vec!["t"], body: &body }]).unwrap();
         if let Ok(query) = Query::parse(&query) {
-            let found = index.search(&query, 3, |_| 7);
-            prop_assert!(found.hits.len() <= 1);
+            let hits = index.rank(&query, |_| 7).hits(3);
+            prop_assert!(hits.len() <= 1);
         }
     }
 
     #[test]
     fn what_a_passage_says_finds_it(body in "[a-zA-Z]{3,8}( [a-zA-Z_.]{3,8}){0,6}") {
         let index = Index::new([Passage { heading: "h", trail: vec![], body: &body }]).unwrap();
-        let found = index.search(&Query::parse(&body).unwrap(), 3, |_| 0);
+        let found = found(&index, &body);
         prop_assert_eq!(found.hits.len(), 1);
-        prop_assert!(found.unknown.is_empty() && found.corrected.is_empty());
+        prop_assert!(found.remarks.unknown.is_empty() && found.remarks.corrected.is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use sectile_markdown::Digest;
-use sectile_retrieval::{Found, Hit, Query, QueryError, RANKING};
+use sectile_retrieval::{Hit, Query, QueryError, RANKING};
 use serde::Serialize;
 
 use super::{Docs, Document, corpus::Role, library::Shelf, roles::favours};
@@ -159,15 +159,12 @@ pub(super) fn answer(
     let most = max_sections.unwrap_or(DEFAULT_SECTIONS.min(docs.max_sections));
     let favours = favours(&sectile_retrieval::words(query));
     let role_of = |passage: usize| docs.documents[shelf.passages[passage].0].doc.role;
-    // Every passage that fits may be the best of its role.
-    let found = shelf
+    let ranked = shelf
         .index
-        .search(&parsed, shelf.passages.len(), |passage| {
-            favours[role_of(passage) as usize]
-        });
-    let mut budget = Budget::new(most.min(found.hits.len()));
-    let shown = &found.hits[..most.min(found.hits.len())];
-    let sections: Vec<FoundSection> = shown
+        .rank(&parsed, |passage| favours[role_of(passage) as usize]);
+    let hits = ranked.hits(most);
+    let mut budget = Budget::new(hits.len());
+    let sections: Vec<FoundSection> = hits
         .iter()
         .zip(1..)
         .map(|(hit, rank)| {
@@ -175,24 +172,33 @@ pub(super) fn answer(
             section(docs, shelf.passages[hit.passage], rank, score, &mut budget)
         })
         .collect();
-    let docs_covered = covered(docs, shown.iter().map(|hit| shelf.passages[hit.passage].0));
-    let suggested_followups = followups(docs, shelf, &found, &docs_covered);
+    let docs_covered = covered(docs, hits.iter().map(|hit| shelf.passages[hit.passage].0));
+    let missing = Role::ALL
+        .into_iter()
+        .filter(|role| !docs_covered.iter().any(|one| one.doc_role == *role));
+    let suggested_followups = missing
+        .filter_map(|role| {
+            let best = ranked.best(|passage| role_of(passage) == role)?;
+            Some(followup(docs, role, shelf.passages[best]))
+        })
+        .collect();
+    let remarks = &ranked.remarks;
     let help = sections.is_empty().then(|| help(docs, shelf, query));
     Ok(Answered {
         sections,
         docs_covered,
         suggested_followups,
-        total_matches: found.total,
-        corrected: found
+        total_matches: remarks.total,
+        corrected: remarks
             .corrected
-            .into_iter()
+            .iter()
             .map(|correction| Corrected {
-                term: correction.asked,
-                used: correction.used,
+                term: correction.asked.clone(),
+                used: correction.used.clone(),
             })
             .collect(),
-        unknown_terms: found.unknown,
-        phrases_ignored: found.phrases_ignored,
+        unknown_terms: remarks.unknown.clone(),
+        phrases_ignored: remarks.phrases_ignored,
         help,
         receipt,
     })
@@ -435,27 +441,17 @@ fn covered(docs: &Docs, documents: impl Iterator<Item = usize>) -> Vec<Covered> 
     covered
 }
 
-/// For each role that no document of the answer has: the best section of it for the same question.
-fn followups(docs: &Docs, shelf: &Shelf, found: &Found, covered: &[Covered]) -> Vec<String> {
-    let missing = Role::ALL
-        .into_iter()
-        .filter(|role| !covered.iter().any(|one| one.doc_role == *role));
-    missing
-        .filter_map(|role| {
-            let of_role =
-                |hit: &&Hit| docs.documents[shelf.passages[hit.passage].0].doc.role == role;
-            let at = shelf.passages[found.hits.iter().find(of_role)?.passage];
-            let section = docs.section(at);
-            let place = section.trail.iter().chain([&section.heading]);
-            let place: Vec<&str> = place.map(String::as_str).collect();
-            Some(format!(
-                "For {}, read \"{}\": {}",
-                role.tells(),
-                place.join(" > "),
-                uri(docs, at)
-            ))
-        })
-        .collect()
+/// A section of another role that fits the same question.
+fn followup(docs: &Docs, role: Role, at: (usize, usize)) -> String {
+    let section = docs.section(at);
+    let place = section.trail.iter().chain([&section.heading]);
+    let place: Vec<&str> = place.map(String::as_str).collect();
+    format!(
+        "For {}, read \"{}\": {}",
+        role.tells(),
+        place.join(" > "),
+        uri(docs, at)
+    )
 }
 
 fn help(docs: &Docs, shelf: &Shelf, query: &str) -> Help {

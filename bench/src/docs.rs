@@ -1,0 +1,297 @@
+//! Searching documentation: against fixed bounds, against the section tree, and against the scan that the plan's own
+//! implementation makes.
+
+mod reference;
+
+use std::{fs, hint::black_box, path::PathBuf, time::Duration};
+
+use anyhow::{Context as _, Result};
+use sectile_markdown::Source;
+use sectile_retrieval::{Index, MAX_PASSAGES, MAX_QUERY_WORDS, Passage, Query, Section, sections};
+use serde::Deserialize;
+
+use crate::{
+    Bench, corpus,
+    measure::{Report, interleaved, middle, time},
+};
+
+const HITS: usize = 10;
+
+#[derive(Deserialize)]
+struct Settings {
+    docs: Documents,
+}
+
+#[derive(Deserialize)]
+struct Documents {
+    documents: Vec<Listed>,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    path: String,
+    slug: String,
+    role: String,
+}
+
+#[derive(Deserialize)]
+struct Questions {
+    question: Vec<Question>,
+}
+
+#[derive(Deserialize)]
+struct Question {
+    ask: String,
+    expect: Vec<String>,
+}
+
+/// A document with its sections.
+struct Document {
+    slug: String,
+    role: String,
+    text: String,
+    sections: Vec<Section>,
+}
+
+/// Documents and the passages of their index.
+struct Library {
+    documents: Vec<Document>,
+    passages: Vec<(usize, usize)>,
+    index: Index,
+}
+
+impl Library {
+    fn new(documents: Vec<Document>) -> Result<Self> {
+        let passages: Vec<(usize, usize)> = documents
+            .iter()
+            .enumerate()
+            .flat_map(|(at, document)| {
+                let sections = document.sections.iter().enumerate();
+                let with_text = sections.filter(|(_, section)| !section.plain.is_empty());
+                with_text.map(move |(section, _)| (at, section))
+            })
+            .take(MAX_PASSAGES)
+            .collect();
+        let index = index(&documents, &passages)?;
+        Ok(Self {
+            documents,
+            passages,
+            index,
+        })
+    }
+
+    fn search(&self, ask: &str) -> Result<Vec<(usize, usize)>> {
+        let query = Query::parse(ask)?;
+        let hits = self.index.rank(&query, |_| 0).hits(HITS);
+        Ok(hits.iter().map(|hit| self.passages[hit.passage]).collect())
+    }
+
+    fn label(&self, (document, section): (usize, usize)) -> String {
+        let document = &self.documents[document];
+        match &document.sections[section].anchor {
+            Some(anchor) => format!("{}#{anchor}", document.slug),
+            None => document.slug.clone(),
+        }
+    }
+}
+
+fn index(documents: &[Document], passages: &[(usize, usize)]) -> Result<Index> {
+    let passages = passages.iter().map(|(document, section)| {
+        let section = &documents[*document].sections[*section];
+        Passage {
+            heading: &section.heading,
+            trail: section.trail.iter().map(String::as_str).collect(),
+            body: &section.plain,
+        }
+    });
+    Ok(Index::new(passages)?)
+}
+
+fn document(slug: String, role: String, text: String) -> Document {
+    let source = Source::new(text.as_bytes()).parse();
+    let title = source.sections().first();
+    let title = title.map_or(slug.as_str(), |section| section.text.as_str());
+    let sections = sections(text.as_bytes(), title);
+    Document {
+        slug,
+        role,
+        text,
+        sections,
+    }
+}
+
+fn decision_gate() -> Result<(Library, Vec<Question>)> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../examples/decision-gate");
+    let read = |name: &str| fs::read_to_string(folder.join(name)).context("a file of the example");
+    let settings: Settings = toml::from_str(&read("sectile.toml")?)?;
+    let documents = settings.docs.documents.into_iter().map(|listed| {
+        let text = read(&listed.path)?;
+        Ok(document(listed.slug, listed.role, text))
+    });
+    let library = Library::new(documents.collect::<Result<_>>()?)?;
+    let questions: Questions = toml::from_str(&read("questions.toml")?)?;
+    Ok((library, questions.question))
+}
+
+/// Ordinary notes of `megabytes` in all, cut into documents of the largest size that is allowed.
+fn large(megabytes: usize) -> Result<Library> {
+    let notes = corpus::ordinary_notes(megabytes * 4, 260_000);
+    let documents = notes.into_iter().enumerate();
+    let documents =
+        documents.map(|(at, text)| document(format!("note-{at}"), "pattern".to_owned(), text));
+    Library::new(documents.collect())
+}
+
+pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
+    let (library, questions) = decision_gate()?;
+    let rounds = bench.size(20, 3);
+    let mut times = Vec::new();
+    for _ in 0..rounds {
+        for question in &questions {
+            times.push(time(|| drop(black_box(library.search(&question.ask)))));
+        }
+    }
+    let usual = middle(times.clone());
+    let slowest = times.into_iter().max().unwrap_or_default();
+    let figures = format!("{usual:.1?} (target 100µs; slowest {slowest:.1?})");
+    let what = "one search of the Decision Gate documents, 298 sections";
+    report.line(what, &figures, usual <= Duration::from_micros(100));
+    quality(report, &library, &questions)?;
+    let large = large(8)?;
+    against_scan(report, &large, &questions, rounds);
+    worst(report, &large, rounds);
+    indexing(report, &library, &large, rounds)
+}
+
+fn quality(report: &mut Report, library: &Library, questions: &[Question]) -> Result<()> {
+    let sections = reference::sections(&library.documents);
+    let mut ours = [0; 3];
+    let mut theirs = [0; 3];
+    for question in questions {
+        let labels: Vec<String> = library
+            .search(&question.ask)?
+            .into_iter()
+            .map(|at| library.label(at))
+            .collect();
+        count(&labels, &question.expect, &mut ours);
+        let labels = reference::search(&sections, &question.ask, HITS);
+        count(&labels, &question.expect, &mut theirs);
+    }
+    let percent = |hits: [usize; 3]| {
+        let [one, three, ten] = hits.map(|hits| hits * 100 / questions.len().max(1));
+        format!("hit@1 {one} %, hit@3 {three} %, hit@10 {ten} %")
+    };
+    let what = format!(
+        "{} questions about Decision Gate, without the role bonus",
+        questions.len()
+    );
+    report.seen(&what, &percent(ours));
+    report.seen("the same by the reference's rules", &percent(theirs));
+    Ok(())
+}
+
+fn count(labels: &[String], expected: &[String], hits: &mut [usize; 3]) {
+    let rank = labels.iter().position(|label| expected.contains(label));
+    for (hit, depth) in hits.iter_mut().zip([1, 3, 10]) {
+        *hit += usize::from(rank.is_some_and(|rank| rank < depth));
+    }
+}
+
+fn against_scan(report: &mut Report, library: &Library, questions: &[Question], rounds: usize) {
+    let sections = reference::sections(&library.documents);
+    let ours = || {
+        for question in questions.iter().take(10) {
+            drop(black_box(library.search(&question.ask)));
+        }
+    };
+    let theirs = || {
+        for question in questions.iter().take(10) {
+            black_box(reference::search(&sections, &question.ask, HITS));
+        }
+    };
+    let (ours, theirs) = interleaved(rounds, ours, theirs);
+    let what = format!(
+        "search among {} sections, against a scan by the reference's rules",
+        library.passages.len()
+    );
+    report.faster(&what, ours, theirs, 20.0);
+}
+
+/// The longest question that is allowed, of the words that most sections have.
+fn worst(report: &mut Report, library: &Library, rounds: usize) {
+    let mut counts = std::collections::BTreeMap::<String, usize>::new();
+    for (document, section) in &library.passages {
+        let section = &library.documents[*document].sections[*section];
+        let words: std::collections::BTreeSet<String> = sectile_retrieval::words(&section.plain)
+            .into_iter()
+            .collect();
+        words
+            .into_iter()
+            .for_each(|word| *counts.entry(word).or_default() += 1);
+    }
+    let mut words: Vec<(usize, String)> = counts
+        .into_iter()
+        .map(|(word, count)| (count, word))
+        .collect();
+    words.sort_by(|one, other| other.cmp(one));
+    let frequent: Vec<String> = words
+        .into_iter()
+        .take(MAX_QUERY_WORDS)
+        .map(|(_, word)| word)
+        .collect();
+    let quoted = format!("\"{}\"", frequent[..2].join(" "));
+    let unknown: Vec<String> = (0..MAX_QUERY_WORDS)
+        .map(|at| format!("qzx{}w", "jkvwy".repeat(1 + at % 3)))
+        .collect();
+    let mut slowest = Duration::ZERO;
+    for query in [
+        frequent.join(" "),
+        format!("{quoted} {}", frequent[2..].join(" ")),
+        unknown.join(" "),
+    ] {
+        let times = (0..rounds).map(|_| time(|| drop(black_box(library.search(&query)))));
+        slowest = slowest.max(middle(times.collect()));
+    }
+    let bytes: usize = library
+        .documents
+        .iter()
+        .map(|document| document.text.len())
+        .sum();
+    let what = format!(
+        "the worst query that is allowed, {} MB in {} sections",
+        bytes >> 20,
+        library.passages.len()
+    );
+    report.line(
+        &what,
+        &format!("{slowest:.1?} (target 5ms)"),
+        slowest <= Duration::from_millis(5),
+    );
+}
+
+fn indexing(report: &mut Report, small: &Library, large: &Library, rounds: usize) -> Result<()> {
+    for (name, library, rounds) in [
+        ("the Decision Gate documents", small, rounds),
+        ("8 MB", large, 3),
+    ] {
+        let indexing = || {
+            for document in &library.documents {
+                black_box(sections(document.text.as_bytes(), "title"));
+            }
+            drop(black_box(index(&library.documents, &library.passages)));
+        };
+        let trees = || {
+            for document in &library.documents {
+                black_box(Source::new(document.text.as_bytes()).parse());
+            }
+        };
+        let (indexing, trees) = interleaved(rounds, indexing, trees);
+        report.ratio(
+            &format!("indexing {name} / their section trees"),
+            indexing,
+            trees,
+            5.0,
+        );
+    }
+    Ok(())
+}
