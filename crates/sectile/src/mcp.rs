@@ -32,7 +32,7 @@ pub use self::{
     completion::{Completer, CompletionReference, CompletionRequest},
     connection::Connection,
     context::CallContext,
-    error::{Detail, Envelope, Failure, FailureKind, Said},
+    error::{Detail, Envelope, ErrorCard, ErrorList, Failure, FailureKind, Said, frame_errors},
     listing::CacheHint,
     policy::Policy,
     prompt::{Prompt, PromptArgument},

@@ -93,7 +93,8 @@ impl Failure {
 
 impl FailureKind {
     /// Word for the audit line.
-    pub fn name(self) -> &'static str {
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::InvalidArguments => "invalid_arguments",
             Self::InvalidPath => "invalid_path",
@@ -142,31 +143,124 @@ impl Said {
     }
 }
 
-/// A call that never reached a tool, or whose tool broke.
+/// What a world, or the frame, can answer instead of a result: for listings and documentation.
+#[derive(Debug, Default)]
+pub struct ErrorList {
+    /// Where in an answer the code stands, and what else is there: a few sentences.
+    pub form: &'static str,
+    /// The codes. One that has several causes occurs once for each.
+    pub codes: Vec<ErrorCard>,
+}
+
+/// One code and one of its causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub struct ErrorCard {
+    /// What it belongs to, in a few words that fit into a heading.
+    pub group: &'static str,
+    /// The word that stays the same.
+    pub code: &'static str,
+    /// The JSON-RPC code beside it, where there is one.
+    pub number: Option<i32>,
+    /// What is wrong: one sentence.
+    pub meaning: &'static str,
+    /// What the caller can do about it: one sentence.
+    pub recovery: &'static str,
+}
+
+/// Declares the refusals with what is said of each, so that none can be made and not be listed. The doc comment of a
+/// refusal is what the list says is wrong.
+macro_rules! refusals {
+    ($(
+        $(#[doc = $meaning:literal])+
+        $name:ident $(($payload:ty = $any:expr))?: $word:literal, $message:literal, $recovery:literal;
+    )+) => {
+        /// A call that never reached a tool, or whose tool broke.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum Refusal {
+            $($(#[doc = $meaning])+ $name $(($payload))?,)+
+        }
+
+        impl Refusal {
+            /// One of each.
+            const ALL: &[Self] = &[$(Self::$name $(($any))?),+];
+
+            fn row(self) -> Row {
+                match self {
+                    $(Self::$name { .. } => Row {
+                        word: $word,
+                        message: $message,
+                        meaning: concat!($($meaning),+),
+                        recovery: $recovery,
+                    },)+
+                }
+            }
+        }
+    };
+}
+
+struct Row {
+    word: &'static str,
+    message: &'static str,
+    meaning: &'static str,
+    recovery: &'static str,
+}
+
+refusals! {
     /// The tool does not exist, or must look as if it did not.
-    UnknownTool(ErrorCode),
+    UnknownTool(ErrorCode = ErrorCode::METHOD_NOT_FOUND):
+        "unknown_tool",
+        "Unknown tool.",
+        "Call tools/list to see what there is.";
     /// The prompt does not exist, or must look as if it did not.
-    UnknownPrompt,
+    UnknownPrompt:
+        "unknown_prompt",
+        "Unknown prompt.",
+        "Call prompts/list to see what there is.";
     /// The resource does not exist, or must look as if it did not.
-    UnknownResource,
+    UnknownResource:
+        "unknown_resource",
+        "Unknown resource.",
+        "Call resources/list to see what there is.";
     /// The resource template does not exist, or must look as if it did not.
-    UnknownTemplate,
-    /// The request state was not made for this call.
-    StrangeState,
+    UnknownTemplate:
+        "unknown_template",
+        "Unknown resource template.",
+        "Call resources/templates/list to see what there is.";
+    /// The request state was not made for this call, or is too old.
+    StrangeState:
+        "strange_state",
+        "The request state was not made for this call, or is too old.",
+        "Call again without requestState.";
     /// It exists, but this caller may not use it.
-    Forbidden,
+    Forbidden:
+        "forbidden",
+        "This caller may not use it.",
+        "Ask the operator to allow it in [server.auth] allowed_tools.";
     /// Too many calls are running.
-    Busy,
+    Busy:
+        "busy",
+        "Too many calls are running.",
+        "Wait a moment, then call again.";
     /// Too many sessions are open.
-    TooManySessions,
+    TooManySessions:
+        "too_many_sessions",
+        "Too many sessions are open.",
+        "End one with DELETE, wait until one is idle, or raise server.http.max_sessions.";
     /// The call took longer than allowed.
-    TimedOut,
+    TimedOut:
+        "timed_out",
+        "The call took too long.",
+        "Ask for less, or raise server.limits.call_timeout_ms.";
     /// The caller gave up.
-    Cancelled,
-    /// The handler panicked.
-    Internal,
+    Cancelled:
+        "cancelled",
+        "The call was cancelled.",
+        "Call again if the answer is still wanted.";
+    /// The handler broke: a defect of the server.
+    Internal:
+        "internal",
+        "Internal error.",
+        "Call again; if it happens again, report it with the server's log line.";
 }
 
 impl Refusal {
@@ -187,62 +281,77 @@ impl Refusal {
 
     /// Word for the error's `data.kind` and the audit line.
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::UnknownTool(_) => "unknown_tool",
-            Self::UnknownPrompt => "unknown_prompt",
-            Self::UnknownResource => "unknown_resource",
-            Self::UnknownTemplate => "unknown_template",
-            Self::StrangeState => "strange_state",
-            Self::Forbidden => "forbidden",
-            Self::Busy => "busy",
-            Self::TooManySessions => "too_many_sessions",
-            Self::TimedOut => "timed_out",
-            Self::Cancelled => "cancelled",
-            Self::Internal => "internal",
-        }
+        self.row().word
     }
 
-    fn message(self) -> &'static str {
-        match self {
-            Self::UnknownTool(_) => "Unknown tool.",
-            Self::UnknownPrompt => "Unknown prompt.",
-            Self::UnknownResource => "Unknown resource.",
-            Self::UnknownTemplate => "Unknown resource template.",
-            Self::StrangeState => "The request state was not made for this call, or is too old.",
-            Self::Forbidden => "This caller may not use it.",
-            Self::Busy => "Too many calls are running.",
-            Self::TooManySessions => "Too many sessions are open.",
-            Self::TimedOut => "The call took too long.",
-            Self::Cancelled => "The call was cancelled.",
-            Self::Internal => "Internal error.",
+    fn card(self) -> ErrorCard {
+        let row = self.row();
+        ErrorCard {
+            group: "calls that reach no tool",
+            code: row.word,
+            number: match self {
+                // Each world has its own.
+                Self::UnknownTool(_) => None,
+                _ => Some(self.code().0),
+            },
+            meaning: row.meaning.trim_start(),
+            recovery: row.recovery,
         }
     }
+}
 
-    fn recovery(self) -> &'static str {
-        match self {
-            Self::UnknownTool(_) => "Call tools/list to see what there is.",
-            Self::UnknownPrompt => "Call prompts/list to see what there is.",
-            Self::UnknownResource => "Call resources/list to see what there is.",
-            Self::UnknownTemplate => "Call resources/templates/list to see what there is.",
-            Self::StrangeState => "Call again without requestState.",
-            Self::Forbidden => "Ask the operator to allow it in [server.auth] allowed_tools.",
-            Self::Busy => "Wait a moment, then call again.",
-            Self::TooManySessions => {
-                "End one with DELETE, wait until one is idle, or raise server.http.max_sessions."
-            }
-            Self::TimedOut => "Ask for less, or raise server.limits.call_timeout_ms.",
-            Self::Cancelled => "Call again if the answer is still wanted.",
-            Self::Internal => {
-                "Call again; if it happens again, report it with the server's log line."
-            }
-        }
+/// What the protocol itself has numbers for; there is no word beside these.
+const PROTOCOL_ERRORS: [(&str, &str, &str); 4] = [
+    (
+        "-32700",
+        "The message is not JSON, is cut off, or nests too deeply.",
+        "Send one JSON object a message.",
+    ),
+    (
+        "-32600",
+        "The message is JSON, but no JSON-RPC request; or a request with the same id is still running.",
+        "Read the message of the error, then correct the request.",
+    ),
+    (
+        "-32601",
+        "The method does not exist here, because this world offers nothing that it is for.",
+        "Use what the server declared in its capabilities.",
+    ),
+    (
+        "-32602",
+        "The parameters of a known method cannot be read.",
+        "Compare them with the protocol's schema of the method.",
+    ),
+];
+
+/// What the frame answers by itself, in every world.
+#[must_use]
+pub fn frame_errors() -> ErrorList {
+    let protocol = PROTOCOL_ERRORS
+        .iter()
+        .map(|&(code, meaning, recovery)| ErrorCard {
+            group: "messages that are no calls",
+            code,
+            number: None,
+            meaning,
+            recovery,
+        });
+    ErrorList {
+        form: "These are JSON-RPC errors, the same in every world and on every transport. `data.kind` is the code, and \
+               `data.recovery` says what to do. Errors of messages that are no calls have only their number.",
+        codes: Refusal::ALL
+            .iter()
+            .map(|refusal| refusal.card())
+            .chain(protocol)
+            .collect(),
     }
 }
 
 impl From<Refusal> for ErrorData {
     fn from(refusal: Refusal) -> Self {
-        let data = json!({ "kind": refusal.name(), "recovery": refusal.recovery() });
-        Self::new(refusal.code(), refusal.message(), Some(data))
+        let row = refusal.row();
+        let data = json!({ "kind": row.word, "recovery": row.recovery });
+        Self::new(refusal.code(), row.message, Some(data))
     }
 }
 

@@ -11,9 +11,9 @@ use std::{
 use tokio::sync::{Semaphore, broadcast};
 
 use super::{
-    Access, Answer, CacheHint, CallContext, Completer, CompletionRequest, Envelope, Failure,
-    FailureKind, JsonObject, Pace, Policy, Prompt, Resource, ResourceNotice, ResourceTemplate,
-    Resources, Tool, question::Seal, resource::ResourceText, tool,
+    Access, Answer, CacheHint, CallContext, Completer, CompletionRequest, Envelope, ErrorList,
+    Failure, FailureKind, JsonObject, Pace, Policy, Prompt, Resource, ResourceNotice,
+    ResourceTemplate, Resources, Tool, question::Seal, resource::ResourceText, tool,
 };
 
 /// A world as a value: what it offers, whatever its state.
@@ -41,6 +41,8 @@ pub struct WorldSpec<S: 'static> {
     pub unknown_tool_code: i32,
     /// How it says that a call failed.
     pub envelope: Envelope,
+    /// What it can answer instead of a result.
+    pub errors: fn() -> ErrorList,
 }
 
 /// A world's contract as data, for listings and documentation.
@@ -56,6 +58,10 @@ pub struct WorldCard {
     pub prompts: Vec<&'static str>,
     /// The templates of its resources.
     pub templates: Vec<String>,
+    /// JSON-RPC code for a tool that does not exist.
+    pub unknown_tool_code: i32,
+    /// What it can answer instead of a result.
+    pub errors: fn() -> ErrorList,
 }
 
 /// A tool's contract as data. Schemas are made when first asked for, so that starting does not wait for them.
@@ -118,6 +124,8 @@ impl<S> WorldSpec<S> {
             tools: self.tools.iter().map(Tool::card).collect(),
             prompts: self.prompts.iter().map(|prompt| prompt.name).collect(),
             templates: self.all_families(),
+            unknown_tool_code: self.unknown_tool_code,
+            errors: self.errors,
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod answer;
 pub(crate) mod corpus;
+mod errors;
 pub(crate) mod eval;
 pub(crate) mod examine;
 mod library;
@@ -81,6 +82,7 @@ pub(crate) fn spec(namespace: &str, offer: Offer) -> WorldSpec<Docs> {
         sessions: false,
         unknown_tool_code: -32602,
         envelope: |failure| Said::Result(error_object(failure)),
+        errors: errors::list,
     }
 }
 

@@ -70,6 +70,7 @@ pub(crate) fn spec(extent: Extent, errors: ErrorStyle) -> WorldSpec<EditorWorld>
         sessions: true,
         unknown_tool_code: -32601,
         envelope: errors.envelope(),
+        errors: errors::list,
     }
 }
 

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    mcp::{CallContext, Failure, FailureKind, Said, WorldSpec},
+    mcp::{CallContext, ErrorCard, ErrorList, Failure, FailureKind, Said, WorldSpec},
     structure::Note,
 };
 
@@ -44,12 +44,67 @@ pub(crate) fn spec() -> WorldSpec<Vault> {
         sessions: false,
         unknown_tool_code: -32602,
         envelope: |failure| Said::Result(error_object(failure)),
+        errors,
     }
 }
 
 /// How this world says that a call failed.
 pub(crate) fn error_object(failure: &Failure) -> Value {
     json!({ "error": failure.message, "code": "RUNTIME_ERROR" })
+}
+
+/// What each kind of failure means here, and what to do about it.
+const ERRORS: [(FailureKind, &str, &str); 7] = [
+    (
+        FailureKind::InvalidArguments,
+        "The arguments do not fit the tool.",
+        "Compare the arguments with the tool's input schema.",
+    ),
+    (
+        FailureKind::InvalidPath,
+        "The path is empty, is not relative to the folder, or leads out of it.",
+        "Give a path relative to the folder that is served, such as `inbox/foo.md`.",
+    ),
+    (
+        FailureKind::NotFound,
+        "There is no note at this path.",
+        "Correct the path; the message repeats what was given.",
+    ),
+    (
+        FailureKind::TooLarge,
+        "The note is larger than allowed.",
+        "Split the note, or ask the operator to raise vault.max_note_bytes if the message names that limit.",
+    ),
+    (
+        FailureKind::Unreadable,
+        "The note is there, but the system refused to read it.",
+        "Ask the operator to allow reading it.",
+    ),
+    (
+        FailureKind::Cancelled,
+        "The caller gave up.",
+        "Call again if the answer is still wanted.",
+    ),
+    (
+        FailureKind::Internal,
+        "The answer could not be written: a defect of the server.",
+        "Call again; if it happens again, report it with the server's log line.",
+    ),
+];
+
+fn errors() -> ErrorList {
+    let card = |&(kind, meaning, recovery): &(FailureKind, _, _)| ErrorCard {
+        group: "calls that fail",
+        code: kind.name(),
+        number: None,
+        meaning,
+        recovery,
+    };
+    ErrorList {
+        form: "A tool result with `isError`, whose text is `{\"error\": MESSAGE, \"code\": \"RUNTIME_ERROR\"}`. The code \
+               there is the same for all; the message tells them apart. The words below are those of the server's log.",
+        codes: ERRORS.iter().map(card).collect(),
+    }
 }
 
 impl Vault {
@@ -115,4 +170,26 @@ fn read_failure(error: ReadError, given: &str) -> Failure {
 
 fn too_long(error: crate::structure::TooLong) -> Failure {
     Failure::new(FailureKind::TooLarge, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_failure_is_in_the_table() {
+        let read = |error| read_failure(error, "a.md");
+        let failures = [
+            invalid_path(),
+            read(ReadError::OutsideRoot),
+            read(ReadError::NotFound),
+            read(ReadError::TooLarge { limit: 1 }),
+            read(ReadError::Unreadable(std::io::ErrorKind::Other)),
+            too_long(crate::structure::TooLong),
+        ];
+        let codes: Vec<&str> = errors().codes.iter().map(|card| card.code).collect();
+        for failure in failures {
+            assert!(codes.contains(&failure.name()), "{failure:?}");
+        }
+    }
 }

@@ -31,9 +31,10 @@ use std::{
 
 use schemars::JsonSchema;
 use sectile::mcp::{
-    Access, Answer, CacheHint, CallContext, Facts, Failure, FailureKind, JsonObject, Limits, Pace,
-    Policy, Prompt, PromptArgument, Resource, ResourceNotice, ResourceText, Resources, Said,
-    Surface, Tool, WorldSpec, input_schema, output_schema, run, stdio::serve_streams,
+    Access, Answer, CacheHint, CallContext, ErrorList, Facts, Failure, FailureKind, JsonObject,
+    Limits, Pace, Policy, Prompt, PromptArgument, Resource, ResourceNotice, ResourceText,
+    Resources, Said, Surface, Tool, WorldSpec, input_schema, output_schema, run,
+    stdio::serve_streams,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -209,6 +210,7 @@ fn spec() -> WorldSpec<Shelf> {
         sessions: false,
         unknown_tool_code: -32601,
         envelope: |failure| Said::Result(json!({ "problem": failure.message })),
+        errors: ErrorList::default,
     }
 }
 

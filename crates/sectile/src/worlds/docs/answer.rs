@@ -5,8 +5,8 @@ use sectile_markdown::Digest;
 use sectile_retrieval::{Hit, Query, QueryError, RANKING};
 use serde::Serialize;
 
-use super::{Docs, Document, corpus::Role, library::Shelf, roles::favours};
-use crate::mcp::{Facts, Failure, FailureKind, JsonObject};
+use super::{Docs, Document, corpus::Role, errors::QUERY_TOO_LONG, library::Shelf, roles::favours};
+use crate::mcp::{Facts, Failure};
 
 /// What a search answers.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -282,12 +282,7 @@ impl Score {
 }
 
 fn refused(error: QueryError) -> Failure {
-    let recovery = "Ask a shorter question: up to 2,048 bytes and 32 words.";
-    Failure::new(FailureKind::InvalidArguments, error.to_string()).with_detail(
-        "query_too_long",
-        recovery,
-        JsonObject::new(),
-    )
+    QUERY_TOO_LONG.failure(error.to_string())
 }
 
 fn receipt(shelf: &Shelf, query: &str, max_sections: Option<usize>, explain: bool) -> Receipt {

@@ -3,8 +3,8 @@
 use sectile_markdown::Digest;
 use sectile_vault::editor::short_hash;
 
-use super::errors::refused;
-use crate::mcp::{Failure, FailureKind};
+use super::errors::{Cause, refused};
+use crate::mcp::Failure;
 
 /// A place in a text or list, valid while the document is what it was.
 pub(super) struct Cursor {
@@ -25,16 +25,12 @@ impl Cursor {
         match parsed {
             Some((offset, of)) if of == state => Ok(Self { offset, state }),
             Some(_) => Err(refused(
-                FailureKind::Conflict,
-                "cursor_stale",
+                &Cause::StaleCursor,
                 "The document has changed since the cursor was given.",
-                "Start again without a cursor.",
             )),
             None => Err(refused(
-                FailureKind::InvalidArguments,
-                "invalid_cursor",
+                &Cause::StrangeCursor,
                 "Invalid arguments: this is not a cursor.",
-                "Pass next_cursor as it was given, or leave cursor out.",
             )),
         }
     }

@@ -1,0 +1,532 @@
+//! The errors of this world as a table: what callers are told is looked up here, and the manual lists the same rows.
+
+use sectile_markdown::edit::{EditError, Escape};
+use sectile_vault::editor::EditorError;
+
+use crate::mcp::FailureKind;
+
+/// What went wrong.
+pub(in super::super) enum Cause<'a> {
+    /// What the editor says.
+    Editor(&'a EditorError),
+    /// The arguments do not fit the tool, or do not go together.
+    Arguments,
+    /// A cursor that was never given out.
+    StrangeCursor,
+    /// A cursor of a document that is not what it was.
+    StaleCursor,
+}
+
+/// What is said of some causes.
+pub(super) struct Row {
+    pub(super) group: &'static str,
+    pub(super) kind: FailureKind,
+    /// Stable word.
+    pub(super) code: &'static str,
+    /// What is wrong, whatever the details.
+    pub(super) meaning: &'static str,
+    /// What to do next.
+    pub(super) recovery: &'static str,
+    covers: fn(&Cause<'_>) -> bool,
+}
+
+/// The row for `cause`: the first that covers it.
+pub(super) fn row(cause: &Cause<'_>) -> &'static Row {
+    TABLE
+        .iter()
+        .find(|row| (row.covers)(cause))
+        .unwrap_or(&TABLE[TABLE.len() - 1])
+}
+
+const SECTION: &str = "the section that is named";
+const DOCUMENT: &str = "the document that is named";
+const EDIT: &str = "edits that cannot be made";
+const ARGUMENTS: &str = "arguments and cursors";
+const TEXT: &str = "text that is not what the edit needs";
+const OTHERS: &str = "other writers and missing promises";
+const PAST: &str = "undo, history and plans";
+const LIMITS: &str = "limits and waiting";
+const SYSTEM: &str = "disk and system";
+
+use Cause::{Arguments, Editor, StaleCursor, StrangeCursor};
+use FailureKind::{
+    Cancelled, Conflict, InvalidArguments, InvalidPath, NotFound, TooLarge, Unavailable, Unreadable,
+};
+
+/// Every row. The last two cover what no row before them does.
+pub(super) static TABLE: &[Row] = &[
+    Row {
+        group: SECTION,
+        kind: NotFound,
+        code: "section_not_found",
+        meaning: "There is no such section.",
+        recovery: "Call list_sections to see the sections and their ids.",
+        covers: |cause| {
+            matches!(
+                cause,
+                Editor(EditorError::SectionNotFound { .. })
+                    | Editor(EditorError::Edit(EditError::NoSuchSection))
+            )
+        },
+    },
+    Row {
+        group: SECTION,
+        kind: NotFound,
+        code: "section_deleted",
+        meaning: "The section was deleted; the message names the entry that did it.",
+        recovery: "Call list_sections for what is there, or undo with that entry to bring it back.",
+        covers: |cause| matches!(cause, Editor(EditorError::SectionDeleted { .. })),
+    },
+    Row {
+        group: SECTION,
+        kind: Conflict,
+        code: "ambiguous",
+        meaning: "Several sections have this heading.",
+        recovery: "Call again with the section_id of one of the candidates.",
+        covers: |cause| matches!(cause, Editor(EditorError::Ambiguous { .. })),
+    },
+    Row {
+        group: SECTION,
+        kind: InvalidArguments,
+        code: "bad_reference",
+        meaning: "The section is not named in a way that can be followed: neither an id nor a heading, two that disagree, or a section of another document.",
+        recovery: "Give one section_id from list_sections and leave the heading out.",
+        covers: |cause| matches!(cause, Editor(EditorError::BadReference(_))),
+    },
+    Row {
+        group: DOCUMENT,
+        kind: NotFound,
+        code: "document_not_found",
+        meaning: "There is no such document.",
+        recovery: "Call list_documents to see which documents there are.",
+        covers: |cause| matches!(cause, Editor(EditorError::DocumentNotFound)),
+    },
+    Row {
+        group: DOCUMENT,
+        kind: Conflict,
+        code: "document_exists",
+        meaning: "A document with this path exists already.",
+        recovery: "Choose another path, or edit the document that is there.",
+        covers: |cause| matches!(cause, Editor(EditorError::DocumentExists)),
+    },
+    Row {
+        group: DOCUMENT,
+        kind: InvalidPath,
+        code: "outside_root",
+        meaning: "The path leads out of the folder that is edited.",
+        recovery: "Give a path relative to the folder that is edited.",
+        covers: |cause| matches!(cause, Editor(EditorError::OutsideRoot)),
+    },
+    Row {
+        group: DOCUMENT,
+        kind: InvalidPath,
+        code: "not_markdown",
+        meaning: "The path does not end in .md or .markdown.",
+        recovery: "Give a path that ends in .md or .markdown.",
+        covers: |cause| matches!(cause, Editor(EditorError::NotMarkdown)),
+    },
+    Row {
+        group: DOCUMENT,
+        kind: InvalidArguments,
+        code: "no_document",
+        meaning: "No document is named.",
+        recovery: "Give path, or call open_document first.",
+        covers: |cause| matches!(cause, Editor(EditorError::NoDocument)),
+    },
+    Row {
+        group: EDIT,
+        kind: Conflict,
+        code: "boundary_escape",
+        meaning: "The content has a heading of its section's level or above, which would end the section.",
+        recovery: "Leave the section's own heading out of the content; use deeper headings, headings: \"rebase\", or insert_section.",
+        covers: |cause| {
+            matches!(
+                cause,
+                Editor(EditorError::Edit(EditError::Escapes(
+                    Escape::Heading { .. }
+                )))
+            )
+        },
+    },
+    Row {
+        group: EDIT,
+        kind: Conflict,
+        code: "boundary_escape",
+        meaning: "The edit would change other sections.",
+        recovery: "Close what the text before that place leaves open, such as a code fence, then call again.",
+        covers: |cause| {
+            matches!(
+                cause,
+                Editor(EditorError::Edit(EditError::Escapes(Escape::Structure)))
+            )
+        },
+    },
+    Row {
+        group: EDIT,
+        kind: Conflict,
+        code: "boundary_escape",
+        meaning: "The content opens a code fence, an HTML comment or something like it and does not close it.",
+        recovery: "Close what the content opens, then call again.",
+        covers: |cause| matches!(cause, Editor(EditorError::Edit(EditError::Escapes(_)))),
+    },
+    Row {
+        group: EDIT,
+        kind: Conflict,
+        code: "reparents",
+        meaning: "Another section would silently become a child of a different section.",
+        recovery: "Choose another level or place, so that the section named in data keeps its parent.",
+        covers: |cause| matches!(cause, Editor(EditorError::Reparents { .. })),
+    },
+    Row {
+        group: EDIT,
+        kind: InvalidArguments,
+        code: "invalid_heading",
+        meaning: "The heading is empty or has a line break.",
+        recovery: "Give the heading as one line of text, without its # marks.",
+        covers: |cause| {
+            matches!(
+                cause,
+                Editor(EditorError::Edit(
+                    EditError::EmptyHeading | EditError::HeadingHasLineBreak
+                ))
+            )
+        },
+    },
+    Row {
+        group: EDIT,
+        kind: Conflict,
+        code: "invalid_heading",
+        meaning: "The heading that is there cannot be written at that level.",
+        recovery: "Rename the section to a heading of one line first.",
+        covers: |cause| {
+            matches!(
+                cause,
+                Editor(EditorError::Edit(EditError::HeadingCannotBeWritten))
+            )
+        },
+    },
+    Row {
+        group: EDIT,
+        kind: InvalidArguments,
+        code: "level_out_of_range",
+        meaning: "A heading would leave the levels 1 to 6.",
+        recovery: "Choose a level so that all headings stay between 1 and 6, and children below their parent.",
+        covers: |cause| matches!(cause, Editor(EditorError::Edit(EditError::LevelOutOfRange))),
+    },
+    Row {
+        group: EDIT,
+        kind: InvalidArguments,
+        code: "into_itself",
+        meaning: "A section cannot be moved into itself.",
+        recovery: "Choose an anchor outside the section.",
+        covers: |cause| matches!(cause, Editor(EditorError::Edit(EditError::IntoItself))),
+    },
+    Row {
+        group: EDIT,
+        kind: Conflict,
+        code: "out_of_range",
+        meaning: "The position lies beyond the last section.",
+        recovery: "Call list_sections and choose a position from 0 to the number of sections.",
+        covers: |cause| {
+            matches!(
+                cause,
+                Editor(EditorError::Edit(EditError::PositionOutOfRange { .. }))
+            )
+        },
+    },
+    Row {
+        group: ARGUMENTS,
+        kind: InvalidArguments,
+        code: "invalid_arguments",
+        meaning: "The arguments do not fit the tool, or do not go together.",
+        recovery: "Compare the arguments with the tool's input schema.",
+        covers: |cause| matches!(cause, Arguments),
+    },
+    Row {
+        group: ARGUMENTS,
+        kind: InvalidArguments,
+        code: "invalid_arguments",
+        meaning: "The old text is empty.",
+        recovery: "Give the text to replace in old_text.",
+        covers: |cause| matches!(cause, Editor(EditorError::Edit(EditError::EmptyOldText))),
+    },
+    Row {
+        group: ARGUMENTS,
+        kind: InvalidArguments,
+        code: "invalid_cursor",
+        meaning: "What was given as cursor is none.",
+        recovery: "Pass next_cursor as it was given, or leave cursor out.",
+        covers: |cause| matches!(cause, StrangeCursor),
+    },
+    Row {
+        group: ARGUMENTS,
+        kind: Conflict,
+        code: "cursor_stale",
+        meaning: "The document has changed since the cursor was given.",
+        recovery: "Start again without a cursor.",
+        covers: |cause| matches!(cause, StaleCursor),
+    },
+    Row {
+        group: TEXT,
+        kind: Conflict,
+        code: "text_not_unique",
+        meaning: "The old text does not occur as often as expected.",
+        recovery: "Read the section, then give an old_text that occurs exactly as often as expected_count says.",
+        covers: |cause| {
+            matches!(
+                cause,
+                Editor(EditorError::Edit(EditError::TextCount { .. }))
+            )
+        },
+    },
+    Row {
+        group: TEXT,
+        kind: Conflict,
+        code: "front_matter",
+        meaning: "The front matter cannot be changed like this.",
+        recovery: "Correct the front matter by edit_text or by hand, then call again.",
+        covers: |cause| matches!(cause, Editor(EditorError::FrontMatter(_))),
+    },
+    Row {
+        group: TEXT,
+        kind: Unreadable,
+        code: "encoding",
+        meaning: "The document is not UTF-8, so it can be read but not edited.",
+        recovery: "Convert the file to UTF-8 first; Sectile does not guess its encoding.",
+        covers: |cause| matches!(cause, Editor(EditorError::Edit(EditError::NotUtf8))),
+    },
+    Row {
+        group: OTHERS,
+        kind: Conflict,
+        code: "conflict",
+        meaning: "The section has changed since it was read, and the changes overlap. Nothing was written.",
+        recovery: "Combine ours and theirs, then call again with data.hash as expected_hash.",
+        covers: |cause| matches!(cause, Editor(EditorError::Conflict(_))),
+    },
+    Row {
+        group: OTHERS,
+        kind: Conflict,
+        code: "stale",
+        meaning: "The document has changed since it was read, or since the plan was made. Nothing was written.",
+        recovery: "Read the document again, then make the call with what is there now.",
+        covers: |cause| {
+            matches!(
+                cause,
+                Editor(EditorError::PlanStale | EditorError::DocumentChanged)
+            )
+        },
+    },
+    Row {
+        group: OTHERS,
+        kind: InvalidArguments,
+        code: "hash_required",
+        meaning: "The settings want every change to say which hash it is based on.",
+        recovery: "Read the section and pass its hash as expected_hash.",
+        covers: |cause| matches!(cause, Editor(EditorError::HashRequired)),
+    },
+    Row {
+        group: OTHERS,
+        kind: Conflict,
+        code: "not_confirmed",
+        meaning: "So large a deletion needs a confirmation.",
+        recovery: "If it is really meant, call again with confirm: true.",
+        covers: |cause| matches!(cause, Editor(EditorError::NotConfirmed { .. })),
+    },
+    Row {
+        group: OTHERS,
+        kind: InvalidArguments,
+        code: "request_id_reused",
+        meaning: "The request_id was already used for a different request.",
+        recovery: "Use a new request_id for a new request.",
+        covers: |cause| matches!(cause, Editor(EditorError::RequestReused)),
+    },
+    Row {
+        group: PAST,
+        kind: Conflict,
+        code: "nothing_to_undo",
+        meaning: "There is nothing to undo.",
+        recovery: "Call history to see what was done.",
+        covers: |cause| matches!(cause, Editor(EditorError::NothingToUndo)),
+    },
+    Row {
+        group: PAST,
+        kind: Conflict,
+        code: "nothing_to_redo",
+        meaning: "There is nothing to redo.",
+        recovery: "Only what was undone last can be redone; a new edit ends that.",
+        covers: |cause| matches!(cause, Editor(EditorError::NothingToRedo)),
+    },
+    Row {
+        group: PAST,
+        kind: Conflict,
+        code: "already_undone",
+        meaning: "The entry is already undone.",
+        recovery: "Call redo to make it again.",
+        covers: |cause| matches!(cause, Editor(EditorError::AlreadyUndone)),
+    },
+    Row {
+        group: PAST,
+        kind: Conflict,
+        code: "undo_overlaps",
+        meaning: "Later changes touch the same text, so the entry cannot be undone by itself.",
+        recovery: "Undo the later entry first, or edit the section by hand.",
+        covers: |cause| matches!(cause, Editor(EditorError::UndoOverlaps { .. })),
+    },
+    Row {
+        group: PAST,
+        kind: NotFound,
+        code: "entry_not_found",
+        meaning: "There is no such entry in the history.",
+        recovery: "Call history for the entries of this document.",
+        covers: |cause| matches!(cause, Editor(EditorError::EntryNotFound)),
+    },
+    Row {
+        group: PAST,
+        kind: NotFound,
+        code: "revision_unknown",
+        meaning: "The history does not reach back that far.",
+        recovery: "Choose a later entry; older ones are no longer kept.",
+        covers: |cause| matches!(cause, Editor(EditorError::TextUnknown)),
+    },
+    Row {
+        group: PAST,
+        kind: NotFound,
+        code: "plan_unknown",
+        meaning: "There is no such plan; it may have been dropped.",
+        recovery: "Make the call with dry_run again for a new plan.",
+        covers: |cause| matches!(cause, Editor(EditorError::PlanUnknown)),
+    },
+    Row {
+        group: PAST,
+        kind: Conflict,
+        code: "still_there",
+        meaning: "A document still holds the text that shall be forgotten.",
+        recovery: "Take the text out of the document first.",
+        covers: |cause| matches!(cause, Editor(EditorError::StillThere { .. })),
+    },
+    Row {
+        group: LIMITS,
+        kind: TooLarge,
+        code: "too_large",
+        meaning: "The document, or the text of an edit, is larger than allowed.",
+        recovery: "Send less at once, or ask the operator to raise the limit in [editor].",
+        covers: |cause| matches!(cause, Editor(EditorError::TooLarge { .. })),
+    },
+    Row {
+        group: LIMITS,
+        kind: TooLarge,
+        code: "too_many_edits",
+        meaning: "There are more edits in one request than allowed.",
+        recovery: "Split the edits into several calls.",
+        covers: |cause| matches!(cause, Editor(EditorError::TooManyOperations { .. })),
+    },
+    Row {
+        group: LIMITS,
+        kind: Unavailable,
+        code: "busy",
+        meaning: "Another process is changing the document.",
+        recovery: "Wait a moment, then call again.",
+        covers: |cause| matches!(cause, Editor(EditorError::Busy)),
+    },
+    Row {
+        group: LIMITS,
+        kind: Unavailable,
+        code: "keeps_changing",
+        meaning: "The document keeps changing on disk. Nothing was written.",
+        recovery: "Wait until the other program is done, then call again.",
+        covers: |cause| matches!(cause, Editor(EditorError::KeepsChanging)),
+    },
+    Row {
+        group: LIMITS,
+        kind: Cancelled,
+        code: "cancelled",
+        meaning: "The call was cancelled. Nothing was written.",
+        recovery: "Call again if it is still wanted.",
+        covers: |cause| matches!(cause, Editor(EditorError::Cancelled)),
+    },
+    Row {
+        group: SYSTEM,
+        kind: Unavailable,
+        code: "disk_full",
+        meaning: "The disk is full. The document is as it was.",
+        recovery: "Make room on the disk, then call again.",
+        covers: |cause| matches!(cause, Editor(EditorError::DiskFull)),
+    },
+    Row {
+        group: SYSTEM,
+        kind: Unreadable,
+        code: "not_permitted",
+        meaning: "The system does not allow it. The document is as it was.",
+        recovery: "Ask the operator to allow writing to this folder and its .sectile folder.",
+        covers: |cause| matches!(cause, Editor(EditorError::NotPermitted)),
+    },
+    Row {
+        group: SYSTEM,
+        kind: Unreadable,
+        code: "read_only",
+        meaning: "The file system is read-only. The document is as it was.",
+        recovery: "Ask the operator for a folder that can be written.",
+        covers: |cause| matches!(cause, Editor(EditorError::ReadOnlyFileSystem)),
+    },
+    Row {
+        group: SYSTEM,
+        kind: Unavailable,
+        code: "root_gone",
+        meaning: "The folder is not there any more.",
+        recovery: "Ask the operator to bring the folder back.",
+        covers: |cause| matches!(cause, Editor(EditorError::RootGone)),
+    },
+    Row {
+        group: SYSTEM,
+        kind: Unavailable,
+        code: "journal_version",
+        meaning: "The journal in .sectile was written by a newer version of Sectile.",
+        recovery: "Use the newer version of Sectile for this folder.",
+        covers: |cause| matches!(cause, Editor(EditorError::JournalTooNew)),
+    },
+    Row {
+        group: SYSTEM,
+        kind: Unavailable,
+        code: "interrupted",
+        meaning: "The system failed in the middle of the change, and again when the change was taken back. It is settled at the next look.",
+        recovery: "Read the document to see which text is there, then go on from that.",
+        covers: |cause| matches!(cause, Editor(EditorError::Interrupted)),
+    },
+    Row {
+        group: EDIT,
+        kind: Conflict,
+        code: "refused",
+        meaning: "The edit is refused for another reason.",
+        recovery: "Choose another edit.",
+        covers: |cause| matches!(cause, Editor(EditorError::Edit(_))),
+    },
+    Row {
+        group: SYSTEM,
+        kind: Unreadable,
+        code: "io",
+        meaning: "The system refused for another reason. The document is as it was.",
+        recovery: "Call again; if it happens again, ask the operator to look at the disk.",
+        covers: |_| true,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_row_names_has_an_answer() {
+        let other = EditorError::Io(std::io::ErrorKind::Other);
+        assert_eq!(row(&Editor(&other)).code, "io");
+        let other = EditorError::Edit(EditError::Reparents { section: 0 });
+        assert_eq!(row(&Editor(&other)).code, "refused");
+    }
+
+    #[test]
+    fn a_code_belongs_to_one_group() {
+        for row in TABLE {
+            let mut same = TABLE.iter().filter(|other| other.code == row.code);
+            assert!(same.all(|other| other.group == row.group), "{}", row.code);
+        }
+    }
+}
