@@ -14,6 +14,7 @@ mod ci;
 mod licences;
 mod outside;
 mod process;
+mod reference;
 mod tidy;
 
 use std::process::ExitCode;
@@ -38,6 +39,8 @@ enum Chore {
     Tidy,
     /// Check licences, banned crates and sources of all dependencies.
     Licences,
+    /// Write the pages of the manual that are made from the program: docs/tools.md, errors.md and configuration.md.
+    Reference,
     /// Run tools that we did not write against the built server.
     Outside(outside::Args),
     /// Measure speed, as ratios against something run at the same time. Wants a quiet machine.
@@ -60,6 +63,7 @@ fn run(repo: &Repo, chore: Chore) -> Result<()> {
         Chore::Ci(args) => ci::run(repo, &args),
         Chore::Tidy => tidy::run(repo),
         Chore::Licences => licences::run(repo),
+        Chore::Reference => reference::run(repo),
         Chore::Outside(args) => outside::run(repo, &args).map(drop),
         Chore::Bench(args) => bench::run(repo, &args),
     }

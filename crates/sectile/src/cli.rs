@@ -7,6 +7,7 @@ mod demo;
 mod docs;
 mod doctor;
 mod edit;
+mod reference;
 mod serve;
 mod structure;
 mod tools;
@@ -30,6 +31,7 @@ pub fn main() -> ExitCode {
         Command::Edit(args) => edit::run(&args),
         Command::Tools(args) => tools::run(&args),
         Command::Docs(args) => docs::run(&args),
+        Command::Reference(args) => reference::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Connect(args) => connect::run(&args),
         Command::Doctor(args) => doctor::run(&args),

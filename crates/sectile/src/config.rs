@@ -16,7 +16,7 @@ pub(crate) use self::{
     docs::{DocsPath, DocsSettings},
     env::{home_folder, named_config_file, os_variable},
     error::ConfigError,
-    keys::{Key, keys, schema},
+    keys::{Key, Kind, keys, schema},
     layers::{Flag, Loaded, Origin, load},
     raw::{DocsRole, EditorErrors, LogFormat, LogLevel},
     settings::{LogSettings, Settings},

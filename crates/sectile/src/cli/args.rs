@@ -42,6 +42,8 @@ pub(super) enum Command {
     Tools(ToolsArgs),
     /// Look at the documents of the docs world.
     Docs(DocsArgs),
+    /// Print a page of the manual that is made from the program itself.
+    Reference(ReferenceArgs),
     /// Make, check and show settings.
     Config(ConfigArgs),
     /// Print the configuration for an MCP client, or write it into the client's file.
@@ -208,6 +210,23 @@ pub(super) struct DocsSource {
     /// Settings file [default: the one named by SECTILE_CONFIG, if any].
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct ReferenceArgs {
+    /// The page.
+    #[arg(value_enum)]
+    pub(super) page: ReferencePage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ReferencePage {
+    /// Every tool of every world: what it does, its arguments and its answer.
+    Tools,
+    /// Every error code: what it means and what to do next.
+    Errors,
+    /// Every setting: type, range, default and environment variable.
+    Configuration,
 }
 
 #[derive(Debug, ClapArgs)]

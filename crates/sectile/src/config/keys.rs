@@ -3,7 +3,7 @@
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-use super::raw::Raw;
+use super::{env, raw::Raw};
 
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +14,21 @@ pub(crate) struct Key {
     pub(crate) kind: Kind,
     /// Value when nobody sets it.
     pub(crate) default: Value,
+}
+
+impl Key {
+    /// The table that the setting stands in: `server.tools`.
+    pub(crate) fn table(&self) -> &str {
+        self.path.rsplit_once('.').map_or("", |(table, _)| table)
+    }
+
+    /// The environment variable that overrides it, if one can.
+    pub(crate) fn variable(&self) -> Option<String> {
+        let is_list_of_tables = matches!(self.kind, Kind::Tables(_));
+        // A key of such a list has no value of its own, and so no default.
+        let is_in_list = self.default.is_null();
+        (!is_list_of_tables && !is_in_list).then(|| env::variable(&self.path))
+    }
 }
 
 /// What a value must be.

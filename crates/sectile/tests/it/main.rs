@@ -43,5 +43,7 @@ mod contract;
 mod frame;
 /// The MCP protocol itself: eras, malformed messages, limits, shutdown.
 mod protocol;
+/// The generated pages of the manual.
+mod reference;
 /// What is hidden cannot be told from what does not exist.
 mod visibility;

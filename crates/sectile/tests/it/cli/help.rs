@@ -28,8 +28,19 @@ fn help_is_as_pinned() {
 fn every_command_explains_itself() {
     let home = Home::new();
     for command in [
-        "serve", "edit", "sections", "outline", "tree", "facets", "tools", "docs", "config",
-        "connect", "doctor", "demo",
+        "serve",
+        "edit",
+        "sections",
+        "outline",
+        "tree",
+        "facets",
+        "tools",
+        "docs",
+        "reference",
+        "config",
+        "connect",
+        "doctor",
+        "demo",
     ] {
         for flag in ["-h", "--help"] {
             let ran = home.run(&[command, flag]);

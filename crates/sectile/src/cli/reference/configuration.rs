@@ -1,0 +1,77 @@
+//! The page of settings: one section for each table of a `sectile.toml`.
+
+use serde_json::Value;
+
+use super::page::{Item, Page};
+use crate::config::{Key, Kind, keys, schema};
+
+pub(super) fn page() -> String {
+    let mut page = Page::new(
+        "configuration",
+        "Configuration",
+        "Every setting of Sectile with its type, range, default and environment variable.",
+    );
+    page.paragraph(
+        "None are needed. `sectile config init` writes a file with all of them, `sectile config check` says what is wrong \
+         with one, and `sectile config show` where each value comes from. A file is used when it is named with `--config` or \
+         by `SECTILE_CONFIG`. An environment variable overrides the file, and the command line overrides both. A variable \
+         for a list of texts has commas between them.",
+    );
+    let schema = schema();
+    let keys = keys();
+    let mut rest = keys.as_slice();
+    while let Some(first) = rest.first() {
+        let table = first.table();
+        let (own, others) = rest.split_at(
+            rest.iter()
+                .position(|key| key.table() != table)
+                .unwrap_or(rest.len()),
+        );
+        page.heading(2, table);
+        write(&mut page, described(&schema, table), own);
+        for key in own {
+            if let Kind::Tables(inner) = &key.kind {
+                page.heading(2, &key.path);
+                page.paragraph(format_args!(
+                    "Each of them is written as `[[{}]]`.",
+                    key.path
+                ));
+                write(&mut page, described(&schema, &key.path), inner);
+            }
+        }
+        rest = others;
+    }
+    page.into_text()
+}
+
+fn write(page: &mut Page, description: Option<&str>, keys: &[Key]) {
+    if let Some(description) = description {
+        page.paragraph(description.replace('\n', " "));
+    }
+    let items: Vec<Item> = keys.iter().map(item).collect();
+    page.list(&items);
+}
+
+fn item(key: &Key) -> Item {
+    let mut text = format!("`{}`: {}.", key.path, key.kind.describe());
+    if !key.default.is_null() {
+        text += &format!(" Default: `{}`.", key.default);
+    }
+    text += &format!(" {}", key.description);
+    if let Some(variable) = key.variable() {
+        text += &format!(" Environment: `{variable}`.");
+    }
+    Item {
+        text,
+        below: Vec::new(),
+    }
+}
+
+/// What the schema says of a table, or of each table in a list.
+fn described<'a>(schema: &'a Value, table: &str) -> Option<&'a str> {
+    let mut at = schema;
+    for name in table.split('.') {
+        at = at.get("properties")?.get(name)?;
+    }
+    at.get("items").unwrap_or(at).get("description")?.as_str()
+}

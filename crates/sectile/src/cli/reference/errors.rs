@@ -1,0 +1,85 @@
+//! The page of error codes: those of the frame, then those of each world.
+
+use super::page::Page;
+use crate::mcp::{ErrorCard, ErrorList, WorldCard, frame_errors};
+
+pub(super) fn page(worlds: &[WorldCard]) -> String {
+    let mut page = Page::new(
+        "errors",
+        "Error codes",
+        "Every error code that a client can get from Sectile, what it means and what to do next.",
+    );
+    page.paragraph(
+        "A code is a word that stays the same. The number beside it is the JSON-RPC code, where there is one.",
+    );
+    page.heading(2, "Errors of every world");
+    write(&mut page, "every world", &frame_errors());
+    for world in worlds {
+        page.heading(2, format_args!("Errors of the {} world", world.name));
+        page.paragraph(format_args!(
+            "A tool that does not exist in the `{}` world answers `unknown_tool` with the number {}.",
+            world.name, world.unknown_tool_code
+        ));
+        write(
+            &mut page,
+            &format!("the {} world", world.name),
+            &(world.errors)(),
+        );
+    }
+    page.into_text()
+}
+
+fn write(page: &mut Page, owner: &str, list: &ErrorList) {
+    if !list.form.is_empty() {
+        page.paragraph(list.form);
+    }
+    for group in distinct(list.codes.iter().map(|card| card.group)) {
+        page.heading(3, format_args!("Errors of {owner}: {group}"));
+        let cards = list.codes.iter().filter(|card| card.group == group);
+        let cards: Vec<&ErrorCard> = cards.collect();
+        let rows: Vec<[String; 3]> = distinct(cards.iter().map(|card| card.code))
+            .into_iter()
+            .map(|code| row(code, &cards))
+            .collect();
+        page.table(["code", "what is wrong", "what to do"], &rows);
+    }
+}
+
+/// One row for all causes of a code.
+fn row(code: &str, cards: &[&ErrorCard]) -> [String; 3] {
+    let of_code = || cards.iter().filter(|card| card.code == code);
+    let numbers = distinct(of_code().filter_map(|card| card.number));
+    let numbers: Vec<String> = numbers.iter().map(i32::to_string).collect();
+    let name = match numbers.as_slice() {
+        [] => format!("`{code}`"),
+        numbers => format!("`{code}` ({})", numbers.join(" or ")),
+    };
+    let causes = distinct(of_code().map(|card| card.meaning));
+    let recoveries = distinct(of_code().map(|card| card.recovery));
+    [name, told(&causes), told(&recoveries)]
+}
+
+/// Sentences in one cell, numbered where there are several, so that cause and cure can be put together.
+fn told(sentences: &[&str]) -> String {
+    match sentences {
+        [one] => (*one).to_owned(),
+        several => {
+            let numbered = (1..).zip(several);
+            let numbered: Vec<String> = numbered
+                .map(|(place, sentence)| format!("({place}) {sentence}"))
+                .collect();
+            numbered.join(" ")
+        }
+    }
+}
+
+/// The values without repetitions, in order.
+fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for value in values {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
+}

@@ -1,0 +1,245 @@
+//! JSON schemas in words: the fields of an object as a list.
+//!
+//! Knows the keywords that schemas made from types use; anything else is "any JSON value".
+
+use serde_json::Value;
+
+use super::page::{Item, as_code};
+use crate::mcp::JsonObject;
+
+/// Levels of fields below the outermost ones that are shown.
+const MAX_DEPTH: usize = 2;
+
+/// Which way an object goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// To the server: what may be left out, and which values are allowed.
+    Arguments,
+    /// To the client: what may be missing or null.
+    Answer,
+}
+
+/// The fields of the object that `schema` describes.
+pub(super) fn fields(schema: &JsonObject, side: Side) -> Vec<Item> {
+    let reader = Reader { root: schema, side };
+    reader.fields(schema, &[])
+}
+
+struct Reader<'s> {
+    root: &'s JsonObject,
+    side: Side,
+}
+
+/// A schema behind a reference, with the name of its definition.
+#[derive(Clone, Copy)]
+struct Target<'s> {
+    schema: &'s Value,
+    name: Option<&'s str>,
+}
+
+impl<'s> Reader<'s> {
+    /// `outer` are the objects around this one.
+    fn fields(&self, object: &'s JsonObject, outer: &[Target<'s>]) -> Vec<Item> {
+        let required = object.get("required").and_then(Value::as_array);
+        let is_required = |name: &str| {
+            required.is_some_and(|names| names.iter().any(|found| found.as_str() == Some(name)))
+        };
+        let properties = object.get("properties").and_then(Value::as_object);
+        properties
+            .into_iter()
+            .flatten()
+            .map(|(name, schema)| self.field(name, schema, is_required(name), outer))
+            .collect()
+    }
+
+    fn field(
+        &self,
+        name: &str,
+        schema: &'s Value,
+        is_required: bool,
+        outer: &[Target<'s>],
+    ) -> Item {
+        let mut notes = vec![self.kind(schema)];
+        match self.side {
+            Side::Arguments if is_required => notes.push("required".to_owned()),
+            Side::Answer if !is_required => notes.push("optional".to_owned()),
+            _ => {}
+        }
+        notes.extend(default(schema).map(|value| format!("default `{value}`")));
+        let mut text = format!("`{name}` ({})", notes.join(", "));
+        if let Some(description) = self.description(schema) {
+            text += &format!(": {}", description.replace('\n', " "));
+        }
+        let object = self.object(schema);
+        let below = match object {
+            Some(object) if is_among(object, outer) => {
+                text += " Each has these same fields again.";
+                Vec::new()
+            }
+            Some(object) if outer.len() < MAX_DEPTH => {
+                let outer: Vec<Target<'s>> = outer.iter().copied().chain([object]).collect();
+                let fields = object.schema.as_object();
+                fields.map_or_else(Vec::new, |fields| self.fields(fields, &outer))
+            }
+            None if outer.is_empty() => self.explained_words(schema),
+            _ => Vec::new(),
+        };
+        Item { text, below }
+    }
+
+    /// The type of a value in words.
+    fn kind(&self, schema: &'s Value) -> String {
+        let target = self.target(schema).schema;
+        if let Some(constant) = target.get("const") {
+            return format!("always `{}`", shown(constant));
+        }
+        let words = words(target);
+        if !words.is_empty() {
+            return format!("one of {}", as_code(words.iter().map(|(word, _)| word)));
+        }
+        if let Some(alternatives) = alternatives(target) {
+            let kinds: Vec<String> = alternatives
+                .iter()
+                .filter(|one| self.side == Side::Answer || !is_null(one))
+                .map(|one| self.kind(one))
+                .collect();
+            return self.with_range(kinds.join(" or "), target);
+        }
+        let name = match target.get("type").and_then(Value::as_str) {
+            Some("string") => "text",
+            Some("integer") => "whole number",
+            Some("number") => "number",
+            Some("boolean") => "true or false",
+            Some("null") => "null",
+            Some("object") => "object",
+            Some("array") => return self.list_kind(target),
+            _ => "any JSON value",
+        };
+        self.with_range(name.to_owned(), target)
+    }
+
+    fn list_kind(&self, list: &'s Value) -> String {
+        let items = list.get("items").map(|items| self.kind(items));
+        match items.as_deref() {
+            Some("text") => "list of texts".to_owned(),
+            Some("object") => "list of objects".to_owned(),
+            Some("whole number") => "list of whole numbers".to_owned(),
+            Some(kind) => format!("list, each {kind}"),
+            None => "list".to_owned(),
+        }
+    }
+
+    /// Bounds are for those who choose a value.
+    fn with_range(&self, kind: String, schema: &Value) -> String {
+        let bound = |key: &str| schema.get(key).filter(|_| self.side == Side::Arguments);
+        match (bound("minimum"), bound("maximum")) {
+            (Some(min), Some(max)) => format!("{kind} from {min} to {max}"),
+            (Some(min), None) => format!("{kind} from {min}"),
+            (None, Some(max)) => format!("{kind} up to {max}"),
+            (None, None) => kind,
+        }
+    }
+
+    /// What is said of the value itself, or else of its type.
+    fn description(&self, schema: &'s Value) -> Option<&'s str> {
+        let said = |schema: &'s Value| schema.get("description").and_then(Value::as_str);
+        said(schema)
+            .or_else(|| said(self.target(schema).schema))
+            .or_else(|| self.object(schema).and_then(|object| said(object.schema)))
+    }
+
+    /// The object that a value is, or has in its list.
+    fn object(&self, schema: &'s Value) -> Option<Target<'s>> {
+        let target = self.target(schema);
+        if target.schema.get("properties").is_some() {
+            return Some(target);
+        }
+        let inner = target.schema.get("items");
+        let inner = inner.into_iter().chain(
+            alternatives(target.schema)
+                .into_iter()
+                .flatten()
+                .filter(|one| !is_null(one)),
+        );
+        inner
+            .map(|one| self.target(one))
+            .find(|one| one.schema.get("properties").is_some())
+    }
+
+    /// The allowed words as entries, where the schema says what they mean.
+    fn explained_words(&self, schema: &'s Value) -> Vec<Item> {
+        let target = self.target(schema).schema;
+        let inner = alternatives(target).into_iter().flatten();
+        std::iter::once(target)
+            .chain(inner.map(|one| self.target(one).schema))
+            .flat_map(words)
+            .filter_map(|(word, meaning)| {
+                Some(Item {
+                    text: format!("`{word}`: {}", meaning?.replace('\n', " ")),
+                    below: Vec::new(),
+                })
+            })
+            .collect()
+    }
+
+    /// The schema that a reference leads to, or the schema itself.
+    fn target(&self, schema: &'s Value) -> Target<'s> {
+        let name = schema
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|path| path.strip_prefix("#/$defs/"));
+        let found = name.and_then(|name| self.root.get("$defs")?.get(name));
+        Target {
+            schema: found.unwrap_or(schema),
+            name,
+        }
+    }
+}
+
+fn is_among(object: Target<'_>, outer: &[Target<'_>]) -> bool {
+    object.name.is_some() && outer.iter().any(|one| one.name == object.name)
+}
+
+/// The words of an enumeration, with what the schema says of each.
+fn words(schema: &Value) -> Vec<(String, Option<&str>)> {
+    let plain = schema.get("enum").and_then(Value::as_array);
+    let plain = plain.into_iter().flatten().map(|word| (shown(word), None));
+    let described = schema.get("oneOf").and_then(Value::as_array);
+    let described = described.into_iter().flatten().flat_map(|one| {
+        let meaning = one.get("description").and_then(Value::as_str);
+        let several = one.get("enum").and_then(Value::as_array);
+        let all = one
+            .get("const")
+            .into_iter()
+            .chain(several.into_iter().flatten());
+        all.map(move |word| (shown(word), meaning))
+    });
+    plain.chain(described).collect()
+}
+
+fn alternatives(schema: &Value) -> Option<&Vec<Value>> {
+    schema
+        .get("anyOf")
+        .or_else(|| schema.get("oneOf"))
+        .and_then(Value::as_array)
+}
+
+fn is_null(schema: &Value) -> bool {
+    schema.get("type").and_then(Value::as_str) == Some("null")
+}
+
+/// The default, unless it only says that there is none.
+fn default(schema: &Value) -> Option<String> {
+    let value = schema.get("default").filter(|value| !value.is_null())?;
+    Some(match value.as_str() {
+        Some("") => "\"\"".to_owned(),
+        _ => shown(value),
+    })
+}
+
+/// A value without the quotation marks of a text.
+fn shown(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,169 @@
+//! The page of tools: one section for each tool of each world.
+
+use super::{
+    page::{Item, Page, as_code, link, listed},
+    schema::{Side, fields},
+};
+use crate::mcp::{Access, ToolCard, WorldCard};
+
+/// An answer of several tools that is shorter than this is repeated, so that a section stands alone.
+const SHORT_ANSWER: usize = 400;
+
+/// An answer that several tools give.
+struct Shared<'a> {
+    heading: String,
+    tools: Vec<&'a ToolCard>,
+}
+
+pub(super) fn page(worlds: &[WorldCard]) -> String {
+    let mut page = Page::new(
+        "tools",
+        "Tools",
+        "Every tool of every world, with what it does, its arguments and its answer.",
+    );
+    page.paragraph(
+        "*Access* says what a tool may do: `read` changes nothing; `write` adds or changes, in a way that can be undone; \
+         `destructive` removes or overwrites. An *idempotent* tool changes nothing more when the same call is made twice. An \
+         argument that is not required may be left out; an optional field of an answer is not always there.",
+    );
+    for world in worlds {
+        let shared = shared_answers(world, worlds);
+        write_world(&mut page, world, worlds);
+        for tool in &world.tools {
+            write_tool(&mut page, world, tool, worlds, &shared);
+        }
+        for answer in &shared {
+            write_shared(&mut page, world, answer, worlds);
+        }
+    }
+    page.into_text()
+}
+
+fn write_world(page: &mut Page, world: &WorldCard, worlds: &[WorldCard]) {
+    page.heading(2, format_args!("The {} world", world.name));
+    let tools = world.tools.iter().map(|tool| link(&heading(tool, worlds)));
+    let tools: Vec<String> = tools.collect();
+    page.paragraph(format_args!("Tools: {}.", tools.join(", ")));
+    if !world.prompts.is_empty() {
+        page.paragraph(format_args!("Prompts: {}.", as_code(&world.prompts)));
+    }
+    if !world.templates.is_empty() {
+        let templates = as_code(&world.templates);
+        page.paragraph(format_args!("Resource templates: {templates}."));
+    }
+}
+
+/// The heading of a tool. Where worlds have tools of one name, the world is a part of it.
+fn heading(tool: &ToolCard, worlds: &[WorldCard]) -> String {
+    let all = worlds
+        .iter()
+        .flat_map(|world| world.tools.iter().map(move |other| (world, other)));
+    let mut same = all.filter(|(_, other)| other.name == tool.name);
+    match (same.next(), same.next()) {
+        (Some(_), Some(_)) => {
+            let own = worlds
+                .iter()
+                .find(|world| world.tools.iter().any(|other| std::ptr::eq(other, tool)));
+            let world = own.map_or("", |world| world.name);
+            format!("{} of the {world} world", tool.name)
+        }
+        _ => tool.name.clone(),
+    }
+}
+
+fn write_tool(
+    page: &mut Page,
+    world: &WorldCard,
+    tool: &ToolCard,
+    worlds: &[WorldCard],
+    shared: &[Shared<'_>],
+) {
+    page.heading(3, heading(tool, worlds));
+    page.paragraph(tool.description);
+    let yes_or_no = |answer| if answer { "yes" } else { "no" };
+    page.paragraph(format_args!(
+        "A tool of the `{}` world. Access: {}. Idempotent: {}.",
+        world.name,
+        tool.access.name(),
+        yes_or_no(tool.idempotent),
+    ));
+    let arguments = fields(&tool.input, Side::Arguments);
+    write_fields(page, "Arguments", &arguments);
+    let with_same_answer = |answer: &&Shared<'_>| {
+        let mut tools = answer.tools.iter();
+        tools.any(|other| std::ptr::eq(*other, tool))
+    };
+    match shared.iter().find(with_same_answer) {
+        Some(answer) => page.paragraph(format_args!("Answer: see {}.", link(&answer.heading))),
+        None => write_fields(page, "Answer", &fields(&tool.output, Side::Answer)),
+    }
+}
+
+fn write_fields(page: &mut Page, title: &str, items: &[Item]) {
+    if items.is_empty() {
+        page.paragraph(format_args!("{title}: none."));
+        return;
+    }
+    page.paragraph(format_args!("{title}:"));
+    page.list(items);
+}
+
+fn write_shared(page: &mut Page, world: &WorldCard, answer: &Shared<'_>, worlds: &[WorldCard]) {
+    page.heading(3, &answer.heading);
+    let tools = answer.tools.iter().map(|tool| link(&heading(tool, worlds)));
+    let tools: Vec<String> = tools.collect();
+    page.paragraph(format_args!(
+        "What these tools of the `{}` world answer: {}.",
+        world.name,
+        tools.join(", ")
+    ));
+    if let Some(tool) = answer.tools.first() {
+        write_fields(page, "Fields", &fields(&tool.output, Side::Answer));
+    }
+}
+
+/// Long answers that several tools of a world give, in the order of their first tools.
+fn shared_answers<'a>(world: &'a WorldCard, worlds: &[WorldCard]) -> Vec<Shared<'a>> {
+    let mut found: Vec<Vec<&ToolCard>> = Vec::new();
+    for tool in &world.tools {
+        let same = found
+            .iter_mut()
+            .find(|tools| tools.first().is_some_and(|one| *one.output == *tool.output));
+        match same {
+            Some(tools) => tools.push(tool),
+            None => found.push(vec![tool]),
+        }
+    }
+    let is_worth_it = |tools: &Vec<&ToolCard>| {
+        let is_long =
+            |tool: &&ToolCard| listed(&fields(&tool.output, Side::Answer)).len() > SHORT_ANSWER;
+        tools.len() > 1 && tools.first().is_some_and(is_long)
+    };
+    let mut shared: Vec<Shared<'a>> = Vec::new();
+    for tools in found.into_iter().filter(is_worth_it) {
+        let are_writes = tools.iter().all(|tool| tool.access != Access::Read);
+        let is_first = shared.iter().all(|other| !other.heading.starts_with(WRITE));
+        let heading = match tools.first() {
+            _ if are_writes && is_first => format!("{WRITE}{}", of_world(world, worlds)),
+            Some(tool) => format!("Answer of {} and others", heading(tool, worlds)),
+            None => continue,
+        };
+        shared.push(Shared { heading, tools });
+    }
+    shared
+}
+
+const WRITE: &str = "Answer of a write";
+
+/// Says which world it is, where several can write.
+fn of_world(world: &WorldCard, worlds: &[WorldCard]) -> String {
+    let writes = |world: &&WorldCard| {
+        let mut tools = world.tools.iter();
+        tools.any(|tool| tool.access != Access::Read)
+    };
+    if worlds.iter().filter(writes).count() > 1 {
+        format!(" in the {} world", world.name)
+    } else {
+        String::new()
+    }
+}

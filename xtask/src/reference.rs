@@ -1,0 +1,26 @@
+//! Writes the pages of the manual that the program makes of its own tables.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::process::{self, Repo};
+
+/// Names of the pages, which are those of their files.
+const PAGES: [&str; 3] = ["tools", "errors", "configuration"];
+
+pub(crate) fn run(repo: &Repo) -> Result<()> {
+    process::run(&mut repo.cargo(["build", "--locked", "--package", "sectile"]))?;
+    let program = repo
+        .target
+        .join("debug/sectile")
+        .with_extension(std::env::consts::EXE_EXTENSION);
+    for page in PAGES {
+        let text = process::stdout_of(Command::new(&program).args(["reference", page]))?;
+        let name = format!("docs/{page}.md");
+        fs::write(repo.root.join(&name), text).with_context(|| format!("cannot write {name}"))?;
+        println!("wrote {name}");
+    }
+    Ok(())
+}
