@@ -135,11 +135,33 @@ fn decision_gate() -> Result<(Library, Vec<Question>)> {
 
 /// Ordinary notes of `megabytes` in all, cut into documents of the largest size that is allowed.
 fn large(megabytes: usize) -> Result<Library> {
-    let notes = corpus::ordinary_notes(megabytes * 4, 260_000);
-    let documents = notes.into_iter().enumerate();
-    let documents =
-        documents.map(|(at, text)| document(format!("note-{at}"), "pattern".to_owned(), text));
+    let notes = corpus::ordinary_notes(megabytes * 4, 252_000);
+    let documents = notes.into_iter().enumerate().map(|(at, note)| {
+        let text = with_more_headings(&note);
+        document(format!("note-{at}"), "pattern".to_owned(), text)
+    });
     Library::new(documents.collect())
+}
+
+/// A text with a heading every few paragraphs, so that it has as many sections as are allowed.
+fn with_more_headings(text: &str) -> String {
+    const APART: usize = 700;
+    let mut result = String::new();
+    let mut since = 0;
+    for (at, paragraph) in text.split("\n\n").enumerate() {
+        if since > APART {
+            result.push_str(&format!("### Part {at}\n\n"));
+            since = 0;
+        }
+        since = if paragraph.starts_with('#') {
+            0
+        } else {
+            since + paragraph.len()
+        };
+        result.push_str(paragraph);
+        result.push_str("\n\n");
+    }
+    result
 }
 
 pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {

@@ -63,7 +63,7 @@ impl Document {
     pub(crate) fn parse(source: &Source<'_>) -> Self {
         let mut builder = Builder::default();
         builder.read(&source.text, source.body_start..source.text.len());
-        Self::new(source, builder.headings)
+        builder.finish(source)
     }
 
     /// The document `source` with these headings, which are all it has.
@@ -191,7 +191,7 @@ impl Extent {
 
 /// Collects headings from parser events.
 #[derive(Default)]
-struct Builder {
+pub(crate) struct Builder {
     headings: Vec<Found>,
     /// Start of the first top-level block with substance.
     first_substance: Option<usize>,
@@ -227,7 +227,17 @@ impl Builder {
         }
     }
 
-    fn event(&mut self, event: &Event<'_>, span: Span) {
+    /// Whether no block is open.
+    pub(crate) fn is_at_top(&self) -> bool {
+        self.depth == 0
+    }
+
+    /// The document that was read.
+    pub(crate) fn finish(self, source: &Source<'_>) -> Document {
+        Document::new(source, self.headings)
+    }
+
+    pub(crate) fn event(&mut self, event: &Event<'_>, span: Span) {
         match event {
             Event::Start(tag) => self.start(tag, event, span),
             Event::End(tag) => self.end(*tag, event),

@@ -15,6 +15,7 @@ mod paths;
 mod repair;
 mod wiki;
 
+pub(crate) use anchors::AnchorReader;
 pub use anchors::{Anchors, MovedAnchor, Resolution, moved_anchors};
 pub use find::{links, links_near};
 pub use heading_names::github_anchor;

@@ -2,30 +2,86 @@
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
-use crate::options;
+use crate::{Anchors, Document, Source, Span, document::Builder, links::AnchorReader, options};
 
 /// The words of a passage of Markdown: text and code, without markup, addresses of links, HTML tags and comments. Blocks
 /// stand on lines of their own.
 #[must_use]
 pub fn plain_text(markdown: &str) -> String {
-    let mut plain = String::with_capacity(markdown.len());
-    let mut html = String::new();
+    let mut plain = Plain::default();
     for (event, _) in options::events(markdown) {
-        match event {
-            Event::Text(text) | Event::Code(text) => plain.push_str(&text),
-            Event::Html(text) => html.push_str(&text),
-            Event::End(TagEnd::HtmlBlock) => {
-                push_html_text(&html, &mut plain);
-                html.clear();
-                end_line(&mut plain);
+        plain.event(&event);
+    }
+    plain.text
+}
+
+/// A document, its anchors and its words, read in one pass.
+#[derive(Debug)]
+pub struct Passages {
+    /// Its sections.
+    pub document: Document,
+    /// The anchors of its headings.
+    pub anchors: Anchors,
+    /// What stands before the first heading that counts, and behind each of them up to the next, without markup.
+    pub texts: Vec<String>,
+}
+
+/// Reads a document for its words, cut at the top-level headings of `deepest` level and above.
+#[must_use]
+pub fn passages(source: &Source<'_>, deepest: u8) -> Passages {
+    let mut builder = Builder::default();
+    let mut reader = AnchorReader::new(source);
+    let mut texts = vec![Plain::default()];
+    let mut is_in_border = false;
+    for (event, range) in options::events(reader.markdown) {
+        let is_at_top = builder.is_at_top();
+        let base = source.body_start;
+        builder.event(&event, Span::new(base + range.start, base + range.end));
+        reader.event(&event, Span::new(range.start, range.end));
+        match &event {
+            Event::Start(Tag::Heading { level, .. }) if is_at_top && *level as u8 <= deepest => {
+                texts.push(Plain::default());
+                is_in_border = true;
             }
-            Event::InlineHtml(_) | Event::SoftBreak | Event::HardBreak => plain.push(' '),
-            Event::Start(Tag::Emphasis | Tag::Strong | Tag::Link { .. })
-            | Event::End(TagEnd::Emphasis | TagEnd::Strong | TagEnd::Link) => {}
-            _ => end_line(&mut plain),
+            Event::End(TagEnd::Heading(_)) if is_in_border => is_in_border = false,
+            _ if is_in_border => {}
+            _ => {
+                if let Some(text) = texts.last_mut() {
+                    text.event(&event);
+                }
+            }
         }
     }
-    plain
+    Passages {
+        document: builder.finish(source),
+        anchors: reader.finish(),
+        texts: texts.into_iter().map(|plain| plain.text).collect(),
+    }
+}
+
+/// Collects words from parser events.
+#[derive(Default)]
+struct Plain {
+    text: String,
+    html: String,
+}
+
+impl Plain {
+    fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Text(text) | Event::Code(text) => self.text.push_str(text),
+            Event::Html(text) => self.html.push_str(text),
+            Event::End(TagEnd::HtmlBlock) => {
+                push_html_text(&self.html, &mut self.text);
+                self.html.clear();
+                end_line(&mut self.text);
+            }
+            Event::InlineHtml(_) | Event::SoftBreak | Event::HardBreak => self.text.push(' '),
+            Event::Start(Tag::Emphasis | Tag::Strong | Tag::Link { .. })
+            | Event::End(TagEnd::Emphasis | TagEnd::Strong | TagEnd::Link) => {}
+            _ => end_line(&mut self.text),
+        }
+    }
 }
 
 fn end_line(plain: &mut String) {

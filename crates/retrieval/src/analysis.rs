@@ -23,36 +23,92 @@ pub(crate) enum Token {
     Name { term: String, at: u32, words: u32 },
 }
 
-/// Calls `take` for every word and every name of a text. Names come after their words. The number of words is returned.
-pub(crate) fn tokens(text: &str, mut take: impl FnMut(Token)) -> u32 {
+/// Somebody who wants the words and the names of a text.
+pub(crate) trait Reader {
+    /// What Unicode calls a word, as it is written, the first of its words being at `at`. Returns how many there are.
+    fn written(&mut self, written: &str, at: u32) -> u32;
+    /// A word.
+    fn word(&mut self, term: &str, at: u32);
+    /// A name, as it is written, made of so many words from `at` on. Names come after their words.
+    fn name(&mut self, written: &str, at: u32, words: u32);
+}
+
+/// Calls `take` for every word and every name of a text. The number of words is returned.
+pub(crate) fn tokens(text: &str, take: impl FnMut(Token)) -> u32 {
+    struct Tokens<F>(F);
+    impl<F: FnMut(Token)> Reader for Tokens<F> {
+        fn written(&mut self, written: &str, mut at: u32) -> u32 {
+            let first = at;
+            for term in parts(written) {
+                (self.0)(Token::Word { term, at });
+                at += 1;
+            }
+            at - first
+        }
+
+        fn word(&mut self, term: &str, at: u32) {
+            let term = term.to_owned();
+            (self.0)(Token::Word { term, at });
+        }
+
+        fn name(&mut self, written: &str, at: u32, words: u32) {
+            let term = fold(written);
+            (self.0)(Token::Name { term, at, words });
+        }
+    }
+    read(text, &mut Tokens(take))
+}
+
+/// Reads a text from its start to its end. The number of words is returned.
+pub(crate) fn read(text: &str, reader: &mut impl Reader) -> u32 {
     let mut at = 0;
     let mut chain = Chain::default();
     let mut run = String::new();
     let mut last_end = 0;
-    for (start, word) in text.unicode_word_indices() {
+    for (start, word) in chunks(text).flat_map(|(start, chunk)| words_in(start, chunk)) {
         let gap = &text[last_end..start];
         last_end = start + word.len();
         let is_unspaced = word.chars().all(has_no_spaces);
         if !gap.is_empty() || !is_unspaced {
-            at = pairs(&mut run, at, &mut take);
+            at = pairs(&mut run, at, reader);
         }
         if is_unspaced {
-            chain.end(text, at, &mut take);
+            chain.end(text, at, reader);
             run.push_str(word);
             continue;
         }
         if !is_joint(gap) {
-            chain.end(text, at, &mut take);
+            chain.end(text, at, reader);
         }
         chain.add(start, last_end, at);
-        for part in parts(word) {
-            take(Token::Word { term: part, at });
-            at += 1;
-        }
+        at += reader.written(word, at);
     }
-    at = pairs(&mut run, at, &mut take);
-    chain.end(text, at, &mut take);
+    at = pairs(&mut run, at, reader);
+    chain.end(text, at, reader);
     at
+}
+
+/// What stands between white space, with where it starts.
+fn chunks(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut next = 0;
+    text.split(|character: char| character.is_ascii_whitespace())
+        .map(move |chunk| {
+            let start = next;
+            next += chunk.len() + 1;
+            (start, chunk)
+        })
+        .filter(|(_, chunk)| !chunk.is_empty())
+}
+
+/// What Unicode calls words in a chunk, with where each starts. Most chunks are one, and need no tables to say so.
+fn words_in(start: usize, chunk: &str) -> impl Iterator<Item = (usize, &str)> {
+    let is_word = chunk.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let whole = is_word.then_some((start, chunk));
+    let rest = if is_word { "" } else { chunk };
+    let words = rest.unicode_word_indices();
+    whole
+        .into_iter()
+        .chain(words.map(move |(at, word)| (start + at, word)))
 }
 
 /// The words of a text, as they are compared.
@@ -85,15 +141,10 @@ impl Chain {
     }
 
     /// Makes a name of it, if it has more than one word. The next word is at `at`.
-    fn end(&mut self, text: &str, at: u32, take: &mut impl FnMut(Token)) {
+    fn end(&mut self, text: &str, at: u32, reader: &mut impl Reader) {
         let words = at - self.first;
         if self.is_open && words > 1 && self.end - self.start <= LONGEST_NAME {
-            let term = fold(&text[self.start..self.end]);
-            take(Token::Name {
-                term,
-                at: self.first,
-                words,
-            });
+            reader.name(&text[self.start..self.end], self.first, words);
         }
         self.is_open = false;
     }
@@ -105,49 +156,43 @@ fn is_joint(gap: &str) -> bool {
 }
 
 /// Cuts a run of characters without spaces into pairs. Each character is a name of its own, so that one is found too.
-fn pairs(run: &mut String, mut at: u32, take: &mut impl FnMut(Token)) -> u32 {
+fn pairs(run: &mut String, mut at: u32, reader: &mut impl Reader) -> u32 {
+    if run.is_empty() {
+        return at;
+    }
     let characters: Vec<char> = fold(run).chars().collect();
     run.clear();
     if let [one] = characters.as_slice() {
-        take(Token::Word {
-            term: one.to_string(),
-            at,
-        });
+        reader.word(one.encode_utf8(&mut [0; 4]), at);
         return at + 1;
     }
     for pair in characters.windows(2) {
-        take(Token::Word {
-            term: pair.iter().collect(),
-            at,
-        });
+        reader.word(&pair.iter().collect::<String>(), at);
         at += 1;
     }
     let first = at.saturating_sub(u32::try_from(characters.len()).unwrap_or_default());
     for one in &characters {
-        take(Token::Name {
-            term: one.to_string(),
-            at: first,
-            words: 1,
-        });
+        reader.name(one.encode_utf8(&mut [0; 4]), first, 1);
     }
     at
 }
 
 fn has_no_spaces(character: char) -> bool {
-    matches!(
-        character.script(),
-        Script::Han
-            | Script::Hiragana
-            | Script::Katakana
-            | Script::Thai
-            | Script::Lao
-            | Script::Khmer
-            | Script::Myanmar
-    )
+    !character.is_ascii()
+        && matches!(
+            character.script(),
+            Script::Han
+                | Script::Hiragana
+                | Script::Katakana
+                | Script::Thai
+                | Script::Lao
+                | Script::Khmer
+                | Script::Myanmar
+        )
 }
 
 /// The words in what Unicode calls one, folded.
-fn parts(word: &str) -> Vec<String> {
+pub(crate) fn parts(word: &str) -> Vec<String> {
     let word = word
         .strip_suffix("'s")
         .or_else(|| word.strip_suffix("’s"))

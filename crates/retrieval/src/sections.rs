@@ -3,7 +3,7 @@
 //! A heading of level 1 to 3 starts a section, which goes up to the next such heading; deeper headings stay inside. What
 //! stands before the second of them, title included, is the introduction.
 
-use sectile_markdown::{Anchors, Source, Span, plain_text};
+use sectile_markdown::{Passages, Source, Span, passages};
 
 /// One section of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,9 +28,11 @@ const DEEPEST: u8 = 3;
 /// All sections of the document `bytes` that goes by `name`, those without text included.
 #[must_use]
 pub fn sections(bytes: &[u8], name: &str) -> Vec<Section> {
-    let source = Source::new(bytes);
-    let document = source.parse();
-    let anchors = Anchors::new(&source);
+    let Passages {
+        document,
+        anchors,
+        mut texts,
+    } = passages(&Source::new(bytes), DEEPEST);
     let all = document.sections();
     let starts: Vec<usize> = document
         .top_level()
@@ -50,26 +52,23 @@ pub fn sections(bytes: &[u8], name: &str) -> Vec<Section> {
     let body_start = document
         .front_matter()
         .map_or(0, |front_matter| front_matter.block.end);
-    let passage = |span: Span| {
-        let text = String::from_utf8_lossy(span.slice(bytes));
-        plain_text(&text).trim().to_owned()
-    };
     let mut sections = Vec::with_capacity(starts.len() + 1);
     let intro_end = start_of(usize::from(title.is_some()));
     let intro_start = title.map_or(body_start, |title| all[title].heading.end);
-    let before_title = title.map_or(Span::new(0, 0), |title| {
-        Span::new(body_start, all[title].heading.start)
-    });
     let intro = Span::new(intro_start, intro_end);
+    let mut plain_of = |at: usize| texts.get_mut(at).map(std::mem::take).unwrap_or_default();
+    let mut intro_plain = plain_of(0);
+    if title.is_some() {
+        intro_plain.push('\n');
+        intro_plain.push_str(&plain_of(1));
+    }
     sections.push(Section {
         heading: name.to_owned(),
         trail: Vec::new(),
         anchor: None,
         text: intro,
         whole: Span::new(0, bytes.len()),
-        plain: format!("{}\n{}", passage(before_title), passage(intro))
-            .trim()
-            .to_owned(),
+        plain: trimmed(intro_plain),
     });
     for (at, index) in starts.iter().enumerate() {
         if title == Some(*index) {
@@ -93,10 +92,17 @@ pub fn sections(bytes: &[u8], name: &str) -> Vec<Section> {
             anchor: anchors.anchor(*index).map(str::to_owned),
             text,
             whole: extent.subtree,
-            plain: passage(text),
+            plain: trimmed(plain_of(at + 1)),
         });
     }
     sections
+}
+
+fn trimmed(mut text: String) -> String {
+    text.truncate(text.trim_end().len());
+    let start = text.len() - text.trim_start().len();
+    text.drain(..start);
+    text
 }
 
 #[cfg(test)]

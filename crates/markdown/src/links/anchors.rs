@@ -86,6 +86,57 @@ impl Trace {
     }
 }
 
+/// Makes anchors of parser events, so that somebody who reads a document for something else need not read it twice.
+pub(crate) struct AnchorReader<'s> {
+    anchors: Anchors,
+    unique: UniqueAnchors,
+    reading: Option<Reading>,
+    open: Vec<usize>,
+    image_depth: usize,
+    pub(crate) markdown: &'s str,
+}
+
+impl<'s> AnchorReader<'s> {
+    pub(crate) fn new(source: &'s Source<'_>) -> Self {
+        Self {
+            anchors: Anchors::default(),
+            unique: UniqueAnchors::default(),
+            reading: None,
+            open: Vec::new(),
+            image_depth: 0,
+            markdown: &source.text[source.body_start..],
+        }
+    }
+
+    pub(crate) fn event(&mut self, event: &Event<'_>, span: Span) {
+        match event {
+            Event::Start(Tag::Heading { level, .. }) => {
+                self.reading = Some(Reading::new(*level as usize));
+                return;
+            }
+            Event::End(TagEnd::Heading(_)) => {
+                if let Some(heading) = self.reading.take() {
+                    self.anchors
+                        .push(heading, self.markdown, &mut self.unique, &mut self.open);
+                }
+            }
+            Event::Start(Tag::Image { .. }) => self.image_depth += 1,
+            Event::End(TagEnd::Image) => self.image_depth = self.image_depth.saturating_sub(1),
+            Event::Html(html) | Event::InlineHtml(html) => {
+                self.anchors.html_ids.extend(html_ids(html).map(folded));
+            }
+            _ => {}
+        }
+        if let Some(heading) = &mut self.reading {
+            heading.event(event, span, self.image_depth > 0);
+        }
+    }
+
+    pub(crate) fn finish(self) -> Anchors {
+        self.anchors
+    }
+}
+
 impl Anchors {
     /// Reads the headings of `source`.
     ///
@@ -93,35 +144,11 @@ impl Anchors {
     /// that are put around markup there.
     #[must_use]
     pub fn new(source: &Source<'_>) -> Self {
-        let mut anchors = Self::default();
-        let mut unique = UniqueAnchors::default();
-        let markdown = &source.text[source.body_start..];
-        let mut reading: Option<Reading> = None;
-        let mut open = Vec::new();
-        let mut image_depth = 0_usize;
-        for (event, range) in options::events(markdown) {
-            match &event {
-                Event::Start(Tag::Heading { level, .. }) => {
-                    reading = Some(Reading::new(*level as usize));
-                    continue;
-                }
-                Event::End(TagEnd::Heading(_)) => {
-                    if let Some(heading) = reading.take() {
-                        anchors.push(heading, markdown, &mut unique, &mut open);
-                    }
-                }
-                Event::Start(Tag::Image { .. }) => image_depth += 1,
-                Event::End(TagEnd::Image) => image_depth = image_depth.saturating_sub(1),
-                Event::Html(html) | Event::InlineHtml(html) => {
-                    anchors.html_ids.extend(html_ids(html).map(folded));
-                }
-                _ => {}
-            }
-            if let Some(heading) = &mut reading {
-                heading.event(&event, Span::new(range.start, range.end), image_depth > 0);
-            }
+        let mut reader = AnchorReader::new(source);
+        for (event, range) in options::events(reader.markdown) {
+            reader.event(&event, Span::new(range.start, range.end));
         }
-        anchors
+        reader.finish()
     }
 
     /// Number of headings.

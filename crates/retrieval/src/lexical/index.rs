@@ -1,11 +1,12 @@
 //! The index: a dictionary of terms, and for each term the passages that have it and how much that says.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::OnceLock};
 
+use foldhash::fast::RandomState;
 use fst::Map;
 
 use crate::{
-    analysis::{Token, stem, tokens},
+    analysis::{Reader, fold, parts, read, stem},
     fixed::{ONE, log2},
 };
 
@@ -39,8 +40,10 @@ pub enum IndexError {
 #[derive(Debug)]
 pub struct Index {
     passages: usize,
-    /// From a term to its number.
-    dictionary: Map<Vec<u8>>,
+    /// All terms in the order of their bytes, which is that of their numbers.
+    terms: Vec<Box<str>>,
+    /// The same in a form that can be searched for what is spelt almost the same; made when that is first needed.
+    dictionary: OnceLock<Map<Vec<u8>>>,
     /// For each term, where its postings start; one more for the end.
     starts: Vec<u32>,
     postings: Vec<Posting>,
@@ -100,20 +103,39 @@ const IN_HEADING: u64 = MOST_BY_COUNT;
 /// What a term in the trail counts besides.
 const IN_TRAIL: u64 = ONE / 2;
 
-/// What is known of a term in a passage while the index is made.
-struct Seen {
+/// A term at a place.
+#[derive(Clone, Copy)]
+struct Occurrence {
+    term: u32,
     passage: u32,
-    counts: [u32; FIELDS.len()],
-    places: Vec<u32>,
+    /// The field, and where in it.
+    place: u32,
 }
 
 #[derive(Default)]
 struct Builder {
-    numbers: HashMap<String, usize>,
-    seen: Vec<Vec<Seen>>,
-    stems: HashMap<String, Option<String>>,
+    numbers: HashMap<String, u32, RandomState>,
+    occurrences: Vec<Occurrence>,
+    /// The words in what is written as one, and what is written as a name: each is taken apart once.
+    written: HashMap<String, Box<[Term]>, RandomState>,
+    names: HashMap<String, u32, RandomState>,
     lengths: Vec<[u64; FIELDS.len()]>,
-    places: usize,
+    /// Whether places of a term count, by its number: they do for words.
+    is_placed: Vec<bool>,
+}
+
+/// A word of the index, and its stem.
+#[derive(Clone, Copy)]
+struct Term {
+    word: u32,
+    stem: Option<u32>,
+}
+
+/// Takes in one field of a passage.
+struct FieldReader<'b> {
+    builder: &'b mut Builder,
+    passage: u32,
+    field: Field,
 }
 
 /// How a stem is told from a word.
@@ -156,26 +178,28 @@ impl Index {
     }
 
     pub(super) fn dictionary(&self) -> &Map<Vec<u8>> {
-        &self.dictionary
+        self.dictionary.get_or_init(|| {
+            let numbered = self.terms.iter().map(|term| &**term).zip(0..);
+            // They are in order and different, which is all that is asked of them.
+            Map::from_iter(numbered).unwrap_or_default()
+        })
     }
 
     /// The passages with `term`, in order.
     pub(super) fn postings(&self, term: &str) -> &[Posting] {
-        match self.dictionary.get(term) {
-            Some(number) => &self.postings[self.range(number)],
-            None => &[],
+        match self.terms.binary_search_by(|known| (**known).cmp(term)) {
+            Ok(number) => &self.postings[self.range(number)],
+            Err(_) => &[],
         }
     }
 
     /// How many passages have the term with this number.
     pub(super) fn frequency(&self, number: u64) -> usize {
-        self.range(number).len()
+        usize::try_from(number).map_or(0, |number| self.range(number).len())
     }
 
-    fn range(&self, number: u64) -> std::ops::Range<usize> {
-        let number = usize::try_from(number).unwrap_or(usize::MAX - 1);
-        let start = |at: usize| self.starts.get(at).map_or(0, |start| *start as usize);
-        start(number)..start(number + 1).max(start(number))
+    fn range(&self, number: usize) -> std::ops::Range<usize> {
+        self.starts[number] as usize..self.starts[number + 1] as usize
     }
 
     /// How rare a term with so many postings is.
@@ -200,56 +224,106 @@ impl Index {
 /// Ends the places of a posting.
 const END: u32 = u32::MAX;
 
+impl Reader for FieldReader<'_> {
+    fn written(&mut self, written: &str, at: u32) -> u32 {
+        if !self.builder.written.contains_key(written) {
+            let words = parts(written);
+            let terms = words.iter().map(|word| self.builder.term(word)).collect();
+            self.builder.written.insert(written.to_owned(), terms);
+        }
+        let (passage, field) = (self.passage, self.field);
+        let Builder {
+            written: known,
+            occurrences,
+            ..
+        } = &mut *self.builder;
+        let terms = known.get(written).map(|terms| &**terms).unwrap_or_default();
+        for (term, at) in terms.iter().zip(at..) {
+            let place = place(field, at);
+            occurrences.push(Occurrence {
+                term: term.word,
+                passage,
+                place,
+            });
+            if let Some(term) = term.stem {
+                occurrences.push(Occurrence {
+                    term,
+                    passage,
+                    place,
+                });
+            }
+        }
+        u32::try_from(terms.len()).unwrap_or(u32::MAX)
+    }
+
+    fn word(&mut self, term: &str, at: u32) {
+        let term = self.builder.number(term, true);
+        self.push(term, at);
+    }
+
+    fn name(&mut self, written: &str, at: u32, _: u32) {
+        let term = match self.builder.names.get(written) {
+            Some(term) => *term,
+            None => {
+                let term = self.builder.number(&fold(written), false);
+                self.builder.names.insert(written.to_owned(), term);
+                term
+            }
+        };
+        self.push(term, at);
+    }
+}
+
+fn place(field: Field, at: u32) -> u32 {
+    (field as u32) << PLACE_BITS | at.min((1 << PLACE_BITS) - 1)
+}
+
+impl FieldReader<'_> {
+    fn push(&mut self, term: u32, at: u32) {
+        let place = place(self.field, at);
+        let passage = self.passage;
+        self.builder.occurrences.push(Occurrence {
+            term,
+            passage,
+            place,
+        });
+    }
+}
+
 impl Builder {
-    fn add(&mut self, number: u32, passage: &Passage<'_>) {
+    fn add(&mut self, passage: u32, texts: &Passage<'_>) {
         let mut lengths = [0; FIELDS.len()];
-        let trail = passage.trail.join(" \u{b7} ");
-        for (field, text) in FIELDS
-            .into_iter()
-            .zip([passage.heading, &trail, passage.body])
-        {
-            let length = tokens(text, |token| self.token(number, field, token));
-            lengths[field as usize] = u64::from(length);
+        let trail = texts.trail.join(" \u{b7} ");
+        for (field, text) in FIELDS.into_iter().zip([texts.heading, &trail, texts.body]) {
+            let mut reader = FieldReader {
+                builder: self,
+                passage,
+                field,
+            };
+            lengths[field as usize] = u64::from(read(text, &mut reader));
         }
         self.lengths.push(lengths);
     }
 
-    fn token(&mut self, passage: u32, field: Field, token: Token) {
-        match token {
-            Token::Word { term, at } => {
-                if !self.stems.contains_key(&term) {
-                    self.stems
-                        .insert(term.clone(), stem(&term).map(|stem| stem_term(&stem)));
-                }
-                if let Some(Some(stem)) = self.stems.get(&term) {
-                    let stem = stem.clone();
-                    self.count(passage, field, stem, None);
-                }
-                let place = (field as u32) << PLACE_BITS | at.min((1 << PLACE_BITS) - 1);
-                self.count(passage, field, term, Some(place));
+    /// The number of a term, and whether its places count from now on.
+    fn number(&mut self, term: &str, is_placed: bool) -> u32 {
+        let number = match self.numbers.get(term) {
+            Some(number) => *number,
+            None => {
+                let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
+                self.numbers.insert(term.to_owned(), next);
+                self.is_placed.push(false);
+                next
             }
-            Token::Name { term, .. } => self.count(passage, field, term, None),
-        }
+        };
+        self.is_placed[number as usize] |= is_placed;
+        number
     }
 
-    fn count(&mut self, passage: u32, field: Field, term: String, place: Option<u32>) {
-        let next = self.numbers.len();
-        let number = *self.numbers.entry(term).or_insert(next);
-        if number == self.seen.len() {
-            self.seen.push(Vec::new());
-        }
-        let seen = &mut self.seen[number];
-        if seen.last().is_none_or(|last| last.passage != passage) {
-            seen.push(Seen {
-                passage,
-                counts: [0; FIELDS.len()],
-                places: Vec::new(),
-            });
-        }
-        if let Some(last) = seen.last_mut() {
-            last.counts[field as usize] += 1;
-            last.places.extend(place);
-            self.places += 1;
+    fn term(&mut self, word: &str) -> Term {
+        Term {
+            word: self.number(word, true),
+            stem: stem(word).map(|stem| self.number(&stem_term(&stem), false)),
         }
     }
 
@@ -258,37 +332,78 @@ impl Builder {
             std::array::from_fn(|at| sum[at] + lengths[at])
         });
         let passages = self.lengths.len() as u64;
-        let mut terms: Vec<(String, usize)> = self.numbers.into_iter().collect();
-        terms.sort();
+        let by_term = by_term(&self.occurrences, self.numbers.len());
+        let mut terms: Vec<(String, u32)> = self.numbers.into_iter().collect();
+        terms.sort_unstable();
         let mut index = Index {
             passages: self.lengths.len(),
-            dictionary: Map::default(),
+            terms: Vec::new(),
+            dictionary: OnceLock::new(),
             starts: Vec::with_capacity(terms.len() + 1),
             postings: Vec::new(),
-            places: Vec::with_capacity(self.places),
+            places: Vec::with_capacity(self.occurrences.len()),
         };
         let count = |count: usize| u32::try_from(count).map_err(|_| IndexError::TooManyWords);
         for (_, number) in &terms {
             index.starts.push(count(index.postings.len())?);
-            for seen in &self.seen[*number] {
-                let lengths = &self.lengths[seen.passage as usize];
+            let occurrences = by_term.of(*number);
+            for together in occurrences.chunk_by(|one, next| one.passage == next.passage) {
+                let mut counts = [0; FIELDS.len()];
+                for one in together {
+                    counts[(one.place >> PLACE_BITS) as usize] += 1;
+                }
+                let passage = together[0].passage;
                 index.postings.push(Posting {
-                    passage: seen.passage,
-                    weight: weight(&seen.counts, lengths, &totals, passages),
+                    passage,
+                    weight: weight(&counts, &self.lengths[passage as usize], &totals, passages),
                     first_place: count(index.places.len())?,
-                    in_heading: seen.counts[Field::Heading as usize] > 0,
+                    in_heading: counts[Field::Heading as usize] > 0,
                 });
-                index.places.extend(&seen.places);
+                if self.is_placed[*number as usize] {
+                    index.places.extend(together.iter().map(|one| one.place));
+                }
                 index.places.push(END);
             }
         }
         index.starts.push(count(index.postings.len())?);
-        let numbered = terms
-            .iter()
-            .zip(0..)
-            .map(|((term, _), number)| (term, number));
-        index.dictionary = Map::from_iter(numbered).map_err(|_| IndexError::TooManyWords)?;
+        index.terms = terms
+            .into_iter()
+            .map(|(term, _)| term.into_boxed_str())
+            .collect();
         Ok(index)
+    }
+}
+
+/// Occurrences, those of one term together, in the order in which they came.
+struct ByTerm {
+    starts: Vec<usize>,
+    occurrences: Vec<Occurrence>,
+}
+
+impl ByTerm {
+    fn of(&self, term: u32) -> &[Occurrence] {
+        &self.occurrences[self.starts[term as usize]..self.starts[term as usize + 1]]
+    }
+}
+
+fn by_term(occurrences: &[Occurrence], terms: usize) -> ByTerm {
+    let mut starts = vec![0; terms + 1];
+    for one in occurrences {
+        starts[one.term as usize + 1] += 1;
+    }
+    for term in 0..terms {
+        starts[term + 1] += starts[term];
+    }
+    let mut next = starts.clone();
+    let mut sorted = occurrences.to_vec();
+    for one in occurrences {
+        let at = &mut next[one.term as usize];
+        sorted[*at] = *one;
+        *at += 1;
+    }
+    ByTerm {
+        starts,
+        occurrences: sorted,
     }
 }
 

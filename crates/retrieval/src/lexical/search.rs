@@ -110,16 +110,30 @@ const MOST_COMPARED: usize = 64;
 const TOGETHER_PERCENT: u64 = 40;
 
 /// What is looked for in one go: alternatives, of which the best counts.
-struct Wanted {
+struct Wanted<'a> {
     asked: String,
-    alternatives: Vec<(String, Form)>,
+    alternatives: Vec<Alternative<'a>>,
+}
+
+/// A form of a thing, where it is, and what its weight in a passage is multiplied by.
+struct Alternative<'a> {
+    form: Form,
+    postings: &'a [Posting],
+    factor: u64,
+}
+
+/// Two words that follow each other in the question, and what it counts when they do so in a passage.
+struct Neighbours<'a> {
+    one: &'a [Posting],
+    next: &'a [Posting],
+    score: u64,
 }
 
 /// Passages that match a question, with what they come to.
 pub struct Ranked<'a, F> {
     index: &'a Index,
-    query: &'a Query,
-    wanted: Vec<Wanted>,
+    wanted: Vec<Wanted<'a>>,
+    neighbours: Vec<Neighbours<'a>>,
     /// What the things that were asked for come to, for each passage; nothing for those that do not match.
     scores: Vec<u64>,
     favour: F,
@@ -138,7 +152,7 @@ impl<F: Fn(usize) -> u64> Ranked<'_, F> {
         let mut hits: Vec<Hit> = passages
             .into_iter()
             .map(|passage| {
-                let together = self.index.together(self.query, passage);
+                let together = self.index.together(&self.neighbours, passage);
                 let sum = self.scores[passage] + together;
                 let favour = sum * (self.favour)(passage) / 100;
                 Hit {
@@ -153,7 +167,7 @@ impl<F: Fn(usize) -> u64> Ranked<'_, F> {
         hits.sort_by_key(|hit| (std::cmp::Reverse(hit.score), hit.passage));
         hits.truncate(most);
         for hit in &mut hits {
-            hit.matches = self.index.matches(&self.wanted, hit.passage);
+            hit.matches = matches(&self.wanted, hit.passage);
         }
         hits
     }
@@ -188,7 +202,7 @@ impl Index {
         let mut best = vec![0_u64; self.len()];
         let mut touched = Vec::new();
         for one in &wanted {
-            self.add_up(one, &mut best, &mut touched);
+            add_up(one, &mut best, &mut touched);
             for passage in touched.drain(..) {
                 scores[passage] += best[passage];
                 best[passage] = 0;
@@ -205,10 +219,20 @@ impl Index {
             }
         }
         remarks.total = scores.iter().filter(|score| **score > 0).count();
+        let neighbours = query.neighbours.iter().filter_map(|(one, next)| {
+            let (one, next) = (self.postings(one), self.postings(next));
+            let rarity = self.rarity(one.len()) + self.rarity(next.len());
+            let are_there = !one.is_empty() && !next.is_empty();
+            are_there.then_some(Neighbours {
+                one,
+                next,
+                score: rarity * TOGETHER_PERCENT / 100,
+            })
+        });
         Ranked {
             index: self,
-            query,
             wanted,
+            neighbours: neighbours.collect(),
             scores,
             favour,
             remarks,
@@ -216,13 +240,13 @@ impl Index {
     }
 
     /// The alternatives for each thing. Things that are not there at all are noted.
-    fn wanted(&self, query: &Query, remarks: &mut Remarks) -> Vec<Wanted> {
-        let mut wanted: Vec<Wanted> = Vec::new();
-        let is_there = |term: &str| !self.postings(term).is_empty();
+    fn wanted(&self, query: &Query, remarks: &mut Remarks) -> Vec<Wanted<'_>> {
+        let mut wanted: Vec<Wanted<'_>> = Vec::new();
         for item in &query.items {
-            if is_there(&item.term) && !item.parts.is_empty() {
-                let parts = item.parts.iter().map(|part| (part.clone(), Form::Part));
-                let whole = (item.term.clone(), Form::Exact);
+            let whole = self.alternative(&item.term, Form::Exact);
+            if let Some(whole) = whole.filter(|_| !item.parts.is_empty()) {
+                let parts = item.parts.iter();
+                let parts = parts.filter_map(|part| self.alternative(part, Form::Part));
                 wanted.push(Wanted {
                     asked: item.term.clone(),
                     alternatives: [whole].into_iter().chain(parts).collect(),
@@ -230,30 +254,18 @@ impl Index {
                 continue;
             }
             for word in words_of(item) {
-                let stemmed = stem(word).map(|stem| (stem_term(&stem), Form::Stem));
-                let mut alternatives: Vec<(String, Form)> = [(word.clone(), Form::Exact)]
-                    .into_iter()
-                    .chain(stemmed)
-                    .filter(|(term, _)| is_there(term))
-                    .collect();
-                if alternatives.is_empty() {
-                    let few = remarks.corrected.len() < MOST_CORRECTED;
-                    let used = if few {
-                        self.nearest(word, MOST_NEAR)
-                    } else {
-                        Vec::new()
-                    };
-                    if used.is_empty() {
-                        remarks.unknown.push(word.clone());
-                        continue;
-                    }
-                    alternatives = used.iter().map(|term| (term.clone(), Form::Near)).collect();
-                    remarks.corrected.push(Correction {
-                        asked: word.clone(),
-                        used,
-                    });
+                if wanted.iter().any(|known| known.asked == *word) {
+                    continue;
                 }
-                if !wanted.iter().any(|known| known.asked == *word) {
+                let stemmed = stem(word).map(|stem| stem_term(&stem));
+                let stemmed = stemmed.and_then(|stem| self.alternative(&stem, Form::Stem));
+                let exact = self.alternative(word, Form::Exact);
+                let mut alternatives: Vec<Alternative<'_>> =
+                    exact.into_iter().chain(stemmed).collect();
+                if alternatives.is_empty() {
+                    alternatives = self.corrected(word, remarks);
+                }
+                if !alternatives.is_empty() {
                     wanted.push(Wanted {
                         asked: word.clone(),
                         alternatives,
@@ -264,44 +276,34 @@ impl Index {
         wanted
     }
 
-    fn add_up(&self, wanted: &Wanted, best: &mut [u64], touched: &mut Vec<usize>) {
-        for (term, form) in &wanted.alternatives {
-            let postings = self.postings(term);
-            let factor = self.rarity(postings.len()) * form.percent();
-            for posting in postings {
-                let passage = posting.passage as usize;
-                let score = value(factor, posting);
-                if best[passage] == 0 {
-                    touched.push(passage);
-                }
-                best[passage] = best[passage].max(score);
-            }
-        }
+    fn alternative(&self, term: &str, form: Form) -> Option<Alternative<'_>> {
+        let postings = self.postings(term);
+        (!postings.is_empty()).then(|| Alternative {
+            form,
+            postings,
+            factor: self.rarity(postings.len()) * form.percent() / 100,
+        })
     }
 
-    /// What each thing counts in a passage.
-    fn matches(&self, wanted: &[Wanted], passage: usize) -> Vec<Match> {
-        wanted
+    /// Words that are spelt almost like one that is not there.
+    fn corrected(&self, word: &str, remarks: &mut Remarks) -> Vec<Alternative<'_>> {
+        let few = remarks.corrected.len() + remarks.unknown.len() < MOST_CORRECTED;
+        let used = if few {
+            self.nearest(word, MOST_NEAR)
+        } else {
+            Vec::new()
+        };
+        let found = used
             .iter()
-            .filter_map(|one| {
-                let alternatives = one.alternatives.iter().filter_map(|(term, form)| {
-                    let postings = self.postings(term);
-                    let posting = posting_of(postings, passage)?;
-                    let factor = self.rarity(postings.len()) * form.percent();
-                    Some((
-                        value(factor, posting),
-                        std::cmp::Reverse(*form),
-                        posting.in_heading,
-                    ))
-                });
-                alternatives.max().map(|(score, form, in_heading)| Match {
-                    asked: one.asked.clone(),
-                    form: form.0,
-                    in_heading,
-                    score,
-                })
-            })
-            .collect()
+            .filter_map(|term| self.alternative(term, Form::Near));
+        let found = found.collect();
+        if used.is_empty() {
+            remarks.unknown.push(word.to_owned());
+        } else {
+            let asked = word.to_owned();
+            remarks.corrected.push(Correction { asked, used });
+        }
+        found
     }
 
     /// The passages that have all phrases, or `None` without phrases.
@@ -311,61 +313,111 @@ impl Index {
             let here = self.with_phrase(phrase);
             with = Some(match with {
                 None => here,
-                Some(with) => with.into_iter().filter(|one| here.contains(one)).collect(),
+                Some(with) => with
+                    .into_iter()
+                    .filter(|one| here.binary_search(one).is_ok())
+                    .collect(),
             });
         }
         with
     }
 
     fn with_phrase(&self, phrase: &[String]) -> Vec<usize> {
-        let rarest = phrase.iter().min_by_key(|word| self.postings(word).len());
-        let Some(rarest) = rarest else {
-            return Vec::new();
-        };
-        self.postings(rarest)
+        let mut words: Vec<&[Posting]> = phrase.iter().map(|word| self.postings(word)).collect();
+        let mut places: Vec<&[u32]> = Vec::with_capacity(words.len());
+        let mut with = Vec::new();
+        // All lists are in the order of passages, so each is gone through once.
+        while let Some(passage) = words
             .iter()
-            .map(|posting| posting.passage as usize)
-            .filter(|passage| self.has_phrase(phrase, *passage))
-            .collect()
-    }
-
-    fn has_phrase(&self, phrase: &[String], passage: usize) -> bool {
-        let places: Option<Vec<&[u32]>> = phrase
-            .iter()
-            .map(|word| {
-                posting_of(self.postings(word), passage).map(|posting| self.places(posting))
-            })
-            .collect();
-        let Some(places) = places else {
-            return false;
-        };
-        let Some((first, rest)) = places.split_first() else {
-            return false;
-        };
-        first.iter().any(|start| {
-            rest.iter()
-                .zip(start + 1..)
-                .all(|(places, place)| places.binary_search(&place).is_ok())
-        })
+            .map(|word| word.first().map(|one| one.passage))
+            .max()
+            .flatten()
+        {
+            let mut is_in_all = true;
+            for word in &mut words {
+                let behind = word.iter().take_while(|one| one.passage < passage).count();
+                *word = &word[behind..];
+                match word.first() {
+                    None => return with,
+                    Some(first) => is_in_all &= first.passage == passage,
+                }
+            }
+            if is_in_all {
+                places.clear();
+                places.extend(words.iter().map(|word| self.places(&word[0])));
+                if stand_together(&places) {
+                    with.push(passage as usize);
+                }
+                for word in &mut words {
+                    *word = &word[1..];
+                }
+                if words.iter().any(|word| word.is_empty()) {
+                    break;
+                }
+            }
+        }
+        with
     }
 
     /// What neighbours of the question that are neighbours in the passage count.
-    fn together(&self, query: &Query, passage: usize) -> u64 {
-        query
-            .neighbours
+    fn together(&self, neighbours: &[Neighbours<'_>], passage: usize) -> u64 {
+        neighbours
             .iter()
-            .filter_map(|(one, next)| {
-                let (ones, nexts) = (self.postings(one), self.postings(next));
-                let first = self.places(posting_of(ones, passage)?);
-                let second = self.places(posting_of(nexts, passage)?);
-                let follows = first
-                    .iter()
-                    .any(|place| second.binary_search(&(place + 1)).is_ok());
-                let rarity = self.rarity(ones.len()) + self.rarity(nexts.len());
-                follows.then_some(rarity * TOGETHER_PERCENT / 100)
+            .filter_map(|pair| {
+                let first = self.places(posting_of(pair.one, passage)?);
+                let second = self.places(posting_of(pair.next, passage)?);
+                let mut places = first.iter();
+                let follows = places.any(|place| second.binary_search(&(place + 1)).is_ok());
+                follows.then_some(pair.score)
             })
             .sum()
     }
+}
+
+fn add_up(wanted: &Wanted<'_>, best: &mut [u64], touched: &mut Vec<usize>) {
+    for alternative in &wanted.alternatives {
+        for posting in alternative.postings {
+            let passage = posting.passage as usize;
+            let score = value(alternative.factor, posting);
+            if best[passage] == 0 {
+                touched.push(passage);
+            }
+            best[passage] = best[passage].max(score);
+        }
+    }
+}
+
+/// What each thing counts in a passage.
+fn matches(wanted: &[Wanted<'_>], passage: usize) -> Vec<Match> {
+    let found = wanted.iter().filter_map(|one| {
+        let alternatives = one.alternatives.iter().filter_map(|alternative| {
+            let posting = posting_of(alternative.postings, passage)?;
+            Some((
+                value(alternative.factor, posting),
+                std::cmp::Reverse(alternative.form),
+                posting.in_heading,
+            ))
+        });
+        alternatives.max().map(|(score, form, in_heading)| Match {
+            asked: one.asked.clone(),
+            form: form.0,
+            in_heading,
+            score,
+        })
+    });
+    found.collect()
+}
+
+/// Whether words with these places stand one after the other somewhere.
+fn stand_together(places: &[&[u32]]) -> bool {
+    let Some((first, rest)) = places.split_first() else {
+        return false;
+    };
+    first.iter().any(|start| {
+        rest.iter()
+            .zip(start + 1..)
+            .all(|(places, place)| places.binary_search(&place).is_ok())
+    })
 }
 
 fn words_of(item: &Item) -> &[String] {
@@ -378,7 +430,7 @@ fn words_of(item: &Item) -> &[String] {
 
 fn value(factor: u64, posting: &Posting) -> u64 {
     // Something that is there never counts nothing.
-    (factor * u64::from(posting.weight) / (100 * ONE)).max(1)
+    (factor * u64::from(posting.weight) / ONE).max(1)
 }
 
 fn posting_of(postings: &[Posting], passage: usize) -> Option<&Posting> {

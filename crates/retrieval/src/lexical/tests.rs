@@ -189,6 +189,27 @@ proptest! {
     }
 
     #[test]
+    fn a_phrase_is_where_its_words_stand_together(
+        bodies in proptest::collection::vec("([ab] ){0,6}", 1..12),
+        phrase in "[abc]( [abc]){0,2}",
+    ) {
+        let passages = bodies.iter().map(|body| Passage { heading: "x", trail: vec!["a b"], body });
+        let index = Index::new(passages).unwrap();
+        let quoted = found(&index, &format!("\"{phrase}\""));
+        prop_assume!(bodies.len() <= 10);
+        let expected: Vec<usize> = (0..bodies.len())
+            .filter(|at| "a b".contains(&phrase) || bodies[*at].trim().contains(&phrase))
+            .collect();
+        let mut order: Vec<usize> = quoted.hits.iter().map(|hit| hit.passage).collect();
+        order.sort_unstable();
+        if !quoted.remarks.phrases_ignored {
+            prop_assert_eq!(order, expected.into_iter().take(10).collect::<Vec<_>>());
+        } else {
+            prop_assert_eq!(expected, [0; 0]);
+        }
+    }
+
+    #[test]
     fn any_question_has_an_answer(query in "\\PC{0,200}", body in "\\PC{0,200}") {
         let index = Index::new([Passage { heading: "h", trail: vec!["t"], body: &body }]).unwrap();
         if let Ok(query) = Query::parse(&query) {
