@@ -25,8 +25,24 @@ pub(crate) const EMBEDDED: &[Embedded] = &[
         bytes: include_bytes!("../../../../../docs/editor.md"),
     },
     Embedded {
+        name: "docs/tools.md",
+        bytes: include_bytes!("../../../../../docs/tools.md"),
+    },
+    Embedded {
         name: "docs/ids-and-hashes.md",
         bytes: include_bytes!("../../../../../docs/ids-and-hashes.md"),
+    },
+    Embedded {
+        name: "docs/docs-search.md",
+        bytes: include_bytes!("../../../../../docs/docs-search.md"),
+    },
+    Embedded {
+        name: "docs/errors.md",
+        bytes: include_bytes!("../../../../../docs/errors.md"),
+    },
+    Embedded {
+        name: "docs/configuration.md",
+        bytes: include_bytes!("../../../../../docs/configuration.md"),
     },
     Embedded {
         name: "docs/recipes.md",
