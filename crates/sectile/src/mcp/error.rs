@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value, json};
 
-use super::JsonObject;
+use super::{Access, JsonObject};
 
 /// A call that a tool could not meet. The message is for the caller: one sentence, no unsafe or absolute path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -246,13 +246,13 @@ refusals! {
         "too_many_sessions",
         "Too many sessions are open.",
         "End one with DELETE, wait until one is idle, or raise server.http.max_sessions.";
-    /// The call took longer than allowed.
-    TimedOut:
+    /// The call took longer than allowed. What it was to change may have been changed all the same.
+    TimedOut(Access = Access::Read):
         "timed_out",
         "The call took too long.",
         "Ask for less, or raise server.limits.call_timeout_ms.";
-    /// The caller gave up.
-    Cancelled:
+    /// The caller gave up. What the call was to change may have been changed all the same.
+    Cancelled(Access = Access::Read):
         "cancelled",
         "The call was cancelled.",
         "Call again if the answer is still wanted.";
@@ -273,8 +273,8 @@ impl Refusal {
             Self::UnknownResource => ErrorCode::RESOURCE_NOT_FOUND,
             Self::Forbidden => ErrorCode(-32003),
             Self::Busy | Self::TooManySessions => ErrorCode(-32072),
-            Self::TimedOut => ErrorCode(-32074),
-            Self::Cancelled => ErrorCode(-32075),
+            Self::TimedOut(_) => ErrorCode(-32074),
+            Self::Cancelled(_) => ErrorCode(-32075),
             Self::Internal => ErrorCode::INTERNAL_ERROR,
         }
     }
@@ -282,6 +282,16 @@ impl Refusal {
     /// Word for the error's `data.kind` and the audit line.
     pub(super) fn name(self) -> &'static str {
         self.row().word
+    }
+
+    /// What the caller can do about it.
+    fn recovery(self) -> &'static str {
+        match self {
+            Self::TimedOut(access) | Self::Cancelled(access) if access != Access::Read => {
+                "The change may have been made all the same. Look at the history, or make the same call again with the same request_id if it had one."
+            }
+            _ => self.row().recovery,
+        }
     }
 
     fn card(self) -> ErrorCard {
@@ -350,7 +360,7 @@ pub fn frame_errors() -> ErrorList {
 impl From<Refusal> for ErrorData {
     fn from(refusal: Refusal) -> Self {
         let row = refusal.row();
-        let data = json!({ "kind": row.word, "recovery": row.recovery });
+        let data = json!({ "kind": row.word, "recovery": refusal.recovery() });
         Self::new(refusal.code(), row.message, Some(data))
     }
 }

@@ -19,8 +19,8 @@ use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
-    Answer, CallContext, CompletionReference, CompletionRequest, Facts, Failure, FailureKind,
-    JsonObject, Pace, Resource, Said, Surface,
+    Access, Answer, CallContext, CompletionReference, CompletionRequest, Facts, Failure,
+    FailureKind, JsonObject, Pace, Resource, Said, Surface,
     arguments::check_arguments,
     caller::{Asking, Caller},
     error::{Refusal, invalid_params},
@@ -96,7 +96,8 @@ impl Surface {
         self.authorise(&tool.card.name)?;
         let asking = self.asking(tool, &arguments, &caller, reply)?;
         let surface = Arc::clone(self);
-        self.within_limits(tool.pace, caller, asking, move |context| {
+        let effort = (tool.pace, tool.card.access);
+        self.within_limits(effort, caller, asking, move |context| {
             let tool = &surface.tools[index];
             check_arguments(&tool.card.input, &arguments)?;
             #[cfg(debug_assertions)]
@@ -138,7 +139,7 @@ impl Surface {
     ) -> Result<Page<Resource>, ErrorData> {
         let started = Instant::now();
         let surface = Arc::clone(&self);
-        let listed = self.within_limits(Pace::Slow, caller, Asking::Never, move |_| {
+        let listed = self.within_limits(SLOW_READ, caller, Asking::Never, move |_| {
             Ok(Page::of(surface.listed_resources(), start))
         });
         let result = listed.await;
@@ -213,7 +214,7 @@ impl Surface {
         self.exists(&uri, Refusal::UnknownResource)?;
         let surface = Arc::clone(self);
         let name = uri.clone();
-        let read = self.within_limits(Pace::Slow, caller, Asking::Never, move |_| {
+        let read = self.within_limits(SLOW_READ, caller, Asking::Never, move |_| {
             match &surface.resources {
                 Some(resources) => (resources.read)(&uri),
                 None => Ok(None),
@@ -251,7 +252,7 @@ impl Surface {
         self.authorise(self.prompts[index].name)?;
         self.prompts[index].check_arguments(&arguments)?;
         let surface = Arc::clone(self);
-        self.within_limits(Pace::Slow, caller, Asking::Never, move |context| {
+        self.within_limits(SLOW_READ, caller, Asking::Never, move |context| {
             (surface.prompts[index].render)(&arguments, context)
         })
         .await
@@ -299,7 +300,7 @@ impl Surface {
         self.exists(name, unknown)?;
         self.authorise(name)?;
         let surface = Arc::clone(self);
-        self.within_limits(Pace::Slow, caller, Asking::Never, move |_| {
+        self.within_limits(SLOW_READ, caller, Asking::Never, move |_| {
             let complete = surface.complete.as_ref();
             Ok(complete.map_or_else(Vec::new, |complete| complete(&request)))
         })
@@ -337,7 +338,7 @@ impl Surface {
     /// in it becomes an internal error.
     async fn within_limits<T: Send + 'static>(
         &self,
-        pace: Pace,
+        (pace, access): (Pace, Access),
         caller: Caller,
         asking: Asking,
         work: impl FnOnce(&CallContext) -> Result<T, Failure> + Send + 'static,
@@ -366,8 +367,8 @@ impl Surface {
         let result = tokio::select! {
             biased;
             result = steps => result,
-            () = cancelled.cancelled() => return Err(Refusal::Cancelled.into()),
-            () = desk.serve(self.limits.call_timeout) => return Err(Refusal::TimedOut.into()),
+            () = cancelled.cancelled() => return Err(Refusal::Cancelled(access).into()),
+            () = desk.serve(self.limits.call_timeout) => return Err(Refusal::TimedOut(access).into()),
         };
         tokio::select! {
             biased;
@@ -447,6 +448,9 @@ impl Surface {
 }
 
 const UNKNOWN: &str = "unknown";
+
+/// How everything but tools works.
+const SLOW_READ: (Pace, Access) = (Pace::Slow, Access::Read);
 
 /// A place in the queue of waiting calls, given back when dropped.
 struct Place<'a>(&'a AtomicUsize);

@@ -139,7 +139,7 @@ impl Editor {
                 request: request.into(),
                 kind: Kind::Edit,
             };
-            if let Some(report) = self.finish(&transaction, heading)? {
+            if let Some(report) = self.finish(&transaction, heading, watch)? {
                 return Ok(report);
             }
         }
@@ -151,6 +151,7 @@ impl Editor {
         &self,
         transaction: &Transaction<'_>,
         heading: Heading,
+        watch: Watch<'_>,
     ) -> Result<Option<WriteReport>, EditorError> {
         let changed: Vec<&Draft> = transaction
             .drafts
@@ -160,7 +161,8 @@ impl Editor {
         if changed.is_empty() {
             return Ok(Some(self.report(transaction, None, &[], &[])));
         }
-        match self.commit(&changed, &transaction.fresh, heading)? {
+        watch.check()?;
+        match self.commit(&changed, &transaction.fresh, heading, watch)? {
             Committed::Changed => Ok(None),
             Committed::Yes {
                 entry,
@@ -228,6 +230,7 @@ impl Editor {
         drafts: &[&Draft],
         fresh: &[String],
         heading: Heading,
+        watch: Watch<'_>,
     ) -> Result<Committed, EditorError> {
         let places = drafts
             .iter()
@@ -236,6 +239,8 @@ impl Editor {
         let digest = |draft: &&Draft| draft.bytes.as_deref().map(Digest::of);
         let digests: Vec<Option<Digest>> = drafts.iter().map(digest).collect();
         let (number, new_ids, final_ids) = self.record(|ledger| {
+            // The last moment: what comes after the intent is finished, whoever waits for it.
+            watch.check()?;
             let first = ledger.next().id;
             let new_ids: Vec<String> = fresh
                 .iter()
@@ -614,9 +619,7 @@ impl Transaction<'_> {
     ) -> Result<(), EditorError> {
         for operation in operations {
             self.perform(operation)?;
-            if watch.is_stopped() {
-                return Err(EditorError::Cancelled);
-            }
+            watch.check()?;
         }
         self.settle_links(operations, watch)
     }

@@ -97,7 +97,7 @@ impl Editor {
             if request.dry_run {
                 return Ok(self.preview(&transaction));
             }
-            if let Some(report) = self.finish(&transaction, heading)? {
+            if let Some(report) = self.finish(&transaction, heading, watch)? {
                 return Ok(report);
             }
         }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::EditorError;
+
 /// What a call asks and tells while it runs.
 #[derive(Clone, Copy)]
 pub struct Watch<'a> {
@@ -25,6 +27,14 @@ impl<'a> Watch<'a> {
             stop,
             progress: &|_, _| {},
         }
+    }
+
+    /// Ends a call that nobody waits for any more.
+    pub(super) fn check(&self) -> Result<(), EditorError> {
+        if self.is_stopped() {
+            return Err(EditorError::Cancelled);
+        }
+        Ok(())
     }
 
     pub(super) fn is_stopped(&self) -> bool {

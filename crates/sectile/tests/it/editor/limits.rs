@@ -215,3 +215,42 @@ fn no_tool_takes_an_argument_that_it_does_not_name() {
     }
     assert_eq!(documents.text("a.md"), SAMPLE);
 }
+
+#[test]
+fn a_write_that_takes_too_long_says_that_it_may_have_been_made_and_does_not_begin() {
+    for era in Era::BOTH {
+        for tool in ["update_section", "undo", "list_sections"] {
+            let documents = TestDocuments::single(SAMPLE);
+            let mut editor = documents.open();
+            let beta = editor.id("Beta");
+            let write = json!({ "section_id": beta, "content": "x" });
+            editor.ok("update_section", write);
+            editor.leave();
+            let before = documents.only();
+            let mut command = documents.command("[server.limits]\ncall_timeout_ms = 50\n");
+            command.env("SECTILE_FAULT", format!("sleep:{tool}:300"));
+            let mut editor = Editor::connect(&documents, era, command, &json!({}));
+            let arguments = match tool {
+                "update_section" => json!({ "section_id": beta, "content": "y" }),
+                _ => json!({}),
+            };
+            let error = editor.assert_refused(tool, arguments, (-32074, "timed_out"));
+            let recovery = error["data"]["recovery"].as_str().unwrap();
+            let is_write = tool != "list_sections";
+            assert_eq!(
+                recovery.contains("may have been made"),
+                is_write,
+                "{tool}: {recovery}"
+            );
+            assert_eq!(recovery.contains("history"), is_write, "{tool}: {recovery}");
+            assert_eq!(
+                recovery.contains("request_id"),
+                is_write,
+                "{tool}: {recovery}"
+            );
+            // The end waits for the handler.
+            editor.leave();
+            assert_eq!(documents.only(), before, "{tool}");
+        }
+    }
+}

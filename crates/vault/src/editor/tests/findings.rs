@@ -173,3 +173,39 @@ fn a_document_is_found_while_it_is_replaced() {
         }
     });
 }
+
+/// Raises `flag` just before a lock is opened for the time `passes` from now.
+fn raise_at_lock(passes: usize, flag: std::rc::Rc<std::cell::Cell<bool>>) {
+    crate::fault::before_step("open_lock", move || {
+        if passes == 0 {
+            flag.set(true);
+        } else {
+            raise_at_lock(passes - 1, flag);
+        }
+    });
+}
+
+#[test]
+fn a_commit_does_not_begin_when_the_caller_has_given_up() {
+    let bench = Bench::new(&[("a.md", SAMPLE)]);
+    let beta = bench.id("a.md", "Beta");
+    bench.write(update("a.md", by_id(&beta), "one")).unwrap();
+    let before = bench.text("a.md");
+    let journal = || fs::read(bench.path(".sectile/journal")).unwrap();
+    let journal_before = journal();
+    // The first lock is that of the document, the second that of the journal, for the intent.
+    for passes in [0, 1] {
+        let given_up = std::rc::Rc::new(std::cell::Cell::new(false));
+        raise_at_lock(passes, given_up.clone());
+        let stop = || given_up.get();
+        let request = request(vec![update("a.md", by_id(&beta), "two")]);
+        let result = bench.editor.write(&request, Watch::until(&stop));
+        assert_eq!(result.unwrap_err(), EditorError::Cancelled, "{passes}");
+        given_up.set(false);
+        raise_at_lock(passes, given_up.clone());
+        let result = bench.editor.undo(&undo("a.md", false), Watch::until(&stop));
+        assert_eq!(result.unwrap_err(), EditorError::Cancelled, "{passes}");
+    }
+    assert_eq!(bench.text("a.md"), before);
+    assert_eq!(journal(), journal_before);
+}
