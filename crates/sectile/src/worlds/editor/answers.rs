@@ -7,7 +7,7 @@ use sectile_vault::editor::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{EditorWorld, failure, params::WriteOptions, resources};
+use super::{EditorWorld, errors::bad_arguments, params::WriteOptions, resources};
 use crate::mcp::{Answer, CallContext, Confirmation, Facts, Failure, JsonObject, run};
 
 /// What a write did.
@@ -235,7 +235,8 @@ impl Write {
     }
 }
 
-const DRY_RUN: &str =
+const DRY_RUN: &str = "Dry run: nothing was written.";
+const DRY_RUN_WITH_PLAN: &str =
     "Dry run: nothing was written. Call apply_plan with the plan to write exactly this.";
 
 impl EditorWorld {
@@ -270,7 +271,7 @@ impl EditorWorld {
             request.confirmed = true;
             result = self.editor.write(&request, watch);
         }
-        let report = result.map_err(|error| failure(&error))?;
+        let report = result.map_err(|error| self.failure(&error))?;
         Ok(self.written(report, write.message, write.is_batch))
     }
 
@@ -289,7 +290,7 @@ impl EditorWorld {
         let report = self
             .editor
             .undo(request, Watch::until(&|| context.cancelled.is_cancelled()))
-            .map_err(|error| failure(&error))?;
+            .map_err(|error| self.failure(&error))?;
         Ok(self.written(report, message, false))
     }
 
@@ -339,7 +340,13 @@ impl EditorWorld {
                 .as_ref()
                 .map(|section| section.id.clone())
                 .filter(|id| !id.is_empty()),
-            message: if is_dry_run { DRY_RUN } else { message }.to_owned(),
+            message: match (is_dry_run, &report.plan) {
+                (false, _) => message,
+                (true, Some(_)) => DRY_RUN_WITH_PLAN,
+                // Undo and redo make none.
+                (true, None) => DRY_RUN,
+            }
+            .to_owned(),
             path: path.filter(|_| !is_batch),
             position: section.as_ref().map(|section| section.position),
             level: section.as_ref().map(|section| section.level),

@@ -9,6 +9,21 @@ use crate::mcp::{CallContext, Failure};
 const OPEN_DOCUMENT: &str = "document";
 
 impl EditorWorld {
+    /// A failure of the editor, as callers of this world get it.
+    pub(super) fn failure(&self, error: &EditorError) -> Failure {
+        let mut failure = failure(error);
+        // There is no list where only one document is edited.
+        if *error == EditorError::DocumentNotFound
+            && self.editor.only().is_some()
+            && let Some(detail) = &mut failure.detail
+        {
+            detail.recovery =
+                "Leave path out: only one document is edited here. If its file is gone, ask the operator to bring it back."
+                    .into();
+        }
+        failure
+    }
+
     /// A path as a caller gives it.
     pub(super) fn path(&self, given: &str) -> Result<NotePath, Failure> {
         NotePath::parse_vault(given).map_err(|_| failure(&EditorError::OutsideRoot))

@@ -2,7 +2,7 @@
 
 use sectile_vault::editor::{EditorError, SectionRef};
 
-use super::{EditorWorld, errors::bad_arguments, failure, params::WriteOptions};
+use super::{EditorWorld, errors::bad_arguments, params::WriteOptions};
 use crate::mcp::{CallContext, CompletionRequest, Failure, JsonObject, Prompt, PromptArgument};
 
 const SECTION_ARGUMENTS: &[PromptArgument] = &[
@@ -106,9 +106,9 @@ fn section_content(
             let (view, position) = world
                 .editor
                 .find_section(path.as_ref(), &section)
-                .map_err(|error| failure(&error))?;
+                .map_err(|error| world.failure(&error))?;
             view.content(position, true)
-                .ok_or_else(|| failure(&EditorError::DocumentNotFound))
+                .ok_or_else(|| world.failure(&EditorError::DocumentNotFound))
         }
         _ => Err(bad_arguments(
             "Invalid arguments: give either section_content, or section_id or heading.",
@@ -128,7 +128,10 @@ fn document_text(
         )),
         (None, path) => {
             let path = world.named_document(path.as_deref(), context)?;
-            let view = world.editor.view(&path).map_err(|error| failure(&error))?;
+            let view = world
+                .editor
+                .view(&path)
+                .map_err(|error| world.failure(&error))?;
             Ok(String::from_utf8_lossy(view.bytes()).into_owned())
         }
     }

@@ -11,7 +11,7 @@ use sectile_vault::{
 use serde::Serialize;
 use serde_json::json;
 
-use super::{EditorWorld, failure, metadata::Metadata, timestamp};
+use super::{EditorWorld, metadata::Metadata, timestamp};
 use crate::mcp::{
     CacheHint, Failure, Resource, ResourceNotice, ResourceTemplate, ResourceText, Resources,
 };
@@ -241,7 +241,7 @@ fn read(world: &EditorWorld, given: &str) -> Result<Option<ResourceText>, Failur
         ) => {
             return Ok(None);
         }
-        Err(error) => return Err(failure(&error)),
+        Err(error) => return Err(world.failure(&error)),
     };
     let value = match aspect {
         Aspect::Document => json!({ "document": String::from_utf8_lossy(view.bytes()) }),
@@ -253,7 +253,7 @@ fn read(world: &EditorWorld, given: &str) -> Result<Option<ResourceText>, Failur
             let (entries, _) = world
                 .editor
                 .history(&path, &filter)
-                .map_err(|error| failure(&error))?;
+                .map_err(|error| world.failure(&error))?;
             let lines: Vec<HistoryLine> = entries.iter().map(HistoryLine::of).collect();
             json!({ "history": lines })
         }

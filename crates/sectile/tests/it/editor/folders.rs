@@ -481,3 +481,45 @@ fn logs_hold_nothing_of_documents_arguments_and_paths() {
         editor.leave();
     }
 }
+
+#[test]
+fn a_single_document_that_is_not_found_names_no_tool_that_is_not_there() {
+    let documents = TestDocuments::single(SAMPLE);
+    let mut editor = documents.open();
+    let refusal = (APPLICATION_ERROR, "document_not_found");
+    let mut refused = |arguments: Value, tools: &[&str]| {
+        for tool in tools {
+            let error = editor.assert_refused(tool, arguments.clone(), refusal);
+            let recovery = error["data"]["recovery"].as_str().unwrap();
+            assert!(!recovery.contains("list_documents"), "{tool}: {recovery}");
+            assert!(recovery.contains("path"), "{tool}: {recovery}");
+        }
+        let mut edit = arguments;
+        edit["key"] = json!("k");
+        edit["value"] = json!("v");
+        let error = editor.assert_refused("set_front_matter", edit, refusal);
+        let recovery = error["data"]["recovery"].as_str().unwrap();
+        assert!(!recovery.contains("list_documents"), "{recovery}");
+    };
+    let all = ["list_sections", "get_document", "history", "undo"];
+    refused(json!({ "path": "other.md" }), &all);
+    fs::remove_file(documents.location("doc.md")).unwrap();
+    refused(json!({}), &all[..2]);
+}
+
+#[test]
+fn the_folder_itself_can_be_named_in_a_listing() {
+    let documents = TestDocuments::folder(&[("a.md", SAMPLE), ("sub/b.md", SAMPLE)]);
+    let mut editor = documents.open();
+    let all = editor.ok("list_documents", json!({}));
+    for folder in [".", "", "./"] {
+        let listed = editor.ok("list_documents", json!({ "folder": folder }));
+        assert_eq!(listed, all, "{folder:?}");
+    }
+    let sub = editor.ok("list_documents", json!({ "folder": "sub" }));
+    assert_eq!(sub["documents"], json!(["sub/b.md"]));
+    for folder in ["..", "/", "sub/../..", "/etc"] {
+        let refusal = (INVALID_PARAMS, "outside_root");
+        editor.assert_refused("list_documents", json!({ "folder": folder }), refusal);
+    }
+}

@@ -190,3 +190,29 @@ fn undo_knows_a_retry_too() {
         assert_eq!(documents.only(), SAMPLE.replace("Beta body.", "1"));
     }
 }
+
+#[test]
+fn a_dry_run_speaks_of_a_plan_only_where_it_gives_one() {
+    let documents = TestDocuments::folder(&[("a.md", SAMPLE), ("b.md", "# B\n\nb\n")]);
+    let mut editor = documents.open();
+    let (alpha, b) = (editor.id_in("a.md", "Alpha"), editor.id_in("b.md", "B"));
+    editor.ok("update_section", json!({ "section_id": b, "content": "2" }));
+    let mut check = |tool: &str, mut arguments: Value| {
+        arguments["dry_run"] = json!(true);
+        let answer = editor.ok(tool, arguments);
+        let message = answer["message"].as_str().unwrap();
+        assert!(message.starts_with("Dry run"), "{tool}: {message}");
+        let has_plan = answer["plan"].is_string();
+        assert_eq!(message.contains("plan"), has_plan, "{tool}: {answer}");
+        has_plan
+    };
+    for (tool, arguments) in writes(&alpha) {
+        assert_eq!(check(tool, arguments), tool != "undo", "{tool}");
+    }
+    editor.ok("undo", json!({ "path": "b.md" }));
+    let answer = editor.ok("redo", json!({ "path": "b.md", "dry_run": true }));
+    assert!(
+        !answer["message"].as_str().unwrap().contains("plan"),
+        "{answer}"
+    );
+}

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use sectile_vault::editor::Watch;
 use serde::{Deserialize, Serialize};
 
-use super::super::{EditorWorld, answers::LeadsNowhere, failure};
+use super::super::{EditorWorld, answers::LeadsNowhere};
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
 };
@@ -60,7 +60,7 @@ fn handle(
     let check = world
         .editor
         .check_links(path.as_ref(), watch)
-        .map_err(|error| failure(&error))?;
+        .map_err(|error| world.failure(&error))?;
     let more = check.more + check.broken.len().saturating_sub(SHOWN);
     let checked = Checked {
         broken_links: check

@@ -7,7 +7,7 @@ use sectile_vault::editor::short_hash;
 use serde::{Deserialize, Serialize};
 
 use super::super::{
-    EditorWorld, failure,
+    EditorWorld,
     paging::{Cursor, page},
 };
 use crate::mcp::{
@@ -56,7 +56,10 @@ fn handle(
     context: &CallContext,
 ) -> Result<(DocumentText, Facts), Failure> {
     let path = world.named_document(params.path.as_deref(), context)?;
-    let view = world.editor.view(&path).map_err(|error| failure(&error))?;
+    let view = world
+        .editor
+        .view(&path)
+        .map_err(|error| world.failure(&error))?;
     let cursor = Cursor::read(params.cursor.as_deref(), view.hash())?;
     let text = String::from_utf8_lossy(view.bytes());
     let (part, next) = page(&text, cursor.offset, world.max_answer_bytes);

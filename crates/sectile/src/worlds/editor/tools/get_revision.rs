@@ -8,7 +8,7 @@ use sectile_vault::editor::short_hash;
 use serde::{Deserialize, Serialize};
 
 use super::super::{
-    EditorWorld, failure,
+    EditorWorld,
     paging::{Cursor, page},
 };
 use crate::mcp::{
@@ -64,7 +64,7 @@ fn handle(
     let revision = world
         .editor
         .revision(&path, params.entry)
-        .map_err(|error| failure(&error))?;
+        .map_err(|error| world.failure(&error))?;
     let bytes = revision.bytes.as_deref().unwrap_or_default();
     let digest = Digest::of(bytes);
     let cursor = Cursor::read(params.cursor.as_deref(), &digest)?;

@@ -7,7 +7,7 @@ use sectile_vault::editor::SectionRef;
 use serde::{Deserialize, Serialize};
 
 use super::super::{
-    EditorWorld, failure,
+    EditorWorld,
     paging::{Cursor, page},
     params::{ScopeWord, WriteOptions},
 };
@@ -88,14 +88,12 @@ fn handle(
     let (view, position) = world
         .editor
         .find_section(path.as_ref(), &wanted)
-        .map_err(|error| failure(&error))?;
+        .map_err(|error| world.failure(&error))?;
     let subtree = matches!(params.scope, ScopeWord::Subtree);
     let section = view.section(position);
     let content = view.content(position, subtree);
     let (Some(section), Some(content)) = (section, content) else {
-        return Err(failure(
-            &sectile_vault::editor::EditorError::DocumentNotFound,
-        ));
+        return Err(world.failure(&sectile_vault::editor::EditorError::DocumentNotFound));
     };
     let cursor = Cursor::read(params.cursor.as_deref(), view.hash())?;
     let (part, next) = page(&content, cursor.offset, world.max_answer_bytes);

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use sectile_vault::editor::HistoryFilter;
 use serde::{Deserialize, Serialize};
 
-use super::super::{EditorWorld, failure, resources::HistoryLine};
+use super::super::{EditorWorld, resources::HistoryLine};
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
 };
@@ -80,7 +80,7 @@ fn handle(
     let (entries, more) = world
         .editor
         .history(&path, &filter)
-        .map_err(|error| failure(&error))?;
+        .map_err(|error| world.failure(&error))?;
     let (can_undo, can_redo) = world.editor.can_undo_redo(&path).unwrap_or((false, false));
     let next_before = entries.last().map(|entry| entry.number).filter(|_| more);
     let mut lines = Vec::new();

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use sectile_markdown::Digest;
 use serde::{Deserialize, Serialize};
 
-use super::super::{EditorWorld, failure, paging::Cursor};
+use super::super::{EditorWorld, paging::Cursor};
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
 };
@@ -27,7 +27,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Params {
-    /// Only documents below this folder.
+    /// Only documents below this folder; . is the whole.
     folder: Option<String>,
     /// next_cursor of an answer that was cut.
     cursor: Option<String>,
@@ -49,13 +49,14 @@ fn handle(
     context: &CallContext,
 ) -> Result<(DocumentList, Facts), Failure> {
     let below = match &params.folder {
-        Some(folder) => format!("{}/", world.path(folder)?),
         None => String::new(),
+        Some(folder) if ["", ".", "./"].contains(&folder.as_str()) => String::new(),
+        Some(folder) => format!("{}/", world.path(folder)?),
     };
     let all = world
         .editor
         .documents(&|| context.cancelled.is_cancelled())
-        .map_err(|error| failure(&error))?;
+        .map_err(|error| world.failure(&error))?;
     let all: Vec<String> = all
         .iter()
         .map(|path| path.as_str().to_owned())

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use sectile_vault::editor::short_hash;
 use serde::{Deserialize, Serialize};
 
-use super::super::{EditorWorld, answers::ListedSection, failure, paging::Cursor};
+use super::super::{EditorWorld, answers::ListedSection, paging::Cursor};
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
 };
@@ -56,7 +56,10 @@ fn handle(
     context: &CallContext,
 ) -> Result<(SectionList, Facts), Failure> {
     let path = world.named_document(params.path.as_deref(), context)?;
-    let view = world.editor.view(&path).map_err(|error| failure(&error))?;
+    let view = world
+        .editor
+        .view(&path)
+        .map_err(|error| world.failure(&error))?;
     let total = view.ids().len();
     let cursor = Cursor::read(params.cursor.as_deref(), view.hash())?;
     let mut sections: Vec<ListedSection> = Vec::new();

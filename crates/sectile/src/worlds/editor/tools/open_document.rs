@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use sectile_vault::editor::short_hash;
 use serde::{Deserialize, Serialize};
 
-use super::super::{EditorWorld, failure, metadata::Metadata};
+use super::super::{EditorWorld, metadata::Metadata};
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
 };
@@ -53,11 +53,11 @@ fn handle(
     context: &CallContext,
 ) -> Result<(Opened, Facts), Failure> {
     let path = world.path(&params.path)?;
-    let view = world.editor.view(&path).map_err(|error| failure(&error))?;
+    let view = world.editor.view(&path).map_err(|error| world.failure(&error))?;
     let (can_undo, can_redo) = world
         .editor
         .can_undo_redo(&path)
-        .map_err(|error| failure(&error))?;
+        .map_err(|error| world.failure(&error))?;
     let opened = Opened {
         path: path.as_str().to_owned(),
         is_default: world.open_document(&path, context),

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::{
-    super::{EditorWorld, answers::Written, params::closed_schema},
-    taking_back::{Params, take_back},
+    super::{EditorWorld, answers::Written},
+    taking_back::{schema, take_back},
 };
 use crate::mcp::{Access, Pace, Tool, output_schema};
 
@@ -16,7 +16,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     idempotent: false,
     open_world: false,
     pace: Pace::Slow,
-    input: closed_schema::<Params>,
+    input: schema,
     output: output_schema::<Written>,
     handler: |world, arguments, context| {
         take_back(world, arguments, context, true, "Redo successful.")

@@ -7,16 +7,28 @@ use serde::Deserialize;
 use super::super::{
     EditorWorld,
     answers::{Written, actor, arguments_digest},
-    params::WriteOptions,
+    params::{WriteOptions, closed_schema},
 };
 use crate::mcp::{Answer, CallContext, Facts, Failure, JsonObject, run};
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Params {
+struct Params {
     /// Entry of the history, if not the last one.
     entry: Option<u64>,
     #[serde(flatten)]
     options: WriteOptions,
+}
+
+/// The arguments. There is no plan for what is taken back.
+pub(super) fn schema() -> JsonObject {
+    let mut schema = closed_schema::<Params>();
+    let dry_run = schema
+        .get_mut("properties")
+        .and_then(|all| all.get_mut("dry_run"));
+    if let Some(dry_run) = dry_run {
+        dry_run["description"] = "Write nothing; answer the diff.".into();
+    }
+    schema
 }
 
 pub(super) fn take_back(
