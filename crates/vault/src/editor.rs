@@ -33,7 +33,7 @@ pub use self::{
     history::{HistoryEntry, HistoryFilter, JournalState, Revision, examine},
     links::{BrokenLink, LinkCheck},
     operation::{At, Operation, Relative, Scope},
-    section::{SectionInfo, SectionRef, short_hash},
+    section::{SectionInfo, SectionRef, is_hash, short_hash},
     undo::UndoRequest,
     view::View,
     watch::Watch,

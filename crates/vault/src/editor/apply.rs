@@ -1,7 +1,7 @@
 //! Operations, made on drafts.
 
 use sectile_markdown::{
-    Change, Changes, Source, Span,
+    Change, Changes, Digest, Source, Span,
     edit::{Edit, EditError, Escape, Place, Within},
     remove_key, set_key,
 };
@@ -10,7 +10,7 @@ use super::{
     At, EditorError, Operation, Relative, Scope, SectionRef,
     conflict::Hashed,
     draft::{Draft, Found, PendingStep, Transaction},
-    section::parts_of,
+    section::{hash_matches, parts_of},
 };
 use crate::NotePath;
 
@@ -304,7 +304,10 @@ impl Transaction<'_> {
         self.check_payload(new_text)?;
         let Some(section) = section else {
             let path = path.as_ref().ok_or(EditorError::NoDocument)?;
-            let key = self.draft(path)?.path.as_str().to_owned();
+            let require = self.editor.limits.require_hash;
+            let draft = self.draft(path)?;
+            check_document(draft, expected_hash.as_deref(), require)?;
+            let key = draft.path.as_str().to_owned();
             let edit = Edit::ReplaceText {
                 within: Within::Document,
                 old: old_text,
@@ -427,13 +430,7 @@ impl Transaction<'_> {
         let draft = self.draft(path)?;
         let key = draft.path.as_str().to_owned();
         draft.moved_to = None;
-        if let (Some(expected), Some(base)) = (expected, &draft.base) {
-            if !super::section::hash_matches(expected, base.hash()) {
-                return Err(EditorError::DocumentChanged);
-            }
-        } else if require {
-            return Err(EditorError::HashRequired);
-        }
+        check_document(draft, expected, require)?;
         let size = draft.text().len();
         let ids = draft.ids.clone();
         let text = draft.base.as_ref().map_or(0, |base| base.bytes().len());
@@ -445,6 +442,19 @@ impl Transaction<'_> {
         self.deleted_bytes += size;
         self.done(&key, None, false);
         Ok(())
+    }
+}
+
+/// Refuses a change of a whole document that is not what the caller based it on.
+fn check_document(draft: &Draft, expected: Option<&str>, require: bool) -> Result<(), EditorError> {
+    match (expected, &draft.base) {
+        // Earlier operations of the same request may have changed it; the caller could not know the result.
+        (Some(expected), Some(base)) if hash_matches(expected, base.hash()) => Ok(()),
+        (Some(expected), _) if hash_matches(expected, &Digest::of(draft.text())) => Ok(()),
+        (Some(_), _) => Err(EditorError::DocumentChanged),
+        // One that the same request makes has no hash yet.
+        (None, Some(_)) if require => Err(EditorError::HashRequired),
+        (None, _) => Ok(()),
     }
 }
 

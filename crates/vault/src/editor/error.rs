@@ -1,6 +1,6 @@
 //! What can go wrong with an edit. Whatever it is, no document was changed.
 
-use std::io;
+use std::{fmt, io};
 
 use sectile_markdown::edit::EditError;
 
@@ -77,9 +77,7 @@ pub enum EditorError {
     #[error("{0}")]
     FrontMatter(String),
     /// The section is not what the caller based the change on.
-    #[error(
-        "The section has changed since it was read, and the changes overlap. Nothing was written."
-    )]
+    #[error("{0}")]
     Conflict(Box<Conflict>),
     /// A change must say what it is based on.
     #[error("expected_hash is required here.")]
@@ -193,6 +191,17 @@ pub struct Conflict {
     pub ours: Option<String>,
     /// The text that is there.
     pub theirs: String,
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.ours {
+            Some(_) => {
+                "The section has changed since it was read, and the changes overlap. Nothing was written."
+            }
+            None => "The section has changed since it was read. Nothing was deleted.",
+        })
+    }
 }
 
 impl EditorError {

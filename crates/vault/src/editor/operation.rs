@@ -93,7 +93,7 @@ pub enum Operation {
         expected_count: usize,
         /// Its own text, or all below its heading.
         scope: Scope,
-        /// The hash of the text that this is based on.
+        /// The hash of the text that this is based on; of the document, when no section is named.
         expected_hash: Option<String>,
     },
     /// A key of the front matter.
@@ -128,6 +128,25 @@ pub enum Operation {
         /// The hash of the document that this is based on.
         expected_hash: Option<String>,
     },
+}
+
+impl Operation {
+    /// The hash that the caller based the change on.
+    #[must_use]
+    pub fn expected_hash(&self) -> Option<&str> {
+        match self {
+            Self::Update { expected_hash, .. }
+            | Self::Delete { expected_hash, .. }
+            | Self::Move { expected_hash, .. }
+            | Self::Rename { expected_hash, .. }
+            | Self::EditText { expected_hash, .. }
+            | Self::DeleteDocument { expected_hash, .. } => expected_hash.as_deref(),
+            Self::Insert { .. }
+            | Self::SetFrontMatter { .. }
+            | Self::CreateDocument { .. }
+            | Self::RenameDocument { .. } => None,
+        }
+    }
 }
 
 /// Where a section goes.

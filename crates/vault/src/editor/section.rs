@@ -43,6 +43,8 @@ pub struct SectionInfo {
 const SHOWN_DIGITS: usize = 16;
 /// A caller may give as few.
 const LEAST_DIGITS: usize = 12;
+/// A whole digest.
+const MOST_DIGITS: usize = 64;
 
 /// A digest as callers see it.
 #[must_use]
@@ -50,6 +52,14 @@ pub fn short_hash(digest: &Digest) -> String {
     let mut digits = digest.to_string();
     digits.truncate(SHOWN_DIGITS);
     digits
+}
+
+/// Whether a text can be a hash at all, in full or shortened.
+#[must_use]
+pub fn is_hash(text: &str) -> bool {
+    let digits = text.trim();
+    (LEAST_DIGITS..=MOST_DIGITS).contains(&digits.len())
+        && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Whether `expected`, in full or shortened, is `digest`.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use sectile_vault::editor::{
     BrokenLink, DocumentReport, EditorError, Operation, SectionInfo, UndoRequest, Watch,
-    WriteReport, WriteRequest, short_hash,
+    WriteReport, WriteRequest, is_hash, short_hash,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -247,6 +247,12 @@ impl EditorWorld {
         digest: String,
         context: &CallContext,
     ) -> Result<(Written, Facts), Failure> {
+        let mut hashes = write.operations.iter().filter_map(Operation::expected_hash);
+        if !hashes.all(is_hash) {
+            return Err(bad_arguments(
+                "Invalid arguments: expected_hash is no hash. Give it as it was answered, or at least its first 12 digits.",
+            ));
+        }
         let options = write.options;
         let mut request = WriteRequest {
             operations: write.operations,

@@ -81,7 +81,9 @@ fn front_matter_arguments_are_checked() {
     }
     let arguments = json!({ "key": "a", "value": 1 });
     let refusal = (APPLICATION_ERROR, "front_matter");
-    editor.assert_refused("set_front_matter", arguments, refusal);
+    let error = editor.assert_refused("set_front_matter", arguments, refusal);
+    let recovery = error["data"]["recovery"].as_str().unwrap();
+    assert!(!recovery.contains("edit_text"), "it never gets there");
 }
 
 #[test]

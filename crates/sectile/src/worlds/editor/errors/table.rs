@@ -284,7 +284,7 @@ pub(super) static TABLE: &[Row] = &[
         kind: Conflict,
         code: "front_matter",
         meaning: "The front matter cannot be changed like this.",
-        recovery: "Correct the front matter by edit_text or by hand, then call again.",
+        recovery: "Choose another key or value; if the block itself is wrong, it must be mended with a text editor: no tool reaches it.",
         covers: |cause| matches!(cause, Editor(EditorError::FrontMatter(_))),
     },
     Row {
@@ -294,6 +294,16 @@ pub(super) static TABLE: &[Row] = &[
         meaning: "The document is not UTF-8, so it can be read but not edited.",
         recovery: "Convert the file to UTF-8 first; Sectile does not guess its encoding.",
         covers: |cause| matches!(cause, Editor(EditorError::Edit(EditError::NotUtf8))),
+    },
+    Row {
+        group: OTHERS,
+        kind: Conflict,
+        code: "conflict",
+        meaning: "The section that was to go has changed since it was read.",
+        recovery: "Read data.theirs; if it shall go all the same, call again with data.hash as expected_hash.",
+        covers: |cause| {
+            matches!(cause, Editor(EditorError::Conflict(conflict)) if conflict.ours.is_none())
+        },
     },
     Row {
         group: OTHERS,
@@ -321,7 +331,7 @@ pub(super) static TABLE: &[Row] = &[
         kind: InvalidArguments,
         code: "hash_required",
         meaning: "The settings want every change to say which hash it is based on.",
-        recovery: "Read the section and pass its hash as expected_hash.",
+        recovery: "Read the section and pass its hash as expected_hash; for a whole document its document_hash.",
         covers: |cause| matches!(cause, Editor(EditorError::HashRequired)),
     },
     Row {

@@ -41,7 +41,8 @@ struct Params {
     /// body: the section's own text. subtree: with its subsections.
     #[serde(default)]
     scope: ScopeWord,
-    /// hash that you read (subtree_hash for scope subtree).
+    /// hash that you read (subtree_hash for scope subtree). Without a section_id, document_hash: the text is edited only
+    /// if the document still is what you saw.
     expected_hash: Option<String>,
     #[serde(flatten)]
     options: WriteOptions,
