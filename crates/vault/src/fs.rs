@@ -23,7 +23,7 @@ use cap_std::{
 };
 
 pub(crate) use self::{
-    private::{HeldLock, PrivateFolder},
+    private::{HeldLock, PrivateFolder, RESCUED},
     replace::{Located, Swap, Thing},
 };
 use crate::NotePath;

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     NotePath,
+    fs::RESCUED,
     journal::{Bytes, Checkpoint, Entry, Header, Mark, Record, VERSION},
     ledger::DocumentState,
 };
@@ -44,7 +45,7 @@ impl Editor {
     }
 
     /// Forgets the history up to the last entry that holds `text`, or that concerns `path`, or all of it. Answers the
-    /// number of entries that are gone.
+    /// number of entries that are gone. Rescued files that belong to these or hold the text go too.
     ///
     /// # Errors
     /// [`EditorError::StillThere`] when a document holds the text now; other errors when the journal cannot be written.
@@ -84,7 +85,33 @@ impl Editor {
         }
         // Headings of documents that were only read stand in the journal too, so it is written anew in any case.
         self.drop_entries_before(cut)?;
+        self.drop_rescued(|number, bytes| {
+            let is_all = path.is_none() && text.is_none();
+            let holds = |text: &str| String::from_utf8_lossy(bytes).contains(text);
+            is_all || number.is_some_and(|number| number < cut) || text.is_some_and(holds)
+        })?;
         Ok(numbers.iter().filter(|number| **number < cut).count())
+    }
+
+    /// Removes the rescued files that are meant, each told by the number of its entry and its bytes.
+    fn drop_rescued(
+        &self,
+        is_meant: impl Fn(Option<u64>, &[u8]) -> bool,
+    ) -> Result<(), EditorError> {
+        let io = |error: std::io::Error| EditorError::io(&error);
+        let folder = self.private()?;
+        for name in folder.rescued_files().map_err(io)? {
+            let rest = name.strip_prefix(RESCUED).unwrap_or_default();
+            let number = rest
+                .split('-')
+                .next()
+                .and_then(|digits| digits.parse().ok());
+            let bytes = folder.read_file(&name).unwrap_or_default();
+            if is_meant(number, &bytes) {
+                folder.remove(&name).map_err(io)?;
+            }
+        }
+        Ok(())
     }
 
     /// Refuses to forget a text that a document still holds: the next entry would bring it back.

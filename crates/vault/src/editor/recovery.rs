@@ -42,6 +42,8 @@ impl Editor {
             Ok(None) => return Ok(()),
             Err(error) => return Err(self.refusal(&error)),
         };
+        // What cannot be closed is as it was, and no reason to stop.
+        folder.close_to_others().unwrap_or_default();
         let (pending, known_entries) = {
             let mut state = self.state();
             self.catch_up(&mut state)?;

@@ -29,6 +29,8 @@ const LONGEST_LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 const TEMPORARY: &str = "tmp";
 const LOCKS: &str = "locks";
+/// What the names of files begin with that another program wrote to after they were replaced.
+pub(crate) const RESCUED: &str = "rescued-";
 
 impl Root {
     /// The private folder, or `None` when there is none.
@@ -58,7 +60,8 @@ impl Root {
     }
 }
 
-/// Makes a folder that only its owner can open. One that is there stays as it is, but for the permissions.
+/// Makes a folder that only its owner can open. One that is there stays as it is; [`PrivateFolder::close_to_others`] sees
+/// to its permissions, once.
 fn make_folder(parent: &Dir, name: &str) -> io::Result<()> {
     #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no modes to set"))]
     let mut builder = DirBuilder::new();
@@ -112,6 +115,44 @@ impl PrivateFolder {
             std::thread::sleep(pause);
             pause = (pause * 2).min(LONGEST_LOCK_PAUSE);
         }
+    }
+
+    /// Closes the folder to others, when it is ours and they can open it.
+    #[cfg(unix)]
+    pub(crate) fn close_to_others(&self) -> io::Result<()> {
+        use cap_std::fs::{MetadataExt as _, Permissions, PermissionsExt as _};
+        let folder = self.dir.open(".")?;
+        let metadata = folder.metadata()?;
+        let is_ours = metadata.uid() == rustix::process::geteuid().as_raw();
+        if is_ours && metadata.mode() & 0o077 != 0 {
+            folder.set_permissions(Permissions::from_mode(0o700))?;
+        }
+        Ok(())
+    }
+
+    /// There are no modes to set.
+    #[cfg(not(unix))]
+    pub(crate) fn close_to_others(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Names of files that another program wrote to after they were replaced.
+    pub(crate) fn rescued_files(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in self.dir.entries()? {
+            if let Ok(name) = entry?.file_name().into_string()
+                && name.starts_with(RESCUED)
+            {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// The bytes of a file of the folder, if they can be read.
+    pub(crate) fn read_file(&self, name: &str) -> Option<Vec<u8>> {
+        read_all(&self.dir, name).ok()
     }
 
     pub(crate) fn exists(&self, name: &str) -> bool {

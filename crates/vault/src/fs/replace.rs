@@ -14,7 +14,7 @@ use cap_std::fs::{Dir, OpenOptions};
 
 use super::{
     ReadError, Root, is_private,
-    private::{PrivateFolder, flush_folder, read_all},
+    private::{PrivateFolder, RESCUED, flush_folder, read_all},
     read_error,
 };
 use crate::{NotePath, fault::step};
@@ -215,7 +215,7 @@ impl PrivateFolder {
         if read_all(&temporary, name)? != old {
             // It goes back. Where another file is by now, it is kept beside.
             if place_new(&temporary, name, note)? == Swap::Changed {
-                temporary.rename(name, &self.dir, format!("rescued-{name}"))?;
+                temporary.rename(name, &self.dir, format!("{RESCUED}{name}"))?;
             }
             return Ok(Swap::Changed);
         }
@@ -229,7 +229,7 @@ impl PrivateFolder {
         let temporary = self.temporary()?;
         match (read_all(&temporary, name), old) {
             (Ok(bytes), Some(old)) if bytes != old => {
-                let kept = format!("rescued-{name}");
+                let kept = format!("{RESCUED}{name}");
                 temporary.rename(name, &self.dir, &kept)?;
                 return Ok(Some(kept));
             }
@@ -305,7 +305,7 @@ fn exchanged(
     if read_all(temporary, name)? != new {
         // Somebody wrote over the new bytes within these microseconds. Theirs go back, and what they overwrote is kept.
         rename_with(temporary, name, note, RenameFlags::EXCHANGE)?;
-        temporary.rename(name, &private.dir, format!("rescued-{name}"))?;
+        temporary.rename(name, &private.dir, format!("{RESCUED}{name}"))?;
     }
     Ok(Some(Swap::Changed))
 }

@@ -143,8 +143,9 @@ pub(super) enum EditCommand {
     },
     /// Forget history for good, for instance because a secret is in it.
     ///
-    /// Everything up to the last entry about the document, or up to the last one that holds the text, is dropped. The
-    /// documents themselves do not change.
+    /// Everything up to the last entry about the document, or up to the last one that holds the text, is dropped, and so
+    /// are the files .sectile/rescued-* that belong to these entries or hold the text. The documents themselves do not
+    /// change.
     Purge {
         /// Only up to the last entry about this document.
         path: Option<PathBuf>,

@@ -209,3 +209,60 @@ fn a_commit_does_not_begin_when_the_caller_has_given_up() {
     assert_eq!(bench.text("a.md"), before);
     assert_eq!(journal(), journal_before);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_private_folder_that_others_can_open_is_closed_to_them() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    let bench = Bench::new(&[("a.md", SAMPLE)]);
+    bench.write(insert("a.md", "New", 0)).unwrap();
+    let private = bench.path(".sectile");
+    for loose in [0o755, 0o770, 0o701] {
+        fs::set_permissions(&private, fs::Permissions::from_mode(loose)).unwrap();
+        bench.reopened();
+        let mode = fs::metadata(&private).unwrap().mode() & 0o777;
+        assert_eq!(mode, 0o700, "{loose:o}");
+    }
+    // One that is made by somebody else before the first edit.
+    let other = scratch();
+    fs::create_dir(other.path().join(".sectile")).unwrap();
+    fs::set_permissions(
+        other.path().join(".sectile"),
+        fs::Permissions::from_mode(0o755),
+    )
+    .unwrap();
+    open(other.path());
+    let mode = fs::metadata(other.path().join(".sectile")).unwrap().mode() & 0o777;
+    assert_eq!(mode, 0o700);
+}
+
+#[test]
+fn a_purge_takes_what_was_rescued_along() {
+    use std::io::Write as _;
+    let bench = Bench::new(&[("a.md", SAMPLE), ("b.md", SAMPLE)]);
+    let rescue = |path: &str, text: &'static [u8]| {
+        let mut open = fs::OpenOptions::new()
+            .append(true)
+            .open(bench.path(path))
+            .unwrap();
+        crate::fault::before_step("flush_folder", move || open.write_all(text).unwrap());
+        let report = bench.write(insert(path, "New", 0)).unwrap();
+        assert_eq!(report.rescued, 1);
+    };
+    let kept = || {
+        let names = fs::read_dir(bench.path(".sectile")).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with("rescued-")).count()
+    };
+    rescue("a.md", b"late");
+    rescue("b.md", b"SECRET");
+    rescue("b.md", b"later");
+    assert_eq!(kept(), 3);
+    bench.editor.purge(None, Some("SECRET")).unwrap();
+    assert_eq!(kept(), 2, "the one that holds the text is gone");
+    bench.editor.purge(Some(&note("a.md")), None).unwrap();
+    assert_eq!(kept(), 1, "that of an entry that is dropped is gone");
+    bench.editor.purge(None, None).unwrap();
+    assert_eq!(kept(), 0);
+    assert!(bench.path(".sectile/.gitignore").exists());
+}
