@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use sectile_vault::{Place, RootError};
 use serde_json::{Value, json};
 
 use super::{
@@ -60,7 +61,19 @@ fn check(file: &Path) -> Result<(), CliError> {
         crate::worlds::vault::Vault::open(root, settings.max_note_bytes)
             .map_err(|error| CliError::failed(format_args!("vault.root: {error}.")))?;
     }
+    if let Some(root) = &settings.editor.root {
+        editable(root).map_err(|what| CliError::failed(format_args!("editor.root: {what}.")))?;
+    }
     print(format_args!("{} {}\n", Styled(GOOD, "ok"), file.display()))
+}
+
+/// Why nothing can be edited at `root`.
+pub(super) fn editable(root: &Path) -> Result<(), String> {
+    match Place::at(root) {
+        Ok(Place::File(..) | Place::Folder(_)) => Ok(()),
+        Err(RootError::Unreadable(kind)) => Err(format!("it cannot be opened ({kind})")),
+        Ok(_) | Err(_) => Err("there is no such document or folder".to_owned()),
+    }
 }
 
 fn show(file: Option<&Path>, json: bool) -> Result<(), CliError> {

@@ -6,6 +6,7 @@ use clap::ValueEnum as _;
 
 use super::{
     args::{Client, DoctorArgs},
+    config::editable,
     connect,
     serve::folder_of,
     ui::{BAD, CliError, DIM, GOOD, Styled, print},
@@ -49,13 +50,19 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
         }
         None => note("vault: no folder is named; look at one with --root DIR")?,
     }
-    let edited = args.root.clone().or_else(|| {
-        settings
-            .as_ref()
-            .and_then(|settings| settings.editor.root.clone())
-    });
-    if let Some(edited) = edited {
-        problems += journal(&edited)?;
+    let edited = settings.and_then(|settings| settings.editor.root);
+    match (&args.root, edited) {
+        // What is wrong with this one is said already.
+        (Some(root), _) if editable(root).is_err() => {}
+        (Some(root), _) => problems += journal(root)?,
+        (None, Some(root)) => match editable(&root) {
+            Ok(()) => problems += journal(&root)?,
+            Err(what) => {
+                problems += 1;
+                bad(&format!("editor: {what}; correct editor.root"))?;
+            }
+        },
+        (None, None) => {}
     }
     for client in Client::value_variants() {
         match connect::state(*client) {
@@ -78,21 +85,21 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
     }
 }
 
-/// Looks at the journal of a folder that was edited. The number of problems.
+/// Looks at the journal of a folder or document that was edited. The number of problems.
 fn journal(root: &Path) -> Result<usize, CliError> {
-    let Some(state) = sectile_vault::editor::examine(root) else {
-        note("editor: nothing was edited here yet")?;
-        return Ok(0);
-    };
-    match state {
-        Ok(journal) if journal.damaged_places == 0 => {
+    match sectile_vault::editor::examine(root) {
+        Ok(None) => {
+            note("editor: nothing was edited here yet")?;
+            Ok(0)
+        }
+        Ok(Some(journal)) if journal.damaged_places == 0 => {
             good(&format!(
                 "editor: the journal is right, with {} entries in {} documents",
                 journal.entries, journal.documents
             ))?;
             Ok(0)
         }
-        Ok(journal) => {
+        Ok(Some(journal)) => {
             bad(&format!(
                 "editor: {} places of the journal cannot be read; they are left as they are, and edits go on",
                 journal.damaged_places

@@ -374,17 +374,26 @@ pub struct JournalState {
     pub damaged_places: usize,
 }
 
-/// Looks at the journal below the folder `location` and changes nothing. `None` when there is none.
-#[must_use]
-pub fn examine(location: &Path) -> Option<Result<JournalState, EditorError>> {
-    let folder = crate::Root::open(location)
-        .ok()
-        .and_then(|root| root.private_folder().ok())??;
+/// Looks at the journal of the folder or document at `location` and changes nothing. `None` when there is none.
+///
+/// # Errors
+/// [`EditorError`] when the folder or its journal cannot be read.
+pub fn examine(location: &Path) -> Result<Option<JournalState>, EditorError> {
+    let root = match crate::Place::at(location) {
+        Ok(crate::Place::Folder(root) | crate::Place::File(root, _)) => root,
+        Ok(crate::Place::Other) => return Ok(None),
+        Err(crate::RootError::Unreadable(kind)) => return Err(EditorError::Io(kind)),
+        Err(_) => return Err(EditorError::RootGone),
+    };
+    let folder = root
+        .private_folder()
+        .map_err(|error| EditorError::io(&error))?;
+    let Some(folder) = folder else {
+        return Ok(None);
+    };
     let mut state = State::default();
-    if let Err(error) = take_news(&mut state, &folder) {
-        return Some(Err(error));
-    }
-    Some(Ok(JournalState {
+    take_news(&mut state, &folder)?;
+    Ok(Some(JournalState {
         entries: state.ledger.entries().count(),
         documents: state
             .ledger

@@ -128,6 +128,13 @@ fn check_says_what_is_wrong_and_what_was_meant() {
         let ran = home.run(&["config", "check"]);
         assert_eq!(ran.code, Some(code), "{root}: {ran:?}");
     }
+    for (root, code) in [("notes", 0), ("notes/one.md", 0), ("missing", 1)] {
+        home.write("sectile.toml", &format!("[editor]\nroot = '{root}'\n"));
+        let ran = home.run(&["config", "check"]);
+        assert_eq!(ran.code, Some(code), "{root}: {ran:?}");
+        let said = ran.stderr.starts_with("error: editor.root: ");
+        assert_eq!(said, code == 1, "{root}: {ran:?}");
+    }
 }
 
 #[test]

@@ -116,3 +116,29 @@ fn clients_are_connected_not_connected_or_broken() {
         fs::remove_file(home.path(file)).unwrap();
     }
 }
+
+#[test]
+fn the_journal_of_what_is_edited_is_found_or_missed() {
+    let home = Home::new();
+    home.write("notes/plan.md", "# Plan\n\ntext\n");
+    home.write("other/plan.md", "# Plan\n");
+    let edit = ["edit", "update", "notes/plan.md", "Plan", "--content", "x"];
+    assert_eq!(home.run(&edit).code, Some(0));
+    for (root, code, line) in [
+        ("notes", 0, "editor: the journal is right, with 1 entries"),
+        (
+            "notes/plan.md",
+            0,
+            "editor: the journal is right, with 1 entries",
+        ),
+        ("other", 0, "editor: nothing was edited here yet"),
+        ("other/plan.md", 0, "editor: nothing was edited here yet"),
+        ("missing", 1, "problem editor: "),
+        ("notes/missing.md", 1, "problem editor: "),
+    ] {
+        home.write("sectile.toml", &format!("[editor]\nroot = '{root}'\n"));
+        let ran = home.run(&["doctor", "--config", "sectile.toml"]);
+        assert_eq!(ran.code, Some(code), "{root}: {ran:?}");
+        assert!(ran.stdout.contains(line), "{root}: {ran:?}");
+    }
+}
