@@ -30,7 +30,7 @@ use std::{
 pub use self::{
     draft::{DocumentReport, StepReport, WriteReport, WriteRequest},
     error::{Candidate, Conflict, EditorError},
-    history::{HistoryEntry, HistoryFilter, JournalState, Revision, examine},
+    history::{HistoryEntry, HistoryFilter, JournalState, Remembered, Revision, examine},
     links::{BrokenLink, LinkCheck},
     operation::{At, Operation, Relative, Scope},
     section::{SectionInfo, SectionRef, is_hash, short_hash},

@@ -191,6 +191,16 @@ impl Ledger {
             .and_then(|document| self.documents.get(document))
     }
 
+    /// The document that was deleted last at `path`.
+    pub(crate) fn deleted_at(&self, path: &str) -> Option<&DocumentState> {
+        let deleted = self.entries.values().rev().find_map(|card| {
+            let gone = |step: &&StepCard| step.after.is_none() && step.path == path;
+            card.steps.iter().find(gone)
+        })?;
+        let known = self.documents.get(&deleted.document)?;
+        known.path.is_none().then_some(known)
+    }
+
     pub(crate) fn document_by_number(&self, document: u64) -> Option<&DocumentState> {
         self.documents.get(&document)
     }

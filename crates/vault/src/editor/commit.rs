@@ -184,6 +184,15 @@ impl Editor {
         &self,
         request: Option<&(String, String)>,
     ) -> Result<Option<WriteReport>, EditorError> {
+        self.replay_about(request, None)
+    }
+
+    /// The same, which speaks of the document at `asked` first.
+    pub(super) fn replay_about(
+        &self,
+        request: Option<&(String, String)>,
+        asked: Option<&str>,
+    ) -> Result<Option<WriteReport>, EditorError> {
         let Some((id, digest)) = request else {
             return Ok(None);
         };
@@ -198,7 +207,7 @@ impl Editor {
         if known != *digest {
             return Err(EditorError::RequestReused);
         }
-        self.report_of_entry(number).map(Some)
+        self.report_of_entry(number, asked).map(Some)
     }
 
     /// The documents that operations name, by path or by the ids of their sections, without links.

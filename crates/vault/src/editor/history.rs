@@ -1,17 +1,17 @@
 //! The history of a document: its entries, and its text at any of them.
 
-use std::path::Path;
+use std::{collections::HashSet, path::Path, sync::Arc};
 
 use sectile_markdown::{Changes, Digest};
 
 use super::{
-    Editor, EditorError,
+    Editor, EditorError, View,
     store::{State, take_news},
 };
 use crate::{
     NotePath,
     journal::{Damage, Entry, Kind, Record, Step},
-    ledger::{DocumentState, EntryCard},
+    ledger::{DocumentState, EntryCard, Ledger},
 };
 
 /// One entry of a history, as callers see it.
@@ -61,6 +61,21 @@ pub struct Revision {
     pub bytes: Option<Vec<u8>>,
 }
 
+/// A document that the history knows, there or gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remembered {
+    number: u64,
+    path: String,
+}
+
+impl Remembered {
+    /// Where it is, or was last.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+}
+
 /// A document at an earlier time.
 struct Past {
     path: String,
@@ -78,16 +93,24 @@ impl Editor {
         path: &NotePath,
         filter: &HistoryFilter,
     ) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
-        let real = match self.view(path) {
-            Ok(view) => view.path().as_str().to_owned(),
-            Err(EditorError::DocumentNotFound) => path.as_str().to_owned(),
-            Err(error) => return Err(error),
-        };
+        self.history_of(&self.remembered(path)?, filter)
+    }
+
+    /// The same for a document that may be gone.
+    ///
+    /// # Errors
+    /// [`EditorError::DocumentNotFound`] when the history knows nothing of it any more.
+    pub fn history_of(
+        &self,
+        document: &Remembered,
+        filter: &HistoryFilter,
+    ) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
         let state = self.state();
         let known = state
             .ledger
-            .document(&real)
+            .document_by_number(document.number)
             .ok_or(EditorError::DocumentNotFound)?;
+        let taken_back = taken_back(&state, known);
         let mut entries = Vec::new();
         let mut more = false;
         for number in known.entries.iter().rev() {
@@ -109,22 +132,99 @@ impl Editor {
                 more = true;
                 break;
             }
-            entries.push(shown(card, known));
+            entries.push(shown(card, known, &taken_back));
         }
         Ok((entries, more))
     }
 
-    /// Whether undo and redo would do something.
+    /// The document at `path`; where no file is, the last one that was deleted there.
+    ///
+    /// # Errors
+    /// [`EditorError`] when the document cannot be read, or there was none.
+    pub fn remembered(&self, path: &NotePath) -> Result<Remembered, EditorError> {
+        self.check_path(path)?;
+        let there = self.looked_at(path)?;
+        let mut state = self.state();
+        self.catch_up(&mut state)?;
+        let known = match &there {
+            Some(view) => state.ledger.document(view.path().as_str()),
+            None => self.known_at(&state.ledger, path),
+        };
+        Ok(Remembered {
+            number: known.ok_or(EditorError::DocumentNotFound)?.id,
+            path: path.as_str().to_owned(),
+        })
+    }
+
+    /// What is known of the document at `path`, or of the last one that was deleted there.
+    pub(super) fn known_at<'l>(
+        &self,
+        ledger: &'l Ledger,
+        path: &NotePath,
+    ) -> Option<&'l DocumentState> {
+        let real = self.root.resolve(path);
+        let real = real.as_ref().unwrap_or(path).as_str();
+        ledger.document(real).or_else(|| ledger.deleted_at(real))
+    }
+
+    /// The document that holds the section of an id, or held it when it was deleted; `None` when there is no such id.
     ///
     /// # Errors
     /// [`EditorError`] when the document cannot be read.
-    pub fn can_undo_redo(&self, path: &NotePath) -> Result<(bool, bool), EditorError> {
-        let view = self.view(path)?;
+    pub fn remembered_by_section(&self, id: &str) -> Result<Option<Remembered>, EditorError> {
+        let found = self.document_with(id);
+        let path = found
+            .as_ref()
+            .and_then(|found| NotePath::parse_vault(&found.path).ok());
+        // Looking at the document enters what other programs did to it.
+        match path.map(|path| self.check_path(&path).and_then(|()| self.looked_at(&path))) {
+            None => Ok(None),
+            Some(Ok(_)) => Ok(found),
+            Some(Err(error)) => Err(error),
+        }
+    }
+
+    /// The document at `path`, if its file is there.
+    pub(super) fn looked_at(&self, path: &NotePath) -> Result<Option<Arc<View>>, EditorError> {
+        match self.view(path) {
+            Ok(view) => Ok(Some(view)),
+            Err(EditorError::DocumentNotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn document_with(&self, id: &str) -> Option<Remembered> {
+        let deleted_by = {
+            let mut state = self.state();
+            // A journal that cannot be read is reported by whoever looks at the document.
+            self.catch_up(&mut state).ok()?;
+            if let Some(known) = state.ledger.document_of(id) {
+                return Some(Remembered {
+                    number: known.id,
+                    path: known.path.clone()?,
+                });
+            }
+            state.ledger.deleted_by(id)?
+        };
+        let steps = self.entry(deleted_by).ok()?.steps;
+        let held = |step: &Step| step.ids.removed.iter().any(|removed| removed == id);
+        let step = steps.into_iter().find(held)?;
         let state = self.state();
-        let known = state.ledger.document(view.path().as_str());
-        Ok(known.map_or((false, false), |known| {
+        let known = state.ledger.document_by_number(step.document)?;
+        Some(Remembered {
+            number: known.id,
+            path: known.path.clone().unwrap_or(step.path),
+        })
+    }
+
+    /// Whether undo and redo would do something.
+    #[must_use]
+    pub fn can_undo_redo(&self, document: &Remembered) -> (bool, bool) {
+        let state = self.state();
+        let known = state.ledger.document_by_number(document.number);
+        known.map_or((false, false), |known| {
             (!known.done.is_empty(), !known.undone.is_empty())
-        }))
+        })
     }
 
     /// The document as it was after entry `number`; before its first entry for 0.
@@ -133,11 +233,14 @@ impl Editor {
     /// [`EditorError::EntryNotFound`] when the entry does not concern the document, [`EditorError::TextUnknown`] when
     /// the text of that time is not kept.
     pub fn revision(&self, path: &NotePath, number: u64) -> Result<Revision, EditorError> {
-        let view = self.view(path)?;
+        self.revision_of(&self.remembered(path)?, number)
+    }
+
+    fn revision_of(&self, document: &Remembered, number: u64) -> Result<Revision, EditorError> {
         let known = self
             .state()
             .ledger
-            .document(view.path().as_str())
+            .document_by_number(document.number)
             .cloned()
             .ok_or(EditorError::DocumentNotFound)?;
         let at = match number {
@@ -148,9 +251,11 @@ impl Editor {
             }
         };
         let past = self.walk_back(&known, at)?;
+        // A document that is gone is nowhere.
+        let path = Some(past.path).filter(|path| !path.is_empty());
         Ok(Revision {
             entry: number,
-            path: past.path,
+            path: path.unwrap_or_else(|| document.path.clone()),
             bytes: past.bytes,
         })
     }
@@ -203,18 +308,11 @@ impl Editor {
     /// [`EditorError`] when the entry is not there or its bytes are not kept.
     pub fn entry_changes(
         &self,
-        path: &NotePath,
+        document: &Remembered,
         number: u64,
     ) -> Result<(Vec<u8>, Changes), EditorError> {
-        let after = self.revision(path, number)?;
-        let view = self.view(path)?;
-        let document = self
-            .state()
-            .ledger
-            .document(view.path().as_str())
-            .map(|known| known.id)
-            .ok_or(EditorError::DocumentNotFound)?;
-        let step = self.step(number, document)?;
+        let after = self.revision_of(document, number)?;
+        let step = self.step(number, document.number)?;
         let old = before(&step, after.bytes.as_deref())?.unwrap_or_default();
         let changes = step.changes().ok_or(EditorError::TextUnknown)?;
         Ok((old, changes))
@@ -338,7 +436,24 @@ pub(super) fn before(step: &Step, after: Option<&[u8]>) -> Result<Option<Vec<u8>
     }
 }
 
-fn shown(card: &EntryCard, known: &DocumentState) -> HistoryEntry {
+/// The entries of a document that were taken back and not made again.
+fn taken_back(state: &State, known: &DocumentState) -> HashSet<u64> {
+    let mut taken_back = HashSet::new();
+    for card in known
+        .entries
+        .iter()
+        .filter_map(|number| state.ledger.entry(*number))
+    {
+        match card.kind {
+            Kind::Undo(target) => taken_back.insert(target),
+            Kind::Redo(target) => taken_back.remove(&target),
+            Kind::Edit | Kind::Foreign => continue,
+        };
+    }
+    taken_back
+}
+
+fn shown(card: &EntryCard, known: &DocumentState, taken_back: &HashSet<u64>) -> HistoryEntry {
     HistoryEntry {
         number: card.number,
         time: card.time,
@@ -350,7 +465,7 @@ fn shown(card: &EntryCard, known: &DocumentState) -> HistoryEntry {
             Kind::Edit | Kind::Foreign => None,
         },
         is_foreign: card.kind == Kind::Foreign,
-        is_undone: card.kind == Kind::Edit && !known.done.contains(&card.number),
+        is_undone: taken_back.contains(&card.number),
         documents: card
             .steps
             .iter()

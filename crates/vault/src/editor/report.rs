@@ -120,7 +120,11 @@ impl Editor {
     }
 
     /// The answer to the request that entry `number` met, made again.
-    pub(super) fn report_of_entry(&self, number: u64) -> Result<WriteReport, EditorError> {
+    pub(super) fn report_of_entry(
+        &self,
+        number: u64,
+        asked: Option<&str>,
+    ) -> Result<WriteReport, EditorError> {
         let entry = self.entry(number)?;
         let mut report = WriteReport {
             entry: Some(number),
@@ -146,11 +150,15 @@ impl Editor {
                 let position = step.touched.iter().find_map(|id| view.position_of(id))?;
                 view.section(position)
             });
-            report.steps.push(StepReport {
+            let is_asked =
+                asked.is_some_and(|asked| [&step.path, path].iter().any(|one| *one == asked));
+            let at = if is_asked { 0 } else { report.steps.len() };
+            let told = StepReport {
                 path: path.clone(),
                 section,
                 merged: false,
-            });
+            };
+            report.steps.insert(at, told);
             report.documents.push(DocumentReport {
                 path: path.clone(),
                 revision: number,

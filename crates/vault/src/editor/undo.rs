@@ -50,12 +50,16 @@ impl Editor {
         request: &UndoRequest,
         watch: Watch<'_>,
     ) -> Result<WriteReport, EditorError> {
+        // Where one document is edited, an entry of another is none.
+        let path = request.path.as_ref().or(self.only.as_ref());
+        let asked = path.map(|path| self.root.resolve(path).unwrap_or_else(|_| path.clone()));
+        let asked = asked.as_ref().map(NotePath::as_str);
         for _ in 0..MOST_TRIES {
-            if let Some(report) = self.replay(request.request.as_ref())? {
+            if let Some(report) = self.replay_about(request.request.as_ref(), asked)? {
                 return Ok(report);
             }
-            self.look_at(request)?;
-            let (target, reverted) = self.chosen(request)?;
+            self.look_at(path)?;
+            let (target, reverted) = self.chosen(request, path)?;
             let entry = self.entry(reverted)?;
             let paths = self.current_paths(&entry);
             let locks = self.lock_documents(paths.iter().map(String::as_str), watch.stop)?;
@@ -63,10 +67,10 @@ impl Editor {
                 self.finish_pending(path)?;
             }
             // The first try may have been under way until now.
-            if let Some(report) = self.replay(request.request.as_ref())? {
+            if let Some(report) = self.replay_about(request.request.as_ref(), asked)? {
                 return Ok(report);
             }
-            let still_so = self.chosen(request)? == (target, reverted)
+            let still_so = self.chosen(request, path)? == (target, reverted)
                 && self.current_paths(&entry).is_subset(&paths);
             if !still_so {
                 continue;
@@ -78,7 +82,7 @@ impl Editor {
                     .drafts
                     .insert(draft.path.as_str().to_owned(), draft);
             }
-            note_step(&mut transaction);
+            note_steps(&mut transaction, asked);
             transaction.settle_links(&[], watch)?;
             let heading = Heading {
                 actor: request.actor.clone(),
@@ -106,25 +110,24 @@ impl Editor {
 
     /// Notices what other programs did to the document, which need not exist. This locks it, so it is not done while
     /// locks are held.
-    fn look_at(&self, request: &UndoRequest) -> Result<(), EditorError> {
-        match request.path.as_ref().map(|path| self.view(path)) {
-            None | Some(Ok(_) | Err(EditorError::DocumentNotFound)) => Ok(()),
-            Some(Err(error)) => Err(error),
-        }
+    fn look_at(&self, path: Option<&NotePath>) -> Result<(), EditorError> {
+        let Some(path) = path else {
+            return Ok(());
+        };
+        self.check_path(path)?;
+        self.looked_at(path).map(|_| ())
     }
 
     /// The entry that is meant, and the one whose changes must be inverted for it.
-    fn chosen(&self, request: &UndoRequest) -> Result<(u64, u64), EditorError> {
+    fn chosen(
+        &self,
+        request: &UndoRequest,
+        path: Option<&NotePath>,
+    ) -> Result<(u64, u64), EditorError> {
         let mut state = self.state();
         self.catch_up(&mut state)?;
-        let real = |path: &NotePath| {
-            self.root.locate(path).map_or_else(
-                |_| path.as_str().to_owned(),
-                |located| located.path().as_str().to_owned(),
-            )
-        };
-        let known = match (&request.path, request.entry) {
-            (Some(path), _) => state.ledger.document(&real(path)),
+        let known = match (path, request.entry) {
+            (Some(path), _) => self.known_at(&state.ledger, path),
             (None, Some(entry)) => state.ledger.entry(entry).and_then(|card| {
                 state
                     .ledger
@@ -413,11 +416,20 @@ fn carried_ids(draft: &Draft, step: &Step) -> Option<Vec<String>> {
         .collect()
 }
 
-/// The section that the answer speaks of: the first that the entry was about and that is still there.
-fn note_step(transaction: &mut Transaction<'_>) {
-    let steps: Vec<PendingStep> = transaction
-        .drafts
-        .iter()
+/// What the answer speaks of: the documents, the one that was `asked` for first, and in each the first section that the
+/// entry was about and that is still there.
+fn note_steps(transaction: &mut Transaction<'_>, asked: Option<&str>) {
+    let is_asked = |draft: &Draft| {
+        asked.is_some_and(|asked| {
+            [&draft.path, draft.final_path()]
+                .map(NotePath::as_str)
+                .contains(&asked)
+        })
+    };
+    let mut drafts: Vec<(&String, &Draft)> = transaction.drafts.iter().collect();
+    drafts.sort_by_key(|(_, draft)| !is_asked(draft));
+    let steps: Vec<PendingStep> = drafts
+        .into_iter()
         .map(|(path, draft)| PendingStep {
             path: path.clone(),
             section: draft

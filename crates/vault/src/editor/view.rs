@@ -517,7 +517,6 @@ impl Editor {
         if ids.contains(&None) {
             revive(self.ghosts(known, old_text.clone()), new.prints, &mut ids);
         }
-        let touched = touched(known, &old_prints, new.prints, &lineage);
         let old_path = known.path.clone().unwrap_or_default();
         let moved_to = (old_path != new.path.as_str()).then(|| new.path.as_str().to_owned());
         self.record(|ledger| {
@@ -540,6 +539,7 @@ impl Editor {
                     }
                 })
                 .collect();
+            let touched = touched((&known.ids, &old_prints), (&ids, new.prints), &lineage);
             let changes = old_text
                 .as_ref()
                 .map(|old| written(&line_changes(old, new.bytes), old));
@@ -556,7 +556,7 @@ impl Editor {
                 },
                 changes,
                 ids: Splice::between(&known.ids, &ids),
-                touched: touched.clone(),
+                touched,
                 snapshot: None,
             };
             let entry = Entry {
@@ -597,25 +597,26 @@ fn revive(
     }
 }
 
-/// The sections that a foreign edit is about: changed, gone or new.
+/// The sections that a foreign edit is about: changed, new or gone.
 fn touched(
-    known: &DocumentState,
-    old: &[Fingerprint],
-    new: &[Fingerprint],
+    (old_ids, old): (&[String], &[Fingerprint]),
+    (ids, new): (&[String], &[Fingerprint]),
     lineage: &[Option<usize>],
 ) -> Vec<String> {
     const MOST: usize = 64;
-    let changed = lineage.iter().zip(new).filter_map(|(origin, print)| {
-        let at = (*origin)?;
-        let was = old.get(at)?;
-        (was.body != print.body || was.heading != print.heading).then_some(at)
-    });
-    let kept: HashSet<usize> = lineage.iter().flatten().copied().collect();
-    let gone = (0..known.ids.len()).filter(|at| !kept.contains(at));
+    let is_touched = |(origin, print): (&Option<usize>, &Fingerprint)| {
+        let was = origin.and_then(|at| old.get(at));
+        was.is_none_or(|was| was.body != print.body || was.heading != print.heading)
+    };
+    let touched = lineage.iter().zip(new).map(is_touched);
+    let changed = ids.iter().zip(touched).filter(|(_, touched)| *touched);
+    let kept: HashSet<&String> = ids.iter().collect();
+    let gone = old_ids.iter().filter(|id| !kept.contains(id));
     changed
+        .map(|(id, _)| id)
         .chain(gone)
         .take(MOST)
-        .filter_map(|at| known.ids.get(at).cloned())
+        .cloned()
         .collect()
 }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use sectile_markdown::{DiffOptions, unified_diff};
 use sectile_vault::{
     NotePath,
-    editor::{EditorError, HistoryEntry, HistoryFilter},
+    editor::{EditorError, HistoryEntry, HistoryFilter, Remembered},
 };
 use serde::Serialize;
 use serde_json::json;
@@ -147,15 +147,15 @@ impl HistoryLine {
         }
     }
 
-    /// Adds what the entry changed in the document at `path`, if that is kept.
+    /// Adds what the entry changed in the document, if that is kept.
     pub(super) fn add_diff(
         &mut self,
         world: &EditorWorld,
-        path: &NotePath,
+        document: &Remembered,
         entry: u64,
         max_bytes: usize,
     ) {
-        if let Ok((old, changes)) = world.editor.entry_changes(path, entry) {
+        if let Ok((old, changes)) = world.editor.entry_changes(document, entry) {
             let options = DiffOptions {
                 old_name: "before",
                 new_name: "after",
@@ -250,12 +250,17 @@ fn read(world: &EditorWorld, given: &str) -> Result<Option<ResourceText>, Failur
                 limit: HISTORY_ENTRIES,
                 ..HistoryFilter::default()
             };
-            let (entries, _) = world
+            let (entries, more) = world
                 .editor
                 .history(&path, &filter)
                 .map_err(|error| world.failure(&error))?;
             let lines: Vec<HistoryLine> = entries.iter().map(HistoryLine::of).collect();
-            json!({ "history": lines })
+            let mut value = json!({ "history": lines });
+            if let Some(last) = entries.last().filter(|_| more) {
+                // The history tool goes on from there.
+                value["next_before"] = json!(last.number);
+            }
+            value
         }
         Aspect::Metadata => json!(Metadata::of(world, &path, &view)),
     };

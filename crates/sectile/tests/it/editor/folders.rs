@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use serde_json::{Value, json};
 
 use super::{APPLICATION_ERROR, INVALID_PARAMS, SAMPLE};
-use crate::fixture::{Editor, Era, Http, NOTE_TEXT, SECRET, TestDocuments, initialize};
+use crate::fixture::{Editor, Era, Http, NOTE_TEXT, SECRET, TestDocuments, initialize, sectile};
 
 const B: &str = "# B\n\nb text\n";
 
@@ -522,4 +522,34 @@ fn the_folder_itself_can_be_named_in_a_listing() {
         let refusal = (INVALID_PARAMS, "outside_root");
         editor.assert_refused("list_documents", json!({ "folder": folder }), refusal);
     }
+}
+
+#[test]
+fn a_server_of_one_document_keeps_to_the_history_of_that_document() {
+    let documents = TestDocuments::single(SAMPLE);
+    documents.vault().note("b.md", B);
+    let mut folder = sectile();
+    folder.args(["serve", "editor"]).arg(documents.location(""));
+    let mut editor = Editor::connect(&documents, Era::Handshake, folder, &json!({}));
+    let b = editor.id_in("b.md", "B");
+    let write = json!({ "section_id": b, "content": "x" });
+    let entry = editor.ok("update_section", write)["entry"].clone();
+    editor.leave();
+    let before = documents.text("b.md");
+    let mut editor = documents.open();
+    let refusal = (APPLICATION_ERROR, "document_not_found");
+    for (tool, arguments) in [
+        ("history", json!({ "path": "b.md" })),
+        ("history", json!({ "section_id": b })),
+        ("get_revision", json!({ "path": "b.md", "entry": entry })),
+        ("undo", json!({ "path": "b.md" })),
+        ("undo", json!({ "path": "b.md", "entry": entry })),
+    ] {
+        editor.assert_refused(tool, arguments, refusal);
+    }
+    let refusal = (APPLICATION_ERROR, "entry_not_found");
+    for tool in ["undo", "redo"] {
+        editor.assert_refused(tool, json!({ "entry": entry }), refusal);
+    }
+    assert_eq!(documents.text("b.md"), before);
 }

@@ -163,3 +163,133 @@ fn revisions_and_hashes_tell_states_apart() {
         );
     }
 }
+
+/// The numbers of the entries that a history lists.
+fn numbers(history: &Value) -> Vec<u64> {
+    let entries = history["history"].as_array().unwrap();
+    let number = |one: &Value| one["details"]["entry"].as_u64().unwrap();
+    entries.iter().map(number).collect()
+}
+
+#[test]
+fn the_past_of_a_deleted_document_is_found_by_its_path_and_by_its_sections() {
+    for restarts in [false, true] {
+        let documents = TestDocuments::folder(&[("a.md", SAMPLE), ("b.md", "# B\n\nb\n")]);
+        let mut editor = documents.open();
+        let beta = editor.id_in("a.md", "Beta");
+        let write = json!({ "section_id": beta, "content": "x" });
+        let first = editor.ok("update_section", write)["entry"].clone();
+        let text = documents.text("a.md");
+        let gone = editor.ok("delete_document", json!({ "path": "a.md" }))["entry"].clone();
+        if restarts {
+            editor.leave();
+            editor = documents.open();
+        }
+        let expected: Vec<u64> = [&gone, &first]
+            .iter()
+            .map(|entry| entry.as_u64().unwrap())
+            .collect();
+        for arguments in [
+            json!({ "path": "a.md", "diff": true }),
+            json!({ "section_id": beta, "diff": true }),
+            json!({ "path": "a.md", "section_id": beta, "diff": true }),
+        ] {
+            let history = editor.ok("history", arguments.clone());
+            assert_eq!(numbers(&history), expected, "{arguments}");
+            assert_eq!(history["path"], "a.md");
+            assert_eq!(history["can_undo"], true, "{arguments}");
+            let diff = history["history"][0]["details"]["diff"].as_str().unwrap();
+            assert!(diff.contains("-# Title\n"), "{diff}");
+        }
+        let revision = editor.ok("get_revision", json!({ "path": "a.md", "entry": first }));
+        assert_eq!(revision["document"], text);
+        let revision = editor.ok("get_revision", json!({ "path": "a.md", "entry": gone }));
+        assert!(revision.get("document").is_none(), "{revision}");
+        assert_eq!(revision["path"], "a.md");
+        let refusal = (APPLICATION_ERROR, "document_not_found");
+        for tool in ["history", "undo"] {
+            editor.assert_refused(tool, json!({ "path": "c.md" }), refusal);
+        }
+        editor.ok("undo", json!({ "path": "a.md" }));
+        assert_eq!(documents.text("a.md"), text);
+        assert_eq!(editor.id_in("a.md", "Beta"), beta);
+    }
+}
+
+#[test]
+fn a_document_at_the_path_of_a_deleted_one_has_a_past_of_its_own() {
+    let documents = TestDocuments::folder(&[("a.md", SAMPLE)]);
+    let mut editor = documents.open();
+    let beta = editor.id_in("a.md", "Beta");
+    let gone = editor.ok("delete_document", json!({ "path": "a.md" }))["entry"].clone();
+    let new = json!({ "path": "a.md", "content": "# New\n" });
+    let made = editor.ok("create_document", new)["entry"].clone();
+    let history = editor.ok("history", json!({ "path": "a.md" }));
+    assert_eq!(json!(numbers(&history)), json!([made]));
+    let history = editor.ok("history", json!({ "section_id": beta }));
+    assert_eq!(json!(numbers(&history)), json!([gone]));
+    // The one that was there last.
+    editor.ok("undo", json!({ "path": "a.md" }));
+    assert!(!documents.location("a.md").exists());
+    let history = editor.ok("history", json!({ "path": "a.md" }));
+    assert_eq!(numbers(&history).last().copied(), made.as_u64());
+    editor.ok("redo", json!({ "path": "a.md" }));
+    assert_eq!(documents.text("a.md"), "# New\n");
+}
+
+#[test]
+fn the_history_of_a_deleted_section_needs_no_path() {
+    let documents = TestDocuments::folder(&[("a.md", SAMPLE)]);
+    let mut editor = documents.open();
+    let beta = editor.id_in("a.md", "Beta");
+    let gone = editor.ok("delete_section", json!({ "section_id": beta }))["entry"].clone();
+    let history = editor.ok("history", json!({ "section_id": beta }));
+    assert_eq!(json!(numbers(&history)), json!([gone]));
+}
+
+#[test]
+fn undo_of_an_entry_over_several_documents_names_the_one_that_was_asked_for() {
+    let documents = TestDocuments::folder(&[("a.md", "# A\n\na\n"), ("b.md", "# B\n\nb\n")]);
+    let mut editor = documents.open();
+    let (a, b) = (editor.id_in("a.md", "A"), editor.id_in("b.md", "B"));
+    let edit =
+        |id: &str| json!({ "operation": "update_section", "section_id": id, "content": "x" });
+    editor.ok("apply_edits", json!({ "edits": [edit(&a), edit(&b)] }));
+    for (tool, path, id) in [
+        ("undo", "b.md", &b),
+        ("redo", "a.md", &a),
+        ("undo", "a.md", &a),
+        ("redo", "b.md", &b),
+    ] {
+        let request = json!({ "path": path, "request_id": format!("{tool} {path}") });
+        for replayed in [false, true] {
+            let answer = editor.ok(tool, request.clone());
+            let told = (&answer["path"], &answer["section_id"]);
+            assert_eq!(told, (&json!(path), &json!(id)), "{tool}: {answer}");
+            assert_eq!(answer["replayed"] == true, replayed, "{tool}: {answer}");
+            assert_eq!(answer["documents"].as_array().unwrap().len(), 2);
+        }
+    }
+}
+
+#[test]
+fn a_history_resource_that_is_cut_says_so() {
+    let documents = TestDocuments::single("# A\n\na\n");
+    let mut editor = documents.open();
+    let id = editor.id("A");
+    for number in 1..=201 {
+        let write = json!({ "section_id": id, "content": number.to_string() });
+        editor.ok("update_section", write);
+        if number < 200 {
+            continue;
+        }
+        let resource = editor.resource("sectile://editor/history");
+        assert_eq!(resource["history"].as_array().unwrap().len(), 200);
+        match number {
+            200 => assert!(resource.get("next_before").is_none(), "all are there"),
+            _ => assert_eq!(resource["next_before"], 2),
+        }
+    }
+    let rest = editor.ok("history", json!({ "before": 2 }));
+    assert_eq!(numbers(&rest), [1]);
+}

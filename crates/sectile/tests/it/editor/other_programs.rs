@@ -187,3 +187,43 @@ fn a_document_may_become_empty_or_binary_and_come_back() {
         );
     }
 }
+
+#[test]
+fn an_external_edit_names_the_sections_it_made_and_says_when_it_is_undone() {
+    let documents = TestDocuments::single(SAMPLE);
+    let mut editor = documents.open();
+    editor.ids();
+    documents.overwrite("doc.md", format!("{SAMPLE}\n## New\n\nnew\n"));
+    let new = editor.id("New");
+    let details = |editor: &mut Editor<'_>| {
+        let history = editor.ok("history", json!({}));
+        let entries = history["history"].as_array().unwrap();
+        let external = entries
+            .iter()
+            .find(|one| one["details"]["external"] == true);
+        external.unwrap()["details"].clone()
+    };
+    let external = details(&mut editor);
+    assert_eq!(external["section_ids"], json!([new]));
+    assert!(external.get("undone").is_none(), "{external}");
+    let of_section = editor.ok("history", json!({ "section_id": new }));
+    assert_eq!(of_section["history"].as_array().unwrap().len(), 1);
+    let entry = json!({ "entry": external["entry"] });
+    for (tool, undone) in [("undo", true), ("redo", false), ("undo", true)] {
+        editor.ok(tool, entry.clone());
+        let external = details(&mut editor);
+        assert_eq!(external["undone"] == true, undone, "{tool}: {external}");
+    }
+    // A later edit ends what can be redone, but not that it is undone.
+    let beta = editor.id("Beta");
+    editor.ok(
+        "update_section",
+        json!({ "section_id": beta, "content": "x" }),
+    );
+    assert_eq!(details(&mut editor)["undone"], true);
+    assert_eq!(
+        documents.only(),
+        SAMPLE.replace("Beta body.", "x"),
+        "and it is"
+    );
+}

@@ -65,13 +65,18 @@ fn handle(
     params: Params,
     context: &CallContext,
 ) -> Result<(History, Facts), Failure> {
-    let path = match (&params.path, &params.section_id) {
-        (None, Some(id)) => match world.editor.document_of(id) {
-            Some(path) => path,
-            None => world.named_document(None, context)?,
-        },
-        (given, _) => world.named_document(given.as_deref(), context)?,
+    let document = match (&params.path, &params.section_id) {
+        (None, Some(id)) => world.editor.remembered_by_section(id),
+        _ => Ok(None),
     };
+    let document = match document.transpose() {
+        Some(document) => document,
+        None => {
+            let path = world.named_document(params.path.as_deref(), context)?;
+            world.editor.remembered(&path)
+        }
+    }
+    .map_err(|error| world.failure(&error))?;
     let filter = HistoryFilter {
         section_id: params.section_id,
         before: params.before,
@@ -79,9 +84,9 @@ fn handle(
     };
     let (entries, more) = world
         .editor
-        .history(&path, &filter)
+        .history_of(&document, &filter)
         .map_err(|error| world.failure(&error))?;
-    let (can_undo, can_redo) = world.editor.can_undo_redo(&path).unwrap_or((false, false));
+    let (can_undo, can_redo) = world.editor.can_undo_redo(&document);
     let next_before = entries.last().map(|entry| entry.number).filter(|_| more);
     let mut lines = Vec::new();
     let mut room = world.max_answer_bytes;
@@ -89,7 +94,7 @@ fn handle(
         context.check()?;
         let mut line = HistoryLine::of(entry);
         if params.diff {
-            line.add_diff(world, &path, entry.number, room);
+            line.add_diff(world, &document, entry.number, room);
             room = room.saturating_sub(line.diff_len());
         }
         lines.push(line);
@@ -101,7 +106,7 @@ fn handle(
     };
     let history = History {
         history: lines,
-        path: path.as_str().to_owned(),
+        path: document.path().to_owned(),
         can_undo,
         can_redo,
         damaged_places: (damage > 0).then_some(damage),

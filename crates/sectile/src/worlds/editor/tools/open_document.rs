@@ -53,11 +53,15 @@ fn handle(
     context: &CallContext,
 ) -> Result<(Opened, Facts), Failure> {
     let path = world.path(&params.path)?;
-    let view = world.editor.view(&path).map_err(|error| world.failure(&error))?;
-    let (can_undo, can_redo) = world
+    let view = world
         .editor
-        .can_undo_redo(&path)
+        .view(&path)
         .map_err(|error| world.failure(&error))?;
+    let document = world.editor.remembered(&path);
+    let (can_undo, can_redo) = document
+        .map(|document| world.editor.can_undo_redo(&document))
+        // What could not be written down has no history.
+        .unwrap_or_default();
     let opened = Opened {
         path: path.as_str().to_owned(),
         is_default: world.open_document(&path, context),
