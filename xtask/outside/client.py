@@ -11,11 +11,12 @@ import sys
 import anyio
 from mcp import Client, StdioServerParameters
 
+import docs_checks
 import editor_checks
 import vault_checks
 from checks import VERSIONS, expect, has_failed
 
-WORLDS = {"vault": vault_checks.check, "editor": editor_checks.check}
+WORLDS = {"vault": vault_checks.check, "editor": editor_checks.check, "docs": docs_checks.check}
 SECONDS = 100
 
 

@@ -208,6 +208,36 @@ const EDITOR_DOCUMENT: &[Request] = &[
     GET_PROMPT,
 ];
 
+const DOCS: &[Request] = &[
+    request(LIST_TOOLS, "/tools", Names(&["sectile_docs_search"])),
+    request(
+        &[
+            "tools/call",
+            "--tool-name",
+            "sectile_docs_search",
+            "--tool-arg",
+            "query=rename a heading and keep links working",
+        ],
+        "/structuredContent/sections/0/uri",
+        Text("sectile://docs/recipes#rename-a-heading-and-keep-links-working"),
+    ),
+    request(
+        &["resources/list"],
+        "/resources",
+        Among(&["model", "recipes", "errors"]),
+    ),
+    request(
+        &["resources/templates/list"],
+        "/resourceTemplates",
+        Names(&["document", "section"]),
+    ),
+    request(
+        &["resources/read", "--uri", "sectile://docs/recipes"],
+        "/contents/0/mimeType",
+        Text("text/markdown"),
+    ),
+];
+
 #[derive(Clone, Copy)]
 enum Transport {
     Stdio,
@@ -235,6 +265,7 @@ fn ask_all(bench: &Bench, subject: &Subject, transport: Transport, era: &str, na
         Kind::Vault => VAULT,
         Kind::EditorFolder => EDITOR_FOLDER,
         Kind::EditorDocument => EDITOR_DOCUMENT,
+        Kind::Docs => DOCS,
     };
     let log = name.replace(", ", "-");
     let mut row = Row::new(name);

@@ -11,7 +11,7 @@ use super::{Bench, Job, Row, in_parallel};
 use crate::process::bounded;
 
 /// The scripts; the first one is run.
-const SCRIPTS: [(&str, &str); 4] = [
+const SCRIPTS: [(&str, &str); 5] = [
     ("client.py", include_str!("../../outside/client.py")),
     ("checks.py", include_str!("../../outside/checks.py")),
     (
@@ -21,6 +21,10 @@ const SCRIPTS: [(&str, &str); 4] = [
     (
         "editor_checks.py",
         include_str!("../../outside/editor_checks.py"),
+    ),
+    (
+        "docs_checks.py",
+        include_str!("../../outside/docs_checks.py"),
     ),
 ];
 const LIMIT: Duration = Duration::from_secs(120);

@@ -36,6 +36,7 @@ pub(super) enum Kind {
     Vault,
     EditorFolder,
     EditorDocument,
+    Docs,
 }
 
 /// A server to check.
@@ -92,6 +93,7 @@ pub(super) fn all(bench: &Bench) -> Result<Vec<Subject>> {
         subject(Kind::Vault, "vault", "vault", "")?,
         subject(Kind::EditorFolder, "editor-folder", "editor", "")?,
         subject(Kind::EditorDocument, "editor-document", "editor", NOTE)?,
+        subject(Kind::Docs, "docs", "docs", "")?,
     ])
 }
 

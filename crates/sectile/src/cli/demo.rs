@@ -18,6 +18,11 @@ use crate::{
     files,
     mcp::{Limits, Policy, Surface, stdio},
     worlds::{
+        docs::{
+            self, Docs, Offer,
+            corpus::{Corpus, CorpusSettings},
+            manual,
+        },
         editor::{self, EditorWorld, ErrorStyle},
         vault::{self, Vault},
     },
@@ -84,10 +89,11 @@ async fn show(root: &Path) -> Result<(), CliError> {
         .await?;
 
     show_edits(root).await?;
+    show_search().await?;
 
     heading("Your turn")?;
     print(
-        "  sectile outline README.md\n  sectile edit list README.md\n  sectile connect claude-code --root ~/notes\n  sectile connect claude-code --world editor --root ~/notes\n",
+        "  sectile outline README.md\n  sectile edit list README.md\n  sectile docs search \"how do I undo an edit?\"\n  sectile connect claude-code --root ~/notes\n  sectile connect claude-code --world editor --root ~/notes\n",
     )
 }
 
@@ -133,6 +139,25 @@ async fn show_edits(root: &Path) -> Result<(), CliError> {
     print(diff(&undone))
 }
 
+/// The third world: Sectile's own manual.
+async fn show_search() -> Result<(), CliError> {
+    let mut client = Client::connect(docs_surface()).await?;
+    heading("Not sure what to call? The manual is inside, and can be searched")?;
+    let query = json!({ "query": "undo one older change", "max_sections": 1 });
+    let found = client.call_quietly("sectile_docs_search", query).await?;
+    let section = &found["sections"][0];
+    print(format_args!(
+        "  {} {}\n",
+        Styled(NAME, "<-"),
+        folded(&json!({
+            "heading": section["heading"],
+            "uri": section["uri"],
+            "content": section["content"],
+            "receipt": found["receipt"],
+        }))
+    ))
+}
+
 /// The diff of the first document that a write changed.
 fn diff(written: &Value) -> String {
     let text = written["documents"][0]["diff"].as_str().unwrap_or_default();
@@ -168,6 +193,25 @@ fn editor_surface(root: &Path) -> Result<Surface, CliError> {
             .map_err(CliError::failed)?;
     let spec = editor::spec(extent, ErrorStyle::Protocol);
     Ok(Surface::new(spec, state, Policy::default(), LIMITS))
+}
+
+fn docs_surface() -> Surface {
+    let settings = CorpusSettings {
+        include_embedded: true,
+        listed: Vec::new(),
+        extra_paths: Vec::new(),
+        max_doc_bytes: MAX_BYTES as u64,
+        max_total_bytes: MAX_BYTES as u64,
+        max_docs: manual::EMBEDDED.len(),
+    };
+    let corpus = Corpus::load(&settings, manual::EMBEDDED);
+    let offer = Offer::ALL;
+    Surface::new(
+        docs::spec(docs::NAMESPACE, offer),
+        Docs::new(docs::NAMESPACE, offer.max_sections, corpus),
+        Policy::default(),
+        LIMITS,
+    )
 }
 
 /// A client that speaks MCP with the server over a pair of in-memory pipes.

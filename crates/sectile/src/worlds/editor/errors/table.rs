@@ -301,9 +301,7 @@ pub(super) static TABLE: &[Row] = &[
         code: "conflict",
         meaning: "The section that was to go has changed since it was read.",
         recovery: "Read data.theirs; if it shall go all the same, call again with data.hash as expected_hash.",
-        covers: |cause| {
-            matches!(cause, Editor(EditorError::Conflict(conflict)) if conflict.ours.is_none())
-        },
+        covers: |cause| matches!(cause, Editor(EditorError::Conflict(conflict)) if conflict.ours.is_none()),
     },
     Row {
         group: OTHERS,
