@@ -1,11 +1,14 @@
 //! The Decision Gate preset, on its real files; and the labelled questions of both manuals.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, process::Command};
 
 use serde_json::{Value, json};
 
 use super::library::{Client, text};
-use crate::fixture::{Era, TestVault, sectile};
+use crate::{
+    contract::pin,
+    fixture::{Era, TestVault, sectile},
+};
 
 fn repository(below: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -30,13 +33,17 @@ const URIS: [&str; 13] = [
     "runpack-architecture",
 ];
 
-#[test]
-fn registry_loads_all_default_docs_and_roles() {
-    let vault = TestVault::empty();
+fn preset() -> Command {
     let mut command = sectile();
     command.args(["serve", "docs", "--config"]);
     command.arg(repository("examples/decision-gate/sectile.toml"));
-    let mut client = Client::new(&vault, command, Era::Handshake);
+    command
+}
+
+#[test]
+fn registry_loads_all_default_docs_and_roles() {
+    let vault = TestVault::empty();
+    let mut client = Client::new(&vault, preset(), Era::Handshake);
     assert_eq!(client.tool_names(), ["decision_gate_docs_search"]);
     let listed = client.ask("resources/list", json!({}));
     let uris: Vec<String> = listed["result"]["resources"]
@@ -104,4 +111,30 @@ fn questions_about_the_manual_are_answered() {
     let thresholds = ["--min-hit-1", "70", "--min-hit-3", "90"];
     let result = evaluated(&[&["docs/questions.toml"], &thresholds[..]].concat());
     assert!(result["questions"].as_u64().unwrap() >= 60);
+}
+
+/// Numbers and texts of some answers, as every build on every machine gives them.
+#[test]
+fn answers_are_the_same_bytes_for_every_build() {
+    let vault = TestVault::empty();
+    let mut client = Client::new(&vault, preset(), Era::Handshake);
+    let mut pinned = serde_json::Map::new();
+    for query in [
+        "trust lanes",
+        "how do I write a provider?",
+        "\"fail closed\" comparater",
+        "max_doc_bytes",
+        "xylophone",
+        "",
+    ] {
+        let arguments = json!({ "query": query, "explain": true });
+        let call = json!({ "name": "decision_gate_docs_search", "arguments": arguments });
+        let mut answer = client.ask("tools/call", call)["result"]["structuredContent"].clone();
+        // The texts are those of the documents, which the receipt identifies.
+        for section in answer["sections"].as_array_mut().unwrap() {
+            section["content"] = json!(section["content"].as_str().unwrap().len());
+        }
+        pinned.insert(query.to_owned(), answer);
+    }
+    pin("docs__decision_gate_answers", &Value::Object(pinned));
 }

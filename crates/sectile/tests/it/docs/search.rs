@@ -324,3 +324,28 @@ fn http_answers_what_stdio_answers() {
         }
     }
 }
+
+#[test]
+fn sse_resources_and_search_behave_identically_to_http() {
+    let library = Library::sample("");
+    let http = library.http();
+    for era in Era::BOTH {
+        for (method, params) in [
+            (
+                "tools/call",
+                json!({ "name": SEARCH, "arguments": { "query": "lane" } }),
+            ),
+            ("resources/list", json!({})),
+            ("resources/read", json!({ "uri": "sectile://docs/why" })),
+            ("resources/read", json!({ "uri": "sectile://docs/nope" })),
+        ] {
+            let plain = era.request(7, method, params);
+            // Who wants to hear of progress is answered by a stream where there may be some.
+            let mut streamed = plain.clone();
+            streamed["params"]["_meta"]["progressToken"] = json!("p");
+            let (plain, streamed) = (http.post(era, &plain), http.post(era, &streamed));
+            let last = streamed.events().pop().unwrap_or_else(|| streamed.json());
+            assert_eq!(last, plain.json(), "{era:?} {method}");
+        }
+    }
+}
