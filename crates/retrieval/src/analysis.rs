@@ -12,7 +12,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 /// Names longer than this are found by their parts only.
 const LONGEST_NAME: usize = 64;
 /// Words longer than this, such as encoded data, are cut off.
-const LONGEST_WORD: usize = 48;
+pub(crate) const LONGEST_WORD: usize = 48;
 
 /// A piece of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use fst::Map;
 
 use crate::{
-    analysis::{Reader, fold, parts, read, stem},
+    analysis::{LONGEST_WORD, Reader, fold, parts, read, stem},
     fixed::{ONE, log2},
 };
 
@@ -227,8 +227,14 @@ const END: u32 = u32::MAX;
 impl Reader for FieldReader<'_> {
     fn written(&mut self, written: &str, at: u32) -> u32 {
         if !self.builder.written.contains_key(written) {
-            let words = parts(written);
-            let terms = words.iter().map(|word| self.builder.term(word)).collect();
+            // Most words are as they are compared already.
+            let is_plain = written.bytes().all(|byte| byte.is_ascii_lowercase());
+            let terms: Box<[Term]> = if is_plain && written.len() <= LONGEST_WORD {
+                Box::new([self.builder.term(written)])
+            } else {
+                let words = parts(written);
+                words.iter().map(|word| self.builder.term(word)).collect()
+            };
             self.builder.written.insert(written.to_owned(), terms);
         }
         let (passage, field) = (self.passage, self.field);
