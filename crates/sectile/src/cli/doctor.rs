@@ -7,13 +7,17 @@ use clap::ValueEnum as _;
 use super::{
     args::{Client, DoctorArgs},
     config::editable,
-    connect,
+    connect, docs,
     serve::folder_of,
-    ui::{BAD, CliError, DIM, GOOD, Styled, print},
+    ui::{BAD, CliError, DIM, GOOD, Styled, print, visible},
 };
 use crate::{
-    config::{self, Settings},
-    worlds::{self, vault::Vault},
+    config::{self, DocsSettings, Settings},
+    worlds::{
+        self,
+        docs::{corpus::Corpus, manual},
+        vault::Vault,
+    },
 };
 
 pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
@@ -50,6 +54,9 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
         }
         None => note("vault: no folder is named; look at one with --root DIR")?,
     }
+    if let Some(docs) = settings.as_ref().map(|settings| &settings.docs) {
+        problems += documents(docs)?;
+    }
     let edited = settings.and_then(|settings| settings.editor.root);
     match (&args.root, edited) {
         // What is wrong with this one is said already.
@@ -83,6 +90,24 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
             "{more} problems were found."
         ))),
     }
+}
+
+/// Looks at the documents of the docs world, where there are settings for them. The number of problems.
+fn documents(settings: &DocsSettings) -> Result<usize, CliError> {
+    if !settings.is_configured {
+        return Ok(0);
+    }
+    let corpus = Corpus::load(&docs::corpus_settings(settings), manual::EMBEDDED);
+    for skipped in &corpus.skipped {
+        bad(&format!("docs: {}", visible(&skipped.to_string())))?;
+    }
+    if corpus.skipped.is_empty() {
+        let count = corpus.documents.len();
+        good(&format!(
+            "docs: all documents can be served, {count} in all"
+        ))?;
+    }
+    Ok(corpus.skipped.len())
 }
 
 /// Looks at the journal of a folder or document that was edited. The number of problems.

@@ -142,3 +142,21 @@ fn the_journal_of_what_is_edited_is_found_or_missed() {
         assert!(ran.stdout.contains(line), "{root}: {ran:?}");
     }
 }
+
+#[test]
+fn documents_that_cannot_be_served_are_named() {
+    let home = Home::new();
+    home.write("guides/a.md", "# A\n\ntext\n");
+    for (path, code, line) in [
+        ("guides", 0, "ok      docs: all documents can be served"),
+        ("missing", 1, "problem docs: `missing` does not exist"),
+    ] {
+        home.write(
+            "sectile.toml",
+            &format!("[docs]\nextra_paths = ['{path}']\n"),
+        );
+        let ran = home.run(&["doctor", "--config", "sectile.toml"]);
+        assert_eq!(ran.code, Some(code), "{path}: {ran:?}");
+        assert!(ran.stdout.contains(line), "{path}: {ran:?}");
+    }
+}
