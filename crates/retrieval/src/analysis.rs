@@ -61,54 +61,87 @@ pub(crate) fn tokens(text: &str, take: impl FnMut(Token)) -> u32 {
 
 /// Reads a text from its start to its end. The number of words is returned.
 pub(crate) fn read(text: &str, reader: &mut impl Reader) -> u32 {
-    let mut at = 0;
-    let mut chain = Chain::default();
-    let mut run = String::new();
-    let mut last_end = 0;
-    for (start, word) in chunks(text).flat_map(|(start, chunk)| words_in(start, chunk)) {
-        let gap = &text[last_end..start];
-        last_end = start + word.len();
+    let mut scan = Scan {
+        text,
+        at: 0,
+        chain: Chain::default(),
+        run: String::new(),
+        last_end: 0,
+    };
+    let bytes = text.as_bytes();
+    let mut start = 0;
+    while start < bytes.len() {
+        let behind = &bytes[start..];
+        let length = behind.iter().position(u8::is_ascii_whitespace);
+        let end = start + length.unwrap_or(behind.len());
+        scan.chunk(start, end, reader);
+        start = end + 1;
+    }
+    scan.end(reader)
+}
+
+/// A text while it is read.
+struct Scan<'t> {
+    text: &'t str,
+    /// The number of the next word.
+    at: u32,
+    chain: Chain,
+    /// Characters of a script without spaces.
+    run: String,
+    last_end: usize,
+}
+
+impl Scan<'_> {
+    /// Reads what stands between white space. Most of it is one word, perhaps with punctuation around it, and needs no
+    /// tables to be found.
+    fn chunk(&mut self, mut start: usize, mut end: usize, reader: &mut impl Reader) {
+        // The underscore is part of words.
+        let is_around = |byte: u8| byte.is_ascii_punctuation() && byte != b'_';
+        let bytes = self.text.as_bytes();
+        while start < end && is_around(bytes[start]) {
+            start += 1;
+        }
+        while start < end && is_around(bytes[end - 1]) {
+            end -= 1;
+        }
+        if bytes[start..end].iter().all(u8::is_ascii_alphanumeric) {
+            if start < end {
+                self.word(start, end, reader);
+            }
+            return;
+        }
+        for (at, word) in self.text[start..end].unicode_word_indices() {
+            self.word(start + at, start + at + word.len(), reader);
+        }
+    }
+
+    /// Reads what Unicode calls a word.
+    fn word(&mut self, start: usize, end: usize, reader: &mut impl Reader) {
+        let word = &self.text[start..end];
+        let gap = &self.text[self.last_end..start];
+        self.last_end = end;
         let is_unspaced = word.chars().all(has_no_spaces);
         if !gap.is_empty() || !is_unspaced {
-            at = pairs(&mut run, at, reader);
+            self.at = pairs(&mut self.run, self.at, reader);
         }
         if is_unspaced {
-            chain.end(text, at, reader);
-            run.push_str(word);
-            continue;
+            self.chain.end(self.text, self.at, reader);
+            self.run.push_str(word);
+            return;
         }
         if !is_joint(gap) {
-            chain.end(text, at, reader);
+            self.chain.end(self.text, self.at, reader);
         }
-        chain.add(start, last_end, at);
-        at += reader.written(word, at);
+        self.chain.add(start, end, self.at);
+        self.at += reader.written(word, self.at);
     }
-    at = pairs(&mut run, at, reader);
-    chain.end(text, at, reader);
-    at
-}
 
-/// What stands between white space, with where it starts.
-fn chunks(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut next = 0;
-    text.split(|character: char| character.is_ascii_whitespace())
-        .map(move |chunk| {
-            let start = next;
-            next += chunk.len() + 1;
-            (start, chunk)
-        })
-        .filter(|(_, chunk)| !chunk.is_empty())
-}
-
-/// What Unicode calls words in a chunk, with where each starts. Most chunks are one, and need no tables to say so.
-fn words_in(start: usize, chunk: &str) -> impl Iterator<Item = (usize, &str)> {
-    let is_word = chunk.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let whole = is_word.then_some((start, chunk));
-    let rest = if is_word { "" } else { chunk };
-    let words = rest.unicode_word_indices();
-    whole
-        .into_iter()
-        .chain(words.map(move |(at, word)| (start + at, word)))
+    /// The number of words.
+    fn end(mut self, reader: &mut impl Reader) -> u32 {
+        self.at = pairs(&mut self.run, self.at, reader);
+        self.chain.end(self.text, self.at, reader);
+        self.at
+    }
 }
 
 /// The words of a text, as they are compared.

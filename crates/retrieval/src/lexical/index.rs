@@ -226,40 +226,21 @@ const END: u32 = u32::MAX;
 
 impl Reader for FieldReader<'_> {
     fn written(&mut self, written: &str, at: u32) -> u32 {
-        if !self.builder.written.contains_key(written) {
-            // Most words are as they are compared already.
-            let is_plain = written.bytes().all(|byte| byte.is_ascii_lowercase());
-            let terms: Box<[Term]> = if is_plain && written.len() <= LONGEST_WORD {
-                Box::new([self.builder.term(written)])
-            } else {
-                let words = parts(written);
-                words.iter().map(|word| self.builder.term(word)).collect()
-            };
-            self.builder.written.insert(written.to_owned(), terms);
-        }
         let (passage, field) = (self.passage, self.field);
-        let Builder {
-            written: known,
-            occurrences,
-            ..
-        } = &mut *self.builder;
-        let terms = known.get(written).map(|terms| &**terms).unwrap_or_default();
-        for (term, at) in terms.iter().zip(at..) {
-            let place = place(field, at);
-            occurrences.push(Occurrence {
-                term: term.word,
-                passage,
-                place,
-            });
-            if let Some(term) = term.stem {
-                occurrences.push(Occurrence {
-                    term,
-                    passage,
-                    place,
-                });
-            }
+        if let Some(terms) = self.builder.written.get(written) {
+            return note(&mut self.builder.occurrences, terms, passage, field, at);
         }
-        u32::try_from(terms.len()).unwrap_or(u32::MAX)
+        // Most words are as they are compared already.
+        let is_plain = written.bytes().all(|byte| byte.is_ascii_lowercase());
+        let terms: Box<[Term]> = if is_plain && written.len() <= LONGEST_WORD {
+            Box::new([self.builder.term(written)])
+        } else {
+            let words = parts(written);
+            words.iter().map(|word| self.builder.term(word)).collect()
+        };
+        let count = note(&mut self.builder.occurrences, &terms, passage, field, at);
+        self.builder.written.insert(written.to_owned(), terms);
+        count
     }
 
     fn word(&mut self, term: &str, at: u32) {
@@ -278,6 +259,31 @@ impl Reader for FieldReader<'_> {
         };
         self.push(term, at);
     }
+}
+
+/// Notes words from `at` on, and their stems. The number of words is returned.
+fn note(
+    occurrences: &mut Vec<Occurrence>,
+    terms: &[Term],
+    passage: u32,
+    field: Field,
+    at: u32,
+) -> u32 {
+    for (term, at) in terms.iter().zip(at..) {
+        let place = place(field, at);
+        let mut push = |term| {
+            occurrences.push(Occurrence {
+                term,
+                passage,
+                place,
+            });
+        };
+        push(term.word);
+        if let Some(stem) = term.stem {
+            push(stem);
+        }
+    }
+    u32::try_from(terms.len()).unwrap_or(u32::MAX)
 }
 
 fn place(field: Field, at: u32) -> u32 {
