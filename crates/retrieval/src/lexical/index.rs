@@ -40,8 +40,8 @@ pub enum IndexError {
 #[derive(Debug)]
 pub struct Index {
     passages: usize,
-    /// All terms in the order of their bytes, which is that of their numbers.
-    terms: Vec<Box<str>>,
+    /// From a term to its number.
+    numbers: HashMap<String, u32, RandomState>,
     /// The same in a form that can be searched for what is spelt almost the same; made when that is first needed.
     dictionary: OnceLock<Map<Vec<u8>>>,
     /// For each term, where its postings start; one more for the end.
@@ -117,18 +117,22 @@ struct Builder {
     numbers: HashMap<String, u32, RandomState>,
     occurrences: Vec<Occurrence>,
     /// The words in what is written as one, and what is written as a name: each is taken apart once.
-    written: HashMap<String, Box<[Term]>, RandomState>,
+    written: HashMap<String, Box<[u32]>, RandomState>,
     names: HashMap<String, u32, RandomState>,
     lengths: Vec<[u64; FIELDS.len()]>,
-    /// Whether places of a term count, by its number: they do for words.
-    is_placed: Vec<bool>,
+    /// What each term is, by its number.
+    kinds: Vec<Kind>,
+    /// For the mark and the stem, again and again.
+    stem: String,
 }
 
-/// A word of the index, and its stem.
-#[derive(Clone, Copy)]
-struct Term {
-    word: u32,
-    stem: Option<u32>,
+/// What a term is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A word, with its stem. Only the places of words count.
+    Word { stem: Option<u32> },
+    /// A name, a stem, or both.
+    Other,
 }
 
 /// Takes in one field of a passage.
@@ -179,17 +183,22 @@ impl Index {
 
     pub(super) fn dictionary(&self) -> &Map<Vec<u8>> {
         self.dictionary.get_or_init(|| {
-            let numbered = self.terms.iter().map(|term| &**term).zip(0..);
+            let mut terms: Vec<(&String, u64)> = self
+                .numbers
+                .iter()
+                .map(|(term, number)| (term, u64::from(*number)))
+                .collect();
+            terms.sort_unstable();
             // They are in order and different, which is all that is asked of them.
-            Map::from_iter(numbered).unwrap_or_default()
+            Map::from_iter(terms).unwrap_or_default()
         })
     }
 
     /// The passages with `term`, in order.
     pub(super) fn postings(&self, term: &str) -> &[Posting] {
-        match self.terms.binary_search_by(|known| (**known).cmp(term)) {
-            Ok(number) => &self.postings[self.range(number)],
-            Err(_) => &[],
+        match self.numbers.get(term) {
+            Some(number) => &self.postings[self.range(*number as usize)],
+            None => &[],
         }
     }
 
@@ -226,33 +235,45 @@ const END: u32 = u32::MAX;
 
 impl Reader for FieldReader<'_> {
     fn written(&mut self, written: &str, at: u32) -> u32 {
-        let (passage, field) = (self.passage, self.field);
-        if let Some(terms) = self.builder.written.get(written) {
-            return note(&mut self.builder.occurrences, terms, passage, field, at);
-        }
         // Most words are as they are compared already.
         let is_plain = written.bytes().all(|byte| byte.is_ascii_lowercase());
-        let terms: Box<[Term]> = if is_plain && written.len() <= LONGEST_WORD {
-            Box::new([self.builder.term(written)])
-        } else {
+        if is_plain && written.len() <= LONGEST_WORD {
+            self.word(written, at);
+            return 1;
+        }
+        let (passage, field) = (self.passage, self.field);
+        if !self.builder.written.contains_key(written) {
             let words = parts(written);
-            words.iter().map(|word| self.builder.term(word)).collect()
-        };
-        let count = note(&mut self.builder.occurrences, &terms, passage, field, at);
-        self.builder.written.insert(written.to_owned(), terms);
-        count
+            let words = words.iter().map(|word| self.builder.word(word)).collect();
+            self.builder.written.insert(written.to_owned(), words);
+        }
+        let Builder {
+            written: known,
+            occurrences,
+            kinds,
+            ..
+        } = &mut *self.builder;
+        let words = known.get(written).map(|words| &**words).unwrap_or_default();
+        for (word, at) in words.iter().zip(at..) {
+            note(occurrences, kinds, *word, passage, place(field, at));
+        }
+        u32::try_from(words.len()).unwrap_or(u32::MAX)
     }
 
     fn word(&mut self, term: &str, at: u32) {
-        let term = self.builder.number(term, true);
-        self.push(term, at);
+        let word = self.builder.word(term);
+        let place = place(self.field, at);
+        let Builder {
+            occurrences, kinds, ..
+        } = &mut *self.builder;
+        note(occurrences, kinds, word, self.passage, place);
     }
 
     fn name(&mut self, written: &str, at: u32, _: u32) {
         let term = match self.builder.names.get(written) {
             Some(term) => *term,
             None => {
-                let term = self.builder.number(&fold(written), false);
+                let term = self.builder.number(&fold(written));
                 self.builder.names.insert(written.to_owned(), term);
                 term
             }
@@ -261,29 +282,20 @@ impl Reader for FieldReader<'_> {
     }
 }
 
-/// Notes words from `at` on, and their stems. The number of words is returned.
-fn note(
-    occurrences: &mut Vec<Occurrence>,
-    terms: &[Term],
-    passage: u32,
-    field: Field,
-    at: u32,
-) -> u32 {
-    for (term, at) in terms.iter().zip(at..) {
-        let place = place(field, at);
-        let mut push = |term| {
-            occurrences.push(Occurrence {
-                term,
-                passage,
-                place,
-            });
-        };
-        push(term.word);
-        if let Some(stem) = term.stem {
-            push(stem);
-        }
+/// Notes a word, and its stem.
+fn note(occurrences: &mut Vec<Occurrence>, kinds: &[Kind], term: u32, passage: u32, place: u32) {
+    occurrences.push(Occurrence {
+        term,
+        passage,
+        place,
+    });
+    if let Kind::Word { stem: Some(term) } = kinds[term as usize] {
+        occurrences.push(Occurrence {
+            term,
+            passage,
+            place,
+        });
     }
-    u32::try_from(terms.len()).unwrap_or(u32::MAX)
 }
 
 fn place(field: Field, at: u32) -> u32 {
@@ -317,26 +329,33 @@ impl Builder {
         self.lengths.push(lengths);
     }
 
-    /// The number of a term, and whether its places count from now on.
-    fn number(&mut self, term: &str, is_placed: bool) -> u32 {
-        let number = match self.numbers.get(term) {
-            Some(number) => *number,
-            None => {
-                let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
-                self.numbers.insert(term.to_owned(), next);
-                self.is_placed.push(false);
-                next
-            }
-        };
-        self.is_placed[number as usize] |= is_placed;
-        number
+    /// The number of a term.
+    fn number(&mut self, term: &str) -> u32 {
+        if let Some(number) = self.numbers.get(term) {
+            return *number;
+        }
+        let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
+        self.numbers.insert(term.to_owned(), next);
+        self.kinds.push(Kind::Other);
+        next
     }
 
-    fn term(&mut self, word: &str) -> Term {
-        Term {
-            word: self.number(word, true),
-            stem: stem(word).map(|stem| self.number(&stem_term(&stem), false)),
+    /// The number of a word. The first time, its stem is found.
+    fn word(&mut self, word: &str) -> u32 {
+        let number = self.number(word);
+        if self.kinds[number as usize] == Kind::Other {
+            let stem = stem(word).map(|stem| {
+                let mut term = std::mem::take(&mut self.stem);
+                term.clear();
+                term.push(STEM_MARK);
+                term.push_str(&stem);
+                let number = self.number(&term);
+                self.stem = term;
+                number
+            });
+            self.kinds[number as usize] = Kind::Word { stem };
         }
+        number
     }
 
     fn finish(self) -> Result<Index, IndexError> {
@@ -345,20 +364,18 @@ impl Builder {
         });
         let passages = self.lengths.len() as u64;
         let by_term = by_term(&self.occurrences, self.numbers.len());
-        let mut terms: Vec<(String, u32)> = self.numbers.into_iter().collect();
-        terms.sort_unstable();
         let mut index = Index {
             passages: self.lengths.len(),
-            terms: Vec::new(),
             dictionary: OnceLock::new(),
-            starts: Vec::with_capacity(terms.len() + 1),
+            starts: Vec::with_capacity(self.numbers.len() + 1),
+            numbers: self.numbers,
             postings: Vec::new(),
             places: Vec::with_capacity(self.occurrences.len()),
         };
         let count = |count: usize| u32::try_from(count).map_err(|_| IndexError::TooManyWords);
-        for (_, number) in &terms {
+        for (number, kind) in (0..).zip(&self.kinds) {
             index.starts.push(count(index.postings.len())?);
-            let occurrences = by_term.of(*number);
+            let occurrences = by_term.of(number);
             for together in occurrences.chunk_by(|one, next| one.passage == next.passage) {
                 let mut counts = [0; FIELDS.len()];
                 for one in together {
@@ -371,17 +388,13 @@ impl Builder {
                     first_place: count(index.places.len())?,
                     in_heading: counts[Field::Heading as usize] > 0,
                 });
-                if self.is_placed[*number as usize] {
+                if *kind != Kind::Other {
                     index.places.extend(together.iter().map(|one| one.place));
                 }
                 index.places.push(END);
             }
         }
         index.starts.push(count(index.postings.len())?);
-        index.terms = terms
-            .into_iter()
-            .map(|(term, _)| term.into_boxed_str())
-            .collect();
         Ok(index)
     }
 }
@@ -429,6 +442,7 @@ fn weight(
 ) -> u32 {
     let sum: u64 = FIELDS
         .into_iter()
+        .filter(|field| counts[*field as usize] > 0)
         .map(|field| {
             let at = field as usize;
             let quarters = field.length_quarters();
