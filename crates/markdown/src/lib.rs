@@ -40,7 +40,7 @@ pub use links::{
     resolve_path,
 };
 pub use merge::{MergeConflict, merge};
-pub use plain::{Passages, passages, plain_text};
+pub use plain::{Passages, passages};
 pub use slug::{heading_id, is_slug, section_id, slug};
 pub use source::Source;
 pub use span::Span;

@@ -4,17 +4,6 @@ use pulldown_cmark::{Event, Tag, TagEnd};
 
 use crate::{Anchors, Document, Source, Span, document::Builder, links::AnchorReader, options};
 
-/// The words of a passage of Markdown: text and code, without markup, addresses of links, HTML tags and comments. Blocks
-/// stand on lines of their own.
-#[must_use]
-pub fn plain_text(markdown: &str) -> String {
-    let mut plain = Plain::default();
-    for (event, _) in options::events(markdown) {
-        plain.event(&event);
-    }
-    plain.text
-}
-
 /// A document, its anchors and its words, read in one pass.
 #[derive(Debug)]
 pub struct Passages {
@@ -26,7 +15,8 @@ pub struct Passages {
     pub texts: Vec<String>,
 }
 
-/// Reads a document for its words, cut at the top-level headings of `deepest` level and above.
+/// Reads a document for its words: text and code, without markup, addresses of links, HTML tags and comments, and with
+/// blocks on lines of their own. It is cut at the top-level headings of `deepest` level and above.
 #[must_use]
 pub fn passages(source: &Source<'_>, deepest: u8) -> Passages {
     let mut builder = Builder::default();
@@ -110,6 +100,12 @@ fn push_html_text(html: &str, plain: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn plain_text(markdown: &str) -> String {
+        passages(&Source::new(markdown.as_bytes()), 0)
+            .texts
+            .concat()
+    }
 
     #[test]
     fn words_stay_and_markup_goes() {

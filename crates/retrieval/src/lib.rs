@@ -13,4 +13,4 @@ pub use lexical::{
     Correction, Form, Hit, Index, IndexError, MAX_PASSAGES, MAX_QUERY_BYTES, MAX_QUERY_WORDS,
     Match, Passage, Query, QueryError, RANKING, Ranked, Remarks,
 };
-pub use sections::{Section, sections};
+pub use sections::{DEEPEST_HEADING, Section, sections};

@@ -23,7 +23,7 @@ pub struct Section {
 }
 
 /// Headings of this level and above start sections.
-const DEEPEST: u8 = 3;
+pub const DEEPEST_HEADING: u8 = 3;
 
 /// All sections of the document `bytes` that goes by `name`, those without text included.
 #[must_use]
@@ -32,11 +32,11 @@ pub fn sections(bytes: &[u8], name: &str) -> Vec<Section> {
         document,
         anchors,
         mut texts,
-    } = passages(&Source::new(bytes), DEEPEST);
+    } = passages(&Source::new(bytes), DEEPEST_HEADING);
     let all = document.sections();
     let starts: Vec<usize> = document
         .top_level()
-        .filter(|(_, section, _)| section.level <= DEEPEST)
+        .filter(|(_, section, _)| section.level <= DEEPEST_HEADING)
         .map(|(index, ..)| index)
         .collect();
     // The first heading is the title when it is of the first level and says what the document is called.

@@ -190,7 +190,8 @@ impl Root {
         if metadata.len() > limit {
             return Err(ReadError::TooLarge { limit });
         }
-        let bytes = read_all(file, metadata.len(), limit).map_err(|error| read_error(&error))?;
+        let bytes =
+            read_bounded(file, metadata.len(), limit).map_err(|error| read_error(&error))?;
         if bytes.len() as u64 > limit {
             Err(ReadError::TooLarge { limit })
         } else {
@@ -311,7 +312,7 @@ fn open_confined(dir: &Dir, path: &Path) -> Result<File, ReadError> {
 }
 
 /// What is in a file of `expected` bytes, which may grow while it is read: at most one byte more than `limit`.
-fn read_all(mut file: File, expected: u64, limit: u64) -> io::Result<Vec<u8>> {
+fn read_bounded(mut file: File, expected: u64, limit: u64) -> io::Result<Vec<u8>> {
     // In one piece: reading to an end that is not known takes many small ones.
     let mut bytes = vec![0; usize::try_from(expected).unwrap_or_default()];
     let mut filled = 0;

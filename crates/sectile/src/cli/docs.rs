@@ -20,7 +20,7 @@ use crate::{
             Docs,
             corpus::{Corpus, CorpusSettings, Doc, GivenPath, Listed, Role},
             examine::{Examined, Found, LONG_SECTION, examine},
-            manual,
+            manual, resources,
         },
     },
 };
@@ -128,7 +128,7 @@ fn report_json(corpus: &Corpus, documents: &[(&Doc, Examined)], settings: &DocsS
         let oversized = examined.oversized.iter();
         json!({
             "slug": doc.slug,
-            "uri": uri(settings, doc),
+            "uri": resources::uri(&settings.namespace, &doc.slug),
             "title": doc.title,
             "role": doc.role.as_str(),
             "description": doc.description,
@@ -253,10 +253,6 @@ fn remarks(examined: &Examined) -> String {
         .chain(oversized)
         .map(|remark| format!("  {}\n", Styled(DIM, remark)))
         .collect()
-}
-
-fn uri(settings: &DocsSettings, doc: &Doc) -> String {
-    format!("{}://docs/{}", settings.namespace, doc.slug)
 }
 
 fn sections(documents: &[(&Doc, Examined)]) -> usize {

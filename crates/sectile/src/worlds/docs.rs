@@ -11,13 +11,12 @@ pub(crate) mod eval;
 pub(crate) mod examine;
 mod library;
 pub(crate) mod manual;
-mod resources;
+pub(crate) mod resources;
 mod roles;
 mod tools;
 
 use std::sync::Mutex;
 
-use sectile_retrieval::{Section, sections};
 use serde_json::{Value, json};
 
 pub(crate) use self::answer::Answered;
@@ -39,11 +38,10 @@ pub(crate) struct Docs {
     shelves: Mutex<Vec<std::sync::Arc<Shelf>>>,
 }
 
-/// A document and its sections.
+/// A document and its address.
 struct Document {
     doc: Doc,
     uri: String,
-    sections: Vec<Section>,
 }
 
 /// What of the world is served.
@@ -100,7 +98,6 @@ impl Docs {
     pub(crate) fn new(namespace: &str, max_sections: usize, corpus: Corpus) -> Self {
         let documents = corpus.documents.into_iter().map(|doc| Document {
             uri: resources::uri(namespace, &doc.slug),
-            sections: sections(&doc.bytes, &doc.title),
             doc,
         });
         Self {

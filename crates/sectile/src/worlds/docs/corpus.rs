@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sectile_retrieval::MAX_PASSAGES;
+use sectile_retrieval::{MAX_PASSAGES, Section, sections};
 use sectile_vault::{NotePath, PassedOver, Place, ReadError, Root, RootError, Walk, WalkError};
 
 use self::described::{Described, describe};
@@ -53,6 +53,8 @@ pub(crate) struct Doc {
     pub(crate) description: String,
     /// UTF-8, exactly as in the file, front matter included.
     pub(crate) bytes: Cow<'static, [u8]>,
+    /// As they are searched and read.
+    pub(crate) sections: Vec<Section>,
     pub(crate) origin: Origin,
     /// Which file it is, for people: never a path of the machine.
     pub(crate) label: String,
@@ -346,7 +348,7 @@ impl Loader<'_> {
         }
     }
 
-    fn checked(&mut self, bytes: Cow<'static, [u8]>) -> Result<Cow<'static, [u8]>, SkipReason> {
+    fn checked(&self, bytes: Cow<'static, [u8]>) -> Result<Cow<'static, [u8]>, SkipReason> {
         let text = std::str::from_utf8(&bytes).map_err(|_| SkipReason::NotUtf8)?;
         if sectile_markdown::trim(text).is_empty() {
             return Err(SkipReason::Empty);
@@ -355,13 +357,6 @@ impl Loader<'_> {
         if self.total_bytes + bytes.len() as u64 > limit {
             return Err(SkipReason::OverTotal { limit });
         }
-        let sections = sectile_retrieval::sections(&bytes, "").len();
-        if self.sections + sections > MAX_PASSAGES {
-            return Err(SkipReason::TooManySections {
-                limit: MAX_PASSAGES,
-            });
-        }
-        self.sections += sections;
         Ok(bytes)
     }
 
@@ -374,6 +369,12 @@ impl Loader<'_> {
             description,
             problems,
         } = describe(&bytes, candidate.file_name, candidate.listed);
+        let sections = sections(&bytes, &title);
+        if self.sections + sections.len() > MAX_PASSAGES {
+            let limit = MAX_PASSAGES;
+            return self.skip(label.to_owned(), SkipReason::TooManySections { limit });
+        }
+        self.sections += sections.len();
         let notes = &mut self.corpus.notes;
         notes.extend(
             problems
@@ -394,6 +395,7 @@ impl Loader<'_> {
             role,
             description,
             bytes,
+            sections,
             origin: candidate.origin,
             label: label.to_owned(),
         });

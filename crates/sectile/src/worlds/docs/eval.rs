@@ -78,7 +78,7 @@ impl Docs {
             .iter()
             .find(|document| document.doc.slug == slug);
         document.is_some_and(|document| {
-            let mut sections = document.sections.iter();
+            let mut sections = document.doc.sections.iter();
             sections.any(|section| section.anchor.as_deref() == anchor)
         })
     }

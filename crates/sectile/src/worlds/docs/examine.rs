@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use sectile_markdown::{LineIndex, Section, Source};
+use sectile_retrieval::DEEPEST_HEADING;
 
 /// A section that is longer than this, in bytes, says too much at once.
 pub(crate) const LONG_SECTION: usize = 8_000;
-/// Headings below this level belong to the section above them.
-const DEEPEST_LEVEL: u8 = 3;
 
 /// What was found in one document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +36,7 @@ pub(crate) fn examine(bytes: &[u8]) -> Examined {
     let lines = LineIndex::new(bytes);
     let sections: Vec<&Section> = document
         .top_level()
-        .filter(|(_, section, _)| section.level <= DEEPEST_LEVEL)
+        .filter(|(_, section, _)| section.level <= DEEPEST_HEADING)
         .map(|(_, section, _)| section)
         .collect();
     let ends = sections

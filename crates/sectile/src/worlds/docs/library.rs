@@ -50,7 +50,7 @@ impl Docs {
         let passages: Vec<(usize, usize)> = documents
             .iter()
             .flat_map(|document| {
-                let sections = self.documents[*document].sections.iter().enumerate();
+                let sections = self.documents[*document].doc.sections.iter().enumerate();
                 let with_text = sections.filter(|(_, section)| !section.plain.is_empty());
                 with_text.map(|(section, _)| (*document, section))
             })
@@ -73,14 +73,14 @@ impl Docs {
     }
 
     pub(super) fn section(&self, (document, section): (usize, usize)) -> &Section {
-        &self.documents[document].sections[section]
+        &self.documents[document].doc.sections[section]
     }
 
     /// Tells sets of documents apart by all that an answer can show of them.
     fn digest(&self, documents: &[usize]) -> Digest {
         let mut lines = String::new();
         for at in documents {
-            let Document { doc, uri, .. } = &self.documents[*at];
+            let Document { doc, uri } = &self.documents[*at];
             let shown = serde_json::json!([
                 uri,
                 doc.title,

@@ -8,7 +8,7 @@ use crate::mcp::{CacheHint, Failure, Resource, ResourceTemplate, ResourceText, R
 const MARKDOWN: &str = "text/markdown";
 
 /// The address of a document.
-pub(super) fn uri(namespace: &str, slug: &str) -> String {
+pub(crate) fn uri(namespace: &str, slug: &str) -> String {
     format!("{namespace}://docs/{slug}")
 }
 
@@ -66,7 +66,7 @@ fn read(docs: &Docs, uri: &str) -> Result<Option<ResourceText>, Failure> {
     };
     let document = docs.documents.iter().find(|document| document.uri == whole);
     let text = document.and_then(|document| {
-        let mut sections = document.sections.iter();
+        let mut sections = document.doc.sections.iter();
         let section = match anchor {
             None => sections.next(),
             Some(anchor) => sections.find(|section| section.anchor.as_deref() == Some(anchor)),
