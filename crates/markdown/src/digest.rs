@@ -29,6 +29,12 @@ impl Digest {
         Some(Self(bytes))
     }
 
+    /// The digest with these 32 bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The 32 bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {

@@ -1,19 +1,41 @@
 //! An index of words, and the order in which passages answer a question.
 //!
-//! A passage has a heading, a trail (what stands above the heading) and a body. The index is made once, of all passages
-//! that count, and never changes: words are rare or frequent among exactly these. Where it is kept is the business of
-//! [`Index`]; query and ranking ask it for terms and postings only.
+//! A passage has a heading, a trail (what stands above the heading) and a body. [`Index`] is made once, in memory, of all
+//! passages that count. [`Segments`](segments::Segments) are files, to which others can be added and in which passages can cease to count. Both
+//! answer the same of the same passages: words are rare or frequent among exactly those that count, and ranking asks for
+//! terms only, wherever these are kept.
 
+mod collect;
+mod field;
 mod index;
 mod query;
 mod search;
+mod segment;
+mod segments;
 mod spelling;
+mod terms;
 
+use self::terms::Posting;
 pub use self::{
-    index::{Index, IndexError, MAX_PASSAGES, Passage},
+    index::{Index, IndexError, MAX_PASSAGES},
     query::{MAX_QUERY_BYTES, MAX_QUERY_WORDS, Query, QueryError},
     search::{Correction, Form, Hit, Match, RANKING, Ranked, Remarks},
 };
+pub(crate) use self::{
+    segment::{Lexical, LexicalBuilder},
+    segments::{DEAD, Segments},
+};
+
+/// A passage to index.
+#[derive(Clone, Debug, Default)]
+pub struct Passage<'a> {
+    /// Its heading.
+    pub heading: &'a str,
+    /// The headings above it, and the title of the document.
+    pub trail: Vec<&'a str>,
+    /// Its text, without markup.
+    pub body: &'a str,
+}
 
 #[cfg(test)]
 mod tests;

@@ -4,11 +4,20 @@
 //! answer on every machine.
 
 mod analysis;
+mod bytes;
+mod container;
+mod corpus;
+mod embedding;
 mod fixed;
 mod lexical;
 mod sections;
+mod varint;
 
 pub use analysis::{fold, words};
+pub use bytes::Bytes;
+pub use container::FormatError;
+pub use corpus::{Chunk, ChunkHit, Corpus, FUSION, Found, Place, Segment, SegmentBuilder};
+pub use embedding::{DIMENSIONS, Embedder, EmbeddingReader, ModelError, StaticModel, Vector};
 pub use lexical::{
     Correction, Form, Hit, Index, IndexError, MAX_PASSAGES, MAX_QUERY_BYTES, MAX_QUERY_WORDS,
     Match, Passage, Query, QueryError, RANKING, Ranked, Remarks,

@@ -4,15 +4,17 @@
 //! counts is its rarity times the weight that the index gives it there. Sums are compared; equal ones keep the order of the
 //! passages. So the order is total, and the same everywhere.
 
+use std::borrow::Cow;
+
 use super::{
-    Index, Query,
-    index::{Posting, stem_term},
+    Index, Posting, Query,
     query::Item,
+    terms::{Places, Terms},
 };
 use crate::{analysis::stem, fixed::ONE};
 
 /// The name of the rules here and of the analysis. It changes whenever an answer may.
-pub const RANKING: &str = "sectile-bm25f-1";
+pub const RANKING: &str = "sectile-bm25f-2";
 
 /// How a thing that was asked for was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,31 +111,68 @@ const MOST_COMPARED: usize = 64;
 /// What two neighbours of the question that are neighbours in the passage count, in percent of their rarity.
 const TOGETHER_PERCENT: u64 = 40;
 
-/// What is looked for in one go: alternatives, of which the best counts.
-struct Wanted<'a> {
-    asked: String,
-    alternatives: Vec<Alternative<'a>>,
+/// Lists of passages, each fetched once.
+struct Lists<'a> {
+    index: &'a dyn Terms,
+    terms: Vec<(Key, Cow<'a, [Posting]>)>,
 }
 
-/// A form of a thing, where it is, and what its weight in a passage is multiplied by.
-struct Alternative<'a> {
+/// What a list is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Key {
+    Term(String),
+    Stem(String),
+}
+
+impl<'a> Lists<'a> {
+    /// The number of the list of `key`, or `None` when it is empty.
+    fn fetch(&mut self, key: Key) -> Option<usize> {
+        let known = self.terms.iter().position(|(known, _)| *known == key);
+        let number = known.unwrap_or_else(|| {
+            let list = match &key {
+                Key::Term(term) => self.index.with_term(term),
+                Key::Stem(stem) => self.index.with_stem(stem),
+            };
+            self.terms.push((key, list));
+            self.terms.len() - 1
+        });
+        (!self.of(number).is_empty()).then_some(number)
+    }
+
+    fn of(&self, number: usize) -> &[Posting] {
+        &self.terms[number].1
+    }
+
+    fn rarity(&self, number: usize) -> u64 {
+        self.index.rarity(self.of(number).len())
+    }
+}
+
+/// What is looked for in one go: alternatives, of which the best counts.
+struct Wanted {
+    asked: String,
+    alternatives: Vec<Alternative>,
+}
+
+/// A form of a thing, the number of its list, and what its weight in a passage is multiplied by.
+struct Alternative {
     form: Form,
-    postings: &'a [Posting],
+    list: usize,
     factor: u64,
 }
 
 /// Two words that follow each other in the question, and what it counts when they do so in a passage.
-struct Neighbours<'a> {
-    one: &'a [Posting],
-    next: &'a [Posting],
+struct Neighbours {
+    one: usize,
+    next: usize,
     score: u64,
 }
 
 /// Passages that match a question, with what they come to.
 pub struct Ranked<'a, F> {
-    index: &'a Index,
-    wanted: Vec<Wanted<'a>>,
-    neighbours: Vec<Neighbours<'a>>,
+    lists: Lists<'a>,
+    wanted: Vec<Wanted>,
+    neighbours: Vec<Neighbours>,
     /// What the things that were asked for come to, for each passage; nothing for those that do not match.
     scores: Vec<u64>,
     favour: F,
@@ -152,7 +191,7 @@ impl<F: Fn(usize) -> u64> Ranked<'_, F> {
         let mut hits: Vec<Hit> = passages
             .into_iter()
             .map(|passage| {
-                let together = self.index.together(&self.neighbours, passage);
+                let together = self.together(passage);
                 let sum = self.scores[passage] + together;
                 let favour = sum * (self.favour)(passage) / 100;
                 Hit {
@@ -167,7 +206,7 @@ impl<F: Fn(usize) -> u64> Ranked<'_, F> {
         hits.sort_by_key(|hit| (std::cmp::Reverse(hit.score), hit.passage));
         hits.truncate(most);
         for hit in &mut hits {
-            hit.matches = matches(&self.wanted, hit.passage);
+            hit.matches = self.matches(hit.passage);
         }
         hits
     }
@@ -182,6 +221,11 @@ impl<F: Fn(usize) -> u64> Ranked<'_, F> {
         passages.max_by_key(|passage| (self.plain(*passage), std::cmp::Reverse(*passage)))
     }
 
+    /// What the things that were asked for come to, for each passage; nothing for those that do not match.
+    pub(crate) fn scores(&self) -> &[u64] {
+        &self.scores
+    }
+
     fn passages(&self) -> Vec<usize> {
         (0..self.scores.len())
             .filter(|passage| self.scores[*passage] > 0)
@@ -191,225 +235,266 @@ impl<F: Fn(usize) -> u64> Ranked<'_, F> {
     fn plain(&self, passage: usize) -> u64 {
         self.scores[passage] * (100 + (self.favour)(passage)) / 100
     }
-}
-
-impl Index {
-    /// The passages that match. `favour` says how many percent a passage counts besides; it lets no passage in.
-    pub fn rank<'a, F: Fn(usize) -> u64>(&'a self, query: &'a Query, favour: F) -> Ranked<'a, F> {
-        let mut remarks = Remarks::default();
-        let wanted = self.wanted(query, &mut remarks);
-        let mut scores = vec![0_u64; self.len()];
-        let mut best = vec![0_u64; self.len()];
-        let mut touched = Vec::new();
-        for one in &wanted {
-            add_up(one, &mut best, &mut touched);
-            for passage in touched.drain(..) {
-                scores[passage] += best[passage];
-                best[passage] = 0;
-            }
-        }
-        if let Some(with) = self.with_phrases(&query.phrases) {
-            let mut only = vec![0; self.len()];
-            with.iter()
-                .for_each(|passage| only[*passage] = scores[*passage]);
-            if only.iter().any(|score| *score > 0) {
-                scores = only;
-            } else {
-                remarks.phrases_ignored = scores.iter().any(|score| *score > 0);
-            }
-        }
-        remarks.total = scores.iter().filter(|score| **score > 0).count();
-        let neighbours = query.neighbours.iter().filter_map(|(one, next)| {
-            let (one, next) = (self.postings(one), self.postings(next));
-            let rarity = self.rarity(one.len()) + self.rarity(next.len());
-            let are_there = !one.is_empty() && !next.is_empty();
-            are_there.then_some(Neighbours {
-                one,
-                next,
-                score: rarity * TOGETHER_PERCENT / 100,
-            })
-        });
-        Ranked {
-            index: self,
-            wanted,
-            neighbours: neighbours.collect(),
-            scores,
-            favour,
-            remarks,
-        }
-    }
-
-    /// The alternatives for each thing. Things that are not there at all are noted.
-    fn wanted(&self, query: &Query, remarks: &mut Remarks) -> Vec<Wanted<'_>> {
-        let mut wanted: Vec<Wanted<'_>> = Vec::new();
-        for item in &query.items {
-            let whole = self.alternative(&item.term, Form::Exact);
-            if let Some(whole) = whole.filter(|_| !item.parts.is_empty()) {
-                let parts = item.parts.iter();
-                let parts = parts.filter_map(|part| self.alternative(part, Form::Part));
-                wanted.push(Wanted {
-                    asked: item.term.clone(),
-                    alternatives: [whole].into_iter().chain(parts).collect(),
-                });
-                continue;
-            }
-            for word in words_of(item) {
-                if wanted.iter().any(|known| known.asked == *word) {
-                    continue;
-                }
-                let stemmed = stem(word).map(|stem| stem_term(&stem));
-                let stemmed = stemmed.and_then(|stem| self.alternative(&stem, Form::Stem));
-                let exact = self.alternative(word, Form::Exact);
-                let mut alternatives: Vec<Alternative<'_>> =
-                    exact.into_iter().chain(stemmed).collect();
-                if alternatives.is_empty() {
-                    alternatives = self.corrected(word, remarks);
-                }
-                if !alternatives.is_empty() {
-                    wanted.push(Wanted {
-                        asked: word.clone(),
-                        alternatives,
-                    });
-                }
-            }
-        }
-        wanted
-    }
-
-    fn alternative(&self, term: &str, form: Form) -> Option<Alternative<'_>> {
-        let postings = self.postings(term);
-        (!postings.is_empty()).then(|| Alternative {
-            form,
-            postings,
-            factor: self.rarity(postings.len()) * form.percent() / 100,
-        })
-    }
-
-    /// Words that are spelt almost like one that is not there.
-    fn corrected(&self, word: &str, remarks: &mut Remarks) -> Vec<Alternative<'_>> {
-        let few = remarks.corrected.len() + remarks.unknown.len() < MOST_CORRECTED;
-        let used = if few {
-            self.nearest(word, MOST_NEAR)
-        } else {
-            Vec::new()
-        };
-        let found = used
-            .iter()
-            .filter_map(|term| self.alternative(term, Form::Near));
-        let found = found.collect();
-        if used.is_empty() {
-            remarks.unknown.push(word.to_owned());
-        } else {
-            let asked = word.to_owned();
-            remarks.corrected.push(Correction { asked, used });
-        }
-        found
-    }
-
-    /// The passages that have all phrases, or `None` without phrases.
-    fn with_phrases(&self, phrases: &[Vec<String>]) -> Option<Vec<usize>> {
-        let mut with: Option<Vec<usize>> = None;
-        for phrase in phrases {
-            let here = self.with_phrase(phrase);
-            with = Some(match with {
-                None => here,
-                Some(with) => with
-                    .into_iter()
-                    .filter(|one| here.binary_search(one).is_ok())
-                    .collect(),
-            });
-        }
-        with
-    }
-
-    fn with_phrase(&self, phrase: &[String]) -> Vec<usize> {
-        let mut words: Vec<&[Posting]> = phrase.iter().map(|word| self.postings(word)).collect();
-        let mut places: Vec<&[u32]> = Vec::with_capacity(words.len());
-        let mut with = Vec::new();
-        // All lists are in the order of passages, so each is gone through once.
-        while let Some(passage) = words
-            .iter()
-            .map(|word| word.first().map(|one| one.passage))
-            .max()
-            .flatten()
-        {
-            let mut is_in_all = true;
-            for word in &mut words {
-                let behind = word.iter().take_while(|one| one.passage < passage).count();
-                *word = &word[behind..];
-                match word.first() {
-                    None => return with,
-                    Some(first) => is_in_all &= first.passage == passage,
-                }
-            }
-            if is_in_all {
-                places.clear();
-                places.extend(words.iter().map(|word| self.places(&word[0])));
-                if stand_together(&places) {
-                    with.push(passage as usize);
-                }
-                for word in &mut words {
-                    *word = &word[1..];
-                }
-                if words.iter().any(|word| word.is_empty()) {
-                    break;
-                }
-            }
-        }
-        with
-    }
 
     /// What neighbours of the question that are neighbours in the passage count.
-    fn together(&self, neighbours: &[Neighbours<'_>], passage: usize) -> u64 {
-        neighbours
+    pub(crate) fn together(&self, passage: usize) -> u64 {
+        let places_of = |list: usize| {
+            let posting = posting_of(self.lists.of(list), passage)?;
+            Some(self.lists.index.places(posting))
+        };
+        self.neighbours
             .iter()
             .filter_map(|pair| {
-                let first = self.places(posting_of(pair.one, passage)?);
-                let second = self.places(posting_of(pair.next, passage)?);
+                let (first, second) = (places_of(pair.one)?, places_of(pair.next)?);
                 let mut places = first.iter();
                 let follows = places.any(|place| second.binary_search(&(place + 1)).is_ok());
                 follows.then_some(pair.score)
             })
             .sum()
     }
+
+    /// What each thing counts in a passage.
+    pub(crate) fn matches(&self, passage: usize) -> Vec<Match> {
+        let found = self.wanted.iter().filter_map(|one| {
+            let alternatives = one.alternatives.iter().filter_map(|alternative| {
+                let posting = posting_of(self.lists.of(alternative.list), passage)?;
+                Some((
+                    value(alternative.factor, posting),
+                    std::cmp::Reverse(alternative.form),
+                    posting.in_heading,
+                ))
+            });
+            alternatives.max().map(|(score, form, in_heading)| Match {
+                asked: one.asked.clone(),
+                form: form.0,
+                in_heading,
+                score,
+            })
+        });
+        found.collect()
+    }
 }
 
-fn add_up(wanted: &Wanted<'_>, best: &mut [u64], touched: &mut Vec<usize>) {
-    for alternative in &wanted.alternatives {
-        for posting in alternative.postings {
-            let passage = posting.passage as usize;
-            let score = value(alternative.factor, posting);
-            if best[passage] == 0 {
-                touched.push(passage);
+impl Index {
+    /// The passages that match. `favour` says how many percent a passage counts besides; it lets no passage in.
+    pub fn rank<'a, F: Fn(usize) -> u64>(&'a self, query: &Query, favour: F) -> Ranked<'a, F> {
+        rank(self, query, favour)
+    }
+
+    /// How many passages it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        Terms::len(self)
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The passages of an index that match.
+pub(super) fn rank<'a, F: Fn(usize) -> u64>(
+    index: &'a dyn Terms,
+    query: &Query,
+    favour: F,
+) -> Ranked<'a, F> {
+    let mut remarks = Remarks::default();
+    let mut lists = Lists {
+        index,
+        terms: Vec::new(),
+    };
+    let wanted = wanted(&mut lists, query, &mut remarks);
+    let mut scores = vec![0_u64; index.len()];
+    let mut best = Vec::new();
+    for one in &wanted {
+        add_up(one, &lists, &mut best, &mut scores);
+    }
+    if let Some(with) = with_phrases(&mut lists, &query.phrases) {
+        let mut only = vec![0; index.len()];
+        with.iter()
+            .for_each(|passage| only[*passage] = scores[*passage]);
+        if only.iter().any(|score| *score > 0) {
+            scores = only;
+        } else {
+            remarks.phrases_ignored = scores.iter().any(|score| *score > 0);
+        }
+    }
+    remarks.total = scores.iter().filter(|score| **score > 0).count();
+    let neighbours = query.neighbours.iter().filter_map(|(one, next)| {
+        let one = lists.fetch(Key::Term(one.clone()))?;
+        let next = lists.fetch(Key::Term(next.clone()))?;
+        let score = (lists.rarity(one) + lists.rarity(next)) * TOGETHER_PERCENT / 100;
+        Some(Neighbours { one, next, score })
+    });
+    let neighbours = neighbours.collect();
+    Ranked {
+        lists,
+        wanted,
+        neighbours,
+        scores,
+        favour,
+        remarks,
+    }
+}
+
+/// The alternatives for each thing. Things that are not there at all are noted.
+fn wanted(lists: &mut Lists<'_>, query: &Query, remarks: &mut Remarks) -> Vec<Wanted> {
+    let mut wanted: Vec<Wanted> = Vec::new();
+    for item in &query.items {
+        let whole = alternative(lists, Key::Term(item.term.clone()), Form::Exact);
+        if let Some(whole) = whole.filter(|_| !item.parts.is_empty()) {
+            let parts = item.parts.iter();
+            let parts =
+                parts.filter_map(|part| alternative(lists, Key::Term(part.clone()), Form::Part));
+            wanted.push(Wanted {
+                asked: item.term.clone(),
+                alternatives: [whole].into_iter().chain(parts).collect(),
+            });
+            continue;
+        }
+        for word in words_of(item) {
+            if wanted.iter().any(|known| known.asked == *word) {
+                continue;
             }
-            best[passage] = best[passage].max(score);
+            let stemmed = stem(word).map(Cow::into_owned);
+            let stemmed = stemmed.and_then(|stem| alternative(lists, Key::Stem(stem), Form::Stem));
+            let exact = alternative(lists, Key::Term(word.clone()), Form::Exact);
+            let mut alternatives: Vec<Alternative> = exact.into_iter().chain(stemmed).collect();
+            if alternatives.is_empty() {
+                alternatives = corrected(lists, word, remarks);
+            }
+            if !alternatives.is_empty() {
+                wanted.push(Wanted {
+                    asked: word.clone(),
+                    alternatives,
+                });
+            }
+        }
+    }
+    wanted
+}
+
+fn alternative(lists: &mut Lists<'_>, key: Key, form: Form) -> Option<Alternative> {
+    let list = lists.fetch(key)?;
+    Some(Alternative {
+        form,
+        list,
+        factor: lists.rarity(list) * form.percent() / 100,
+    })
+}
+
+/// Words that are spelt almost like one that is not there.
+fn corrected(lists: &mut Lists<'_>, word: &str, remarks: &mut Remarks) -> Vec<Alternative> {
+    let few = remarks.corrected.len() + remarks.unknown.len() < MOST_CORRECTED;
+    let used = if few {
+        lists.index.nearest(word, MOST_NEAR)
+    } else {
+        Vec::new()
+    };
+    let found = used
+        .iter()
+        .filter_map(|term| alternative(lists, Key::Term(term.clone()), Form::Near));
+    let found = found.collect();
+    if used.is_empty() {
+        remarks.unknown.push(word.to_owned());
+    } else {
+        let asked = word.to_owned();
+        remarks.corrected.push(Correction { asked, used });
+    }
+    found
+}
+
+/// The passages that have all phrases, or `None` without phrases.
+fn with_phrases(lists: &mut Lists<'_>, phrases: &[Vec<String>]) -> Option<Vec<usize>> {
+    let mut with: Option<Vec<usize>> = None;
+    for phrase in phrases {
+        let here = with_phrase(lists, phrase);
+        with = Some(match with {
+            None => here,
+            Some(with) => with
+                .into_iter()
+                .filter(|one| here.binary_search(one).is_ok())
+                .collect(),
+        });
+    }
+    with
+}
+
+fn with_phrase(lists: &mut Lists<'_>, phrase: &[String]) -> Vec<usize> {
+    let numbers: Option<Vec<usize>> = phrase
+        .iter()
+        .map(|word| lists.fetch(Key::Term(word.clone())))
+        .collect();
+    let Some(numbers) = numbers else {
+        return Vec::new();
+    };
+    let mut words: Vec<&[Posting]> = numbers.iter().map(|number| lists.of(*number)).collect();
+    let mut places: Vec<Places<'_>> = Vec::with_capacity(words.len());
+    let mut with = Vec::new();
+    // All lists are in the order of passages, so each is gone through once.
+    while let Some(passage) = words
+        .iter()
+        .map(|word| word.first().map(|one| one.passage))
+        .max()
+        .flatten()
+    {
+        let mut is_in_all = true;
+        for word in &mut words {
+            let behind = word.iter().take_while(|one| one.passage < passage).count();
+            *word = &word[behind..];
+            match word.first() {
+                None => return with,
+                Some(first) => is_in_all &= first.passage == passage,
+            }
+        }
+        if is_in_all {
+            places.clear();
+            places.extend(words.iter().map(|word| lists.index.places(&word[0])));
+            if stand_together(&places) {
+                with.push(passage as usize);
+            }
+            for word in &mut words {
+                *word = &word[1..];
+            }
+            if words.iter().any(|word| word.is_empty()) {
+                break;
+            }
+        }
+    }
+    with
+}
+
+/// Adds the best alternative of each passage to its score.
+fn add_up(wanted: &Wanted, lists: &Lists<'_>, best: &mut Vec<u64>, scores: &mut [u64]) {
+    if let [only] = wanted.alternatives.as_slice() {
+        for posting in lists.of(only.list) {
+            scores[posting.passage as usize] += value(only.factor, posting);
+        }
+        return;
+    }
+    best.resize(scores.len(), 0);
+    for alternative in &wanted.alternatives {
+        for posting in lists.of(alternative.list) {
+            // What counts less than what already counts adds nothing.
+            let score = value(alternative.factor, posting);
+            let best = &mut best[posting.passage as usize];
+            if score > *best {
+                scores[posting.passage as usize] += score - *best;
+                *best = score;
+            }
+        }
+    }
+    for alternative in &wanted.alternatives {
+        for posting in lists.of(alternative.list) {
+            best[posting.passage as usize] = 0;
         }
     }
 }
 
-/// What each thing counts in a passage.
-fn matches(wanted: &[Wanted<'_>], passage: usize) -> Vec<Match> {
-    let found = wanted.iter().filter_map(|one| {
-        let alternatives = one.alternatives.iter().filter_map(|alternative| {
-            let posting = posting_of(alternative.postings, passage)?;
-            Some((
-                value(alternative.factor, posting),
-                std::cmp::Reverse(alternative.form),
-                posting.in_heading,
-            ))
-        });
-        alternatives.max().map(|(score, form, in_heading)| Match {
-            asked: one.asked.clone(),
-            form: form.0,
-            in_heading,
-            score,
-        })
-    });
-    found.collect()
-}
-
 /// Whether words with these places stand one after the other somewhere.
-fn stand_together(places: &[&[u32]]) -> bool {
+fn stand_together(places: &[Places<'_>]) -> bool {
     let Some((first, rest)) = places.split_first() else {
         return false;
     };

@@ -1,11 +1,9 @@
-//! Words of the index that are spelt almost like one that it does not have.
+//! Words of a dictionary that are spelt almost like one that it does not have.
 
 use std::sync::LazyLock;
 
-use fst::{IntoStreamer as _, Streamer as _};
+use fst::{IntoStreamer as _, Map, Streamer as _};
 use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder, SINK_STATE};
-
-use super::{Index, index::is_word};
 
 /// Words longer than this are not looked for.
 const LONGEST: usize = 40;
@@ -38,38 +36,57 @@ impl fst::Automaton for Near {
     }
 }
 
-impl Index {
-    /// At most `most` words that are nearest to `word`: first by the number of letters that are wrong, missing, too many
-    /// or swapped, then by the number of passages, then by the alphabet. A short word must be nearer than a long one.
-    pub(super) fn nearest(&self, word: &str, most: usize) -> Vec<String> {
-        let letters = word.chars().count();
-        let builder = match letters {
-            0..3 => return Vec::new(),
-            3..6 => &ONE_OFF,
-            _ if word.len() > LONGEST => return Vec::new(),
-            _ => &TWO_OFF,
+/// A word of the dictionary that is near.
+pub(super) struct NearWord {
+    /// How many letters are wrong, missing, too many or swapped.
+    pub(super) distance: u8,
+    pub(super) term: String,
+    /// What the dictionary has for it.
+    pub(super) number: u64,
+}
+
+/// The words that are near `word`. A short word must be nearer than a long one.
+pub(super) fn nearest<D: AsRef<[u8]>>(dictionary: &Map<D>, word: &str) -> Vec<NearWord> {
+    let letters = word.chars().count();
+    let builder = match letters {
+        0..3 => return Vec::new(),
+        3..6 => &ONE_OFF,
+        _ if word.len() > LONGEST => return Vec::new(),
+        _ => &TWO_OFF,
+    };
+    let near = Near(builder.build_dfa(word));
+    let mut found = Vec::new();
+    let mut stream = dictionary.search(&near).into_stream();
+    while let Some((term, number)) = stream.next() {
+        let distance = match near.0.eval(term) {
+            Distance::Exact(distance) | Distance::AtLeast(distance) => distance,
         };
-        let near = Near(builder.build_dfa(word));
-        let mut found = Vec::new();
-        let mut stream = self.dictionary().search(&near).into_stream();
-        while let Some((term, number)) = stream.next() {
-            let distance = match near.0.eval(term) {
-                Distance::Exact(distance) | Distance::AtLeast(distance) => distance,
-            };
-            if let Ok(term) = std::str::from_utf8(term)
-                && is_word(term)
-            {
-                let rarity = usize::MAX - self.frequency(number);
-                found.push((distance, rarity, term.to_owned()));
-            }
+        if let Ok(term) = std::str::from_utf8(term) {
+            let term = term.to_owned();
+            found.push(NearWord {
+                distance,
+                term,
+                number,
+            });
         }
-        found.sort();
-        let nearest = found.first().map_or(0, |first| first.0);
-        found
-            .into_iter()
-            .take_while(|(distance, ..)| *distance == nearest)
-            .take(most)
-            .map(|(.., term)| term)
-            .collect()
     }
+    found
+}
+
+/// The `most` nearest of words with their distance and the number of passages that have them.
+pub(super) fn ranked(mut found: Vec<(u8, usize, String)>, most: usize) -> Vec<String> {
+    found.sort_by(|one, other| {
+        let by_passages = other.1.cmp(&one.1);
+        one.0
+            .cmp(&other.0)
+            .then(by_passages)
+            .then_with(|| one.2.cmp(&other.2))
+    });
+    let nearest = found.first().map_or(0, |first| first.0);
+    found
+        .into_iter()
+        .take_while(|(distance, ..)| *distance == nearest)
+        .take(most)
+        .map(|(.., term)| term)
+        .collect()
 }

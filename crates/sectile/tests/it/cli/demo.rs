@@ -36,7 +36,7 @@ fn the_demo_shows_structure_without_text_then_an_edit_and_its_undo() {
         "\"code\": -32000",
         "-Boats at ten, music at noon.\n",
         "sectile://docs/recipes#",
-        "\"ranking\":\"sectile-docs-1+sectile-bm25f-1\"",
+        "\"ranking\":\"sectile-docs-1+sectile-bm25f-2\"",
     ] {
         assert!(edits.contains(shown), "{shown} is not in {edits}");
     }

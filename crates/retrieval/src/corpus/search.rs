@@ -1,0 +1,143 @@
+//! Words and meaning together: which chunks answer a question best.
+//!
+//! Each chunk has what its words come to, as a part of the most that any chunk's words come to, and how near its meaning is
+//! to that of the question. A weighted sum of the two decides; among equal ones, the order of the chunks.
+
+use std::cmp::Reverse;
+
+use super::Corpus;
+use crate::{
+    embedding::{
+        EmbeddingReader, Vector,
+        vectors::{COSINE_DIGITS, cosines},
+    },
+    lexical::{DEAD, Match, Query, Remarks},
+};
+
+/// The name of the rules here. It changes whenever an answer may.
+pub const FUSION: &str = "sectile-fusion-1";
+
+/// A whole, in the millionths that scores are told in.
+const WHOLE: u64 = 1_000_000;
+/// How much meaning counts, in millionths; words count the rest.
+const MEANING: u64 = 250_000;
+/// A chunk without any of the words is a match when its meaning is at least so near, in millionths.
+const NEAR_ENOUGH: u64 = 350_000;
+/// Words that stand together are looked for in so many of the best chunks.
+const MOST_COMPARED: usize = 64;
+
+/// What a search found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The best chunks, best first.
+    pub hits: Vec<ChunkHit>,
+    /// How many chunks match at all.
+    pub total: usize,
+    /// What there is to say of the words.
+    pub remarks: Remarks,
+}
+
+/// A chunk that was found. Scores are in millionths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkHit {
+    /// Its number.
+    pub chunk: usize,
+    /// What its words come to, as a part of the best.
+    pub lexical: u64,
+    /// How near its meaning is.
+    pub semantic: u64,
+    /// Both together.
+    pub fused: u64,
+    /// What each word counts in it.
+    pub matches: Vec<Match>,
+}
+
+impl Corpus {
+    /// The `most` best chunks for a question. `reader` embeds the question's text; without it only words count.
+    #[must_use]
+    pub fn search(
+        &self,
+        query: &Query,
+        text: &str,
+        reader: Option<&mut dyn EmbeddingReader>,
+        most: usize,
+    ) -> Found {
+        let ranked = self.words.rank(query, |_| 0);
+        let words = ranked.scores();
+        let vector = reader.and_then(|reader| reader.embed(&[text]));
+        let meaning = vector.map(|vector| self.meanings(&vector));
+        let is_match = |chunk: usize| {
+            words[chunk] > 0
+                || meaning
+                    .as_ref()
+                    .is_some_and(|meaning| u64::from(meaning[chunk]) >= NEAR_ENOUGH)
+        };
+        let best_words = words.iter().copied().max().unwrap_or_default().max(1);
+        let share = |chunk: usize, words: u64, best: u64| {
+            let lexical = words * WHOLE / best;
+            let Some(meaning) = &meaning else {
+                return (lexical, 0, lexical);
+            };
+            let semantic = u64::from(meaning[chunk]);
+            let fused = (lexical * (WHOLE - MEANING) + semantic * MEANING) / WHOLE;
+            (lexical, semantic, fused)
+        };
+        let mut chunks: Vec<(Reverse<u64>, usize)> = (0..self.len())
+            .filter(|chunk| is_match(*chunk))
+            .map(|chunk| (Reverse(share(chunk, words[chunk], best_words).2), chunk))
+            .collect();
+        let total = chunks.len();
+        let compared = MOST_COMPARED.max(most);
+        if chunks.len() > compared {
+            chunks.select_nth_unstable(compared);
+            chunks.truncate(compared);
+        }
+        chunks.sort_unstable();
+        // Words that stand together count besides, in the best chunks.
+        let words: Vec<u64> = chunks
+            .iter()
+            .map(|(_, chunk)| words[*chunk] + ranked.together(*chunk))
+            .collect();
+        let best_words = words.iter().copied().max().unwrap_or_default().max(1);
+        let mut hits: Vec<ChunkHit> = chunks
+            .iter()
+            .zip(words)
+            .map(|((_, chunk), words)| {
+                let (lexical, semantic, fused) = share(*chunk, words, best_words);
+                ChunkHit {
+                    chunk: *chunk,
+                    lexical,
+                    semantic,
+                    fused,
+                    matches: Vec::new(),
+                }
+            })
+            .collect();
+        hits.sort_by_key(|hit| (Reverse(hit.fused), hit.chunk));
+        hits.truncate(most);
+        for hit in &mut hits {
+            hit.matches = ranked.matches(hit.chunk);
+        }
+        Found {
+            hits,
+            total,
+            remarks: ranked.remarks,
+        }
+    }
+
+    /// How near the meaning of each chunk is, in millionths; nothing for those that point elsewhere.
+    fn meanings(&self, vector: &Vector) -> Vec<u32> {
+        let mut meanings = vec![0; self.len()];
+        for file in &self.files {
+            let (vectors, inverse_lengths) = file.segment.vectors();
+            cosines(vector, vectors, inverse_lengths, |local, cosine| {
+                let number = file.numbers.get(local).copied().unwrap_or(DEAD);
+                if let Some(meaning) = meanings.get_mut(number as usize) {
+                    let cosine = u64::try_from(cosine).unwrap_or_default();
+                    *meaning = ((cosine * WHOLE) >> COSINE_DIGITS) as u32;
+                }
+            });
+        }
+        meanings
+    }
+}

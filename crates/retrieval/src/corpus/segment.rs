@@ -1,0 +1,211 @@
+//! A file of documents: their chunks, words and vectors.
+
+use std::{ops::Range, sync::Arc};
+
+use sectile_markdown::{Digest, Span};
+
+use crate::{
+    bytes::Bytes,
+    container::{self, Container, FormatError, Name, u32_at},
+    embedding::{DIMENSIONS, Embedder, EmbeddingReader, vectors::inverse_length},
+    lexical::{Lexical, LexicalBuilder, Passage, RANKING},
+};
+
+/// The version of the format.
+const VERSION: u32 = 1;
+
+const RULES: Name = *b"rules   ";
+const DOCUMENTS: Name = *b"document";
+const SPANS: Name = *b"spans   ";
+const DIGESTS: Name = *b"digests ";
+const VECTORS: Name = *b"vectors ";
+const LENGTHS: Name = *b"inverses";
+
+/// A chunk of a document: where it is, and what its bytes were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// Where it is in the document.
+    pub span: Span,
+    /// The digest of its bytes.
+    pub digest: Digest,
+}
+
+/// Documents on their way into a file.
+pub struct SegmentBuilder<'m> {
+    words: LexicalBuilder,
+    embedder: Option<(Digest, Box<dyn EmbeddingReader + 'm>)>,
+    /// Where the chunks of each document start.
+    documents: Vec<u8>,
+    spans: Vec<u8>,
+    digests: Vec<u8>,
+    vectors: Vec<u8>,
+    inverse_lengths: Vec<u8>,
+    chunks: u32,
+}
+
+impl<'m> SegmentBuilder<'m> {
+    /// An empty file. Without a model there are only words.
+    #[must_use]
+    pub fn new(embedder: Option<&'m dyn Embedder>) -> Self {
+        Self {
+            words: LexicalBuilder::default(),
+            embedder: embedder.map(|embedder| (embedder.fingerprint(), embedder.reader())),
+            documents: Vec::new(),
+            spans: Vec::new(),
+            digests: Vec::new(),
+            vectors: Vec::new(),
+            inverse_lengths: Vec::new(),
+            chunks: 0,
+        }
+    }
+
+    /// Begins the next document.
+    pub fn document(&mut self) {
+        self.documents.extend_from_slice(&self.chunks.to_le_bytes());
+    }
+
+    /// Adds a chunk to the document that was begun last.
+    pub fn chunk(&mut self, chunk: &Chunk, passage: &Passage<'_>) {
+        self.words.add(passage);
+        for offset in [chunk.span.start, chunk.span.end] {
+            let offset = u32::try_from(offset).unwrap_or(u32::MAX);
+            self.spans.extend_from_slice(&offset.to_le_bytes());
+        }
+        self.digests.extend_from_slice(chunk.digest.as_bytes());
+        self.chunks += 1;
+        if let Some((_, reader)) = &mut self.embedder {
+            let mut parts: Vec<&str> = passage.trail.clone();
+            parts.extend([passage.heading, passage.body]);
+            let vector = reader.embed(&parts).unwrap_or([0; DIMENSIONS]);
+            let bytes = vector.iter().map(|value| value.cast_unsigned());
+            self.vectors.extend(bytes);
+            let inverse = inverse_length(&vector);
+            self.inverse_lengths
+                .extend_from_slice(&inverse.to_le_bytes());
+        }
+    }
+
+    /// How many words and names were read: what the memory that it takes depends on.
+    #[must_use]
+    pub fn words(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The bytes of the file.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<u8> {
+        self.documents.extend_from_slice(&self.chunks.to_le_bytes());
+        let fingerprint = self.embedder.as_ref().map(|(fingerprint, _)| *fingerprint);
+        let rules = rules(fingerprint.as_ref());
+        let words = self.words.finish();
+        let mut parts: Vec<(Name, &[u8])> = vec![
+            (RULES, rules.as_bytes()),
+            (DOCUMENTS, &self.documents),
+            (SPANS, &self.spans),
+            (DIGESTS, &self.digests),
+            (VECTORS, &self.vectors),
+            (LENGTHS, &self.inverse_lengths),
+        ];
+        parts.extend(words.iter().map(|(name, part)| (*name, part.as_slice())));
+        container::write(VERSION, &parts)
+    }
+}
+
+/// Everything besides the documents that the contents of a file depend on.
+fn rules(model: Option<&Digest>) -> String {
+    let model = model.map_or_else(|| "none".to_owned(), Digest::to_string);
+    format!("words {RANKING}\nmodel {model}\n")
+}
+
+/// A file of documents.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    container: Container,
+    words: Arc<Lexical>,
+    documents: Bytes,
+    spans: Bytes,
+    digests: Bytes,
+    vectors: Bytes,
+    inverse_lengths: Bytes,
+    chunks: usize,
+}
+
+impl Segment {
+    /// Opens a file. Only what could lead astray is compared with its checksum now; see [`Self::verify`].
+    ///
+    /// # Errors
+    /// [`FormatError`] when it is none, is cut off, or was not made with `embedder` and the rules of this program.
+    pub fn open(file: &Bytes, embedder: Option<&dyn Embedder>) -> Result<Self, FormatError> {
+        let container = Container::open(file, VERSION)?;
+        let fingerprint = embedder.map(Embedder::fingerprint);
+        if container.checked_part(&RULES)?.as_ref() != rules(fingerprint.as_ref()).as_bytes() {
+            return Err(FormatError::OtherModel);
+        }
+        let words = Lexical::open(&container)?;
+        let segment = Self {
+            chunks: words.passages(),
+            words: Arc::new(words),
+            documents: container.checked_part(&DOCUMENTS)?,
+            spans: container.checked_part(&SPANS)?,
+            digests: container.part(&DIGESTS)?,
+            vectors: container.part(&VECTORS)?,
+            inverse_lengths: container.part(&LENGTHS)?,
+            container,
+        };
+        let fits = |part: &Bytes, each: usize| part.as_ref().len() == segment.chunks * each;
+        let has_vectors = embedder.is_some();
+        let fits = fits(&segment.spans, 8)
+            && fits(&segment.digests, 32)
+            && fits(&segment.vectors, if has_vectors { DIMENSIONS } else { 0 })
+            && fits(&segment.inverse_lengths, if has_vectors { 4 } else { 0 });
+        fits.then_some(segment).ok_or(FormatError::Damaged)
+    }
+
+    /// Compares everything with its checksum.
+    ///
+    /// # Errors
+    /// [`FormatError::Damaged`] when something is not what it was.
+    pub fn verify(&self) -> Result<(), FormatError> {
+        self.container.verify()
+    }
+
+    /// How many documents it has.
+    #[must_use]
+    pub fn documents(&self) -> usize {
+        (self.documents.as_ref().len() / 4).saturating_sub(1)
+    }
+
+    /// How many chunks it has.
+    #[must_use]
+    pub fn chunks(&self) -> usize {
+        self.chunks
+    }
+
+    /// The chunks of a document.
+    pub(super) fn chunks_of(&self, document: usize) -> Range<usize> {
+        let start = |at: usize| u32_at(self.documents.as_ref(), at).map(|start| start as usize);
+        match start(document).zip(start(document + 1)) {
+            Some((start, end)) => start..end.min(self.chunks),
+            None => 0..0,
+        }
+    }
+
+    pub(super) fn chunk(&self, number: usize) -> Option<Chunk> {
+        let spans = self.spans.as_ref();
+        let span = Span::new(
+            u32_at(spans, number * 2)? as usize,
+            u32_at(spans, number * 2 + 1)? as usize,
+        );
+        let (digests, _) = self.digests.as_ref().as_chunks::<32>();
+        let digest = Digest::from_bytes(*digests.get(number)?);
+        Some(Chunk { span, digest })
+    }
+
+    pub(super) fn words(&self) -> Arc<Lexical> {
+        Arc::clone(&self.words)
+    }
+
+    pub(super) fn vectors(&self) -> (&[u8], &[u8]) {
+        (self.vectors.as_ref(), self.inverse_lengths.as_ref())
+    }
+}

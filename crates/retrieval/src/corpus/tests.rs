@@ -1,0 +1,119 @@
+//! A corpus that grew answers like one made afresh, and like the index in memory.
+
+use proptest::prelude::*;
+use sectile_markdown::{Digest, Span};
+
+use super::*;
+use crate::{Bytes, Index, Passage, Query};
+
+fn passage<'a>(body: &'a str) -> Passage<'a> {
+    let heading = body.split(' ').next().unwrap_or_default();
+    Passage {
+        heading,
+        trail: vec!["the title", "above"],
+        body,
+    }
+}
+
+/// A segment of documents, each of several bodies.
+fn segment(documents: &[&Vec<String>]) -> Segment {
+    let mut builder = SegmentBuilder::new(None);
+    for document in documents {
+        builder.document();
+        for (at, body) in document.iter().enumerate() {
+            let chunk = Chunk {
+                span: Span::new(at, at + body.len()),
+                digest: Digest::of(body.as_bytes()),
+            };
+            builder.chunk(&chunk, &passage(body));
+        }
+    }
+    Segment::open(&Bytes::new(builder.finish()), None).unwrap()
+}
+
+fn answers(corpus: &Corpus, query: &str) -> Vec<ChunkHit> {
+    let parsed = Query::parse(query).unwrap();
+    corpus.search(&parsed, query, None, 50).hits
+}
+
+fn documents() -> impl Strategy<Value = Vec<Vec<String>>> {
+    let body = "([a-c]{1,3}(ing|s)? ?|漢字? ?|Max_[ab] |MaxA |maxa ){0,7}";
+    proptest::collection::vec(proptest::collection::vec(body, 1..4), 1..7)
+}
+
+fn place(segment: usize, document: usize) -> Place {
+    Place { segment, document }
+}
+
+proptest! {
+    #[test]
+    fn an_index_that_grew_ranks_like_one_made_afresh(
+        first in documents(),
+        changed in documents(),
+        query in "([a-c]{1,3} |\"[ab] [ab]\" |漢 |max_a ){1,4}",
+    ) {
+        // Every second document was replaced, in another segment.
+        let all: Vec<&Vec<String>> = first.iter().collect();
+        let other: Vec<&Vec<String>> = changed.iter().collect();
+        let mut now = Vec::new();
+        let mut places = Vec::new();
+        for (at, document) in all.iter().enumerate() {
+            if at % 2 == 1 && at < other.len() {
+                now.push(other[at]);
+                places.push(place(1, at));
+            } else {
+                now.push(document);
+                places.push(place(0, at));
+            }
+        }
+        let grown = Corpus::new(vec![segment(&all), segment(&other)], &places);
+        let fresh_places: Vec<Place> = (0..now.len()).map(|at| place(0, at)).collect();
+        let fresh = Corpus::new(vec![segment(&now)], &fresh_places);
+        prop_assert_eq!(answers(&grown, &query), answers(&fresh, &query));
+        for number in 0..fresh.len() {
+            prop_assert_eq!(grown.chunk(number), fresh.chunk(number));
+            prop_assert_eq!(grown.document_of(number), fresh.document_of(number));
+        }
+    }
+
+    #[test]
+    fn files_rank_like_the_index_in_memory(
+        documents in documents(),
+        query in "([a-c]{1,3}(ing)? |maxa |\"[ab] [ab]\" |漢 |max_a ){1,4}",
+    ) {
+        let all: Vec<&Vec<String>> = documents.iter().collect();
+        let places: Vec<Place> = (0..all.len()).map(|at| place(0, at)).collect();
+        let corpus = Corpus::new(vec![segment(&all)], &places);
+        let index = Index::new(documents.iter().flatten().map(|body| passage(body))).unwrap();
+        let query = Query::parse(&query).unwrap();
+        let in_memory = index.rank(&query, |_| 0);
+        let in_files = corpus.words.rank(&query, |_| 0);
+        prop_assert_eq!(in_memory.hits(20), in_files.hits(20));
+        prop_assert_eq!(in_memory.remarks, in_files.remarks);
+    }
+
+    #[test]
+    fn a_damaged_file_never_panics(
+        documents in documents(),
+        flips in proptest::collection::vec((any::<prop::sample::Index>(), 1..=255_u8), 1..6),
+        query in "[a-c]{1,3}( [a-c]{1,3}ing)?",
+    ) {
+        let mut builder = SegmentBuilder::new(None);
+        for document in &documents {
+            builder.document();
+            for body in document {
+                let chunk = Chunk { span: Span::new(0, 1), digest: Digest::of(b"") };
+                builder.chunk(&chunk, &passage(body));
+            }
+        }
+        let mut bytes = builder.finish();
+        for (at, flip) in flips {
+            let at = at.index(bytes.len());
+            bytes[at] ^= flip;
+        }
+        if let Ok(segment) = Segment::open(&Bytes::new(bytes), None) {
+            let places: Vec<Place> = (0..segment.documents() + 2).map(|at| place(0, at)).collect();
+            answers(&Corpus::new(vec![segment], &places), &query);
+        }
+    }
+}

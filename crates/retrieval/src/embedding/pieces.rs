@@ -1,0 +1,166 @@
+//! Texts cut into the pieces of a vocabulary, the way the vocabulary was made for: letters without case and accents, the
+//! longest piece that fits first. Punctuation says nothing.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory as _};
+
+/// Longer words are not looked for.
+const LONGEST_WORD: usize = 100;
+/// What a piece begins with that continues a word.
+const CONTINUES: &[u8] = b"##";
+
+/// The numbers of pieces.
+pub(super) struct Vocabulary {
+    starts: HashMap<&'static [u8], u32, RandomState>,
+    rest: HashMap<&'static [u8], u32, RandomState>,
+    /// The longest piece, in bytes.
+    longest: usize,
+}
+
+impl Vocabulary {
+    /// `words` has each piece behind its length.
+    pub(super) fn new(words: &'static [u8], pieces: usize) -> Self {
+        let mut vocabulary = Self {
+            starts: HashMap::with_capacity_and_hasher(pieces, RandomState::default()),
+            rest: HashMap::with_capacity_and_hasher(pieces / 4, RandomState::default()),
+            longest: 0,
+        };
+        let mut words = words;
+        let mut number = 0;
+        while let Some((length, behind)) = words.split_first()
+            && let Some((piece, behind)) = behind.split_at_checked(usize::from(*length))
+        {
+            words = behind;
+            vocabulary.longest = vocabulary.longest.max(piece.len());
+            match piece.strip_prefix(CONTINUES) {
+                Some(rest) if !rest.is_empty() => vocabulary.rest.insert(rest, number),
+                _ => vocabulary.starts.insert(piece, number),
+            };
+            number += 1;
+        }
+        vocabulary
+    }
+
+    /// Adds the pieces of a run of letters.
+    pub(super) fn split(&self, run: &str, pieces: &mut Vec<u32>) {
+        if run.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            self.word(&run.to_ascii_lowercase(), pieces);
+            return;
+        }
+        let mut word = String::new();
+        let mut characters: Vec<char> = Vec::new();
+        for character in run.chars() {
+            match kind(character) {
+                Kind::Nothing => {}
+                Kind::Space => self.end(&mut characters, &mut word, pieces),
+                Kind::Alone => {
+                    self.end(&mut characters, &mut word, pieces);
+                    characters.push(character);
+                    self.end(&mut characters, &mut word, pieces);
+                }
+                Kind::Letter => characters.push(character),
+            }
+        }
+        self.end(&mut characters, &mut word, pieces);
+    }
+
+    /// Ends a word: without case and accents, cut at punctuation.
+    fn end(&self, characters: &mut Vec<char>, word: &mut String, pieces: &mut Vec<u32>) {
+        let plain = characters
+            .drain(..)
+            .nfd()
+            .filter(|character| character.general_category() != GeneralCategory::NonspacingMark)
+            .flat_map(char::to_lowercase);
+        for character in plain {
+            if is_punctuation(character) {
+                self.word(word, pieces);
+                word.clear();
+            } else {
+                word.push(character);
+            }
+        }
+        self.word(word, pieces);
+        word.clear();
+    }
+
+    /// The longest piece that fits comes first. A word with a rest that no piece fits has none.
+    fn word(&self, word: &str, pieces: &mut Vec<u32>) {
+        if word.is_empty() || word.chars().count() > LONGEST_WORD {
+            return;
+        }
+        let first = pieces.len();
+        let mut start = 0;
+        while start < word.len() {
+            let known = if start == 0 { &self.starts } else { &self.rest };
+            let rest = &word[start..];
+            let longest = rest.len().min(self.longest);
+            let found = (1..=longest)
+                .rev()
+                .filter(|end| rest.is_char_boundary(*end))
+                .find_map(|end| Some((end, *known.get(&rest.as_bytes()[..end])?)));
+            let Some((length, piece)) = found else {
+                pieces.truncate(first);
+                return;
+            };
+            pieces.push(piece);
+            start += length;
+        }
+    }
+}
+
+/// What stands between ASCII white space and punctuation. All other borders are found when a run is split.
+pub(super) fn runs(text: &str) -> impl Iterator<Item = &str> {
+    let is_border =
+        |byte: u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r') || byte.is_ascii_punctuation();
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = at + bytes[at..].iter().position(|byte| !is_border(*byte))?;
+        let length = bytes[start..].iter().position(|byte| is_border(*byte));
+        at = length.map_or(bytes.len(), |length| start + length);
+        Some(&text[start..at])
+    })
+}
+
+enum Kind {
+    Nothing,
+    Space,
+    /// A word of its own.
+    Alone,
+    Letter,
+}
+
+fn kind(character: char) -> Kind {
+    if matches!(character, '\0' | char::REPLACEMENT_CHARACTER) {
+        return Kind::Nothing;
+    }
+    match character.general_category() {
+        GeneralCategory::SpaceSeparator => Kind::Space,
+        _ if matches!(character, '\t' | '\n' | '\r') => Kind::Space,
+        _ if character.general_category_group() == GeneralCategoryGroup::Other => Kind::Nothing,
+        _ if is_ideograph(character) => Kind::Alone,
+        _ => Kind::Letter,
+    }
+}
+
+fn is_punctuation(character: char) -> bool {
+    character.is_ascii_punctuation()
+        || character.general_category_group() == GeneralCategoryGroup::Punctuation
+}
+
+fn is_ideograph(character: char) -> bool {
+    matches!(
+        character,
+        '\u{4e00}'..='\u{9fff}'
+            | '\u{3400}'..='\u{4dbf}'
+            | '\u{20000}'..='\u{2a6df}'
+            | '\u{2a700}'..='\u{2b73f}'
+            | '\u{2b740}'..='\u{2b81f}'
+            | '\u{2b820}'..='\u{2ceaf}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{2f800}'..='\u{2fa1f}'
+    )
+}

@@ -1,0 +1,137 @@
+//! The words of several files, of which some passages count and others do not: an index that can grow.
+
+use std::{borrow::Cow, sync::Arc};
+
+use super::{
+    Posting, Query, Ranked,
+    field::{Norms, Totals},
+    search::rank,
+    segment::Lexical,
+    spelling::{nearest, ranked},
+    terms::{Counted, Places, Terms, merge},
+};
+
+/// A passage that does not count.
+pub(crate) const DEAD: u32 = u32::MAX;
+
+/// Words of the passages that count. These are numbered in an order of their own, whatever file they are in.
+#[derive(Debug)]
+pub(crate) struct Segments {
+    files: Vec<File>,
+    /// For each passage that counts, the number of its file.
+    file_of: Vec<u32>,
+    norms: Vec<Norms>,
+}
+
+#[derive(Debug)]
+struct File {
+    words: Arc<Lexical>,
+    /// From a passage of the file to its number among those that count, or [`DEAD`]. Grows from each that counts to the next.
+    numbers: Vec<u32>,
+}
+
+impl Segments {
+    /// Files, and for each passage of each file its number among those that count.
+    pub(crate) fn new(files: Vec<(Arc<Lexical>, Vec<u32>)>) -> Self {
+        let files = files.into_iter();
+        let files: Vec<File> = files
+            .map(|(words, numbers)| File { words, numbers })
+            .collect();
+        let mut totals = Totals::default();
+        let living = |file: &File| {
+            let numbers = file.numbers.iter().copied().enumerate();
+            let living = numbers.filter(|(_, number)| *number != DEAD);
+            living.collect::<Vec<(usize, u32)>>()
+        };
+        let living: Vec<Vec<(usize, u32)>> = files.iter().map(living).collect();
+        for (file, living) in files.iter().zip(&living) {
+            for (local, _) in living {
+                totals.add(&file.words.lengths(*local));
+            }
+        }
+        let passages = usize::try_from(totals.passages).unwrap_or_default();
+        let mut norms = vec![Norms::default(); passages];
+        let mut file_of = vec![0; passages];
+        for (number, (file, living)) in (0..).zip(files.iter().zip(&living)) {
+            for (local, passage) in living {
+                if let Some(norms) = norms.get_mut(*passage as usize) {
+                    *norms = totals.norms(&file.words.lengths(*local));
+                    file_of[*passage as usize] = number;
+                }
+            }
+        }
+        Self {
+            files,
+            file_of,
+            norms,
+        }
+    }
+
+    /// The passages that match.
+    pub(crate) fn rank<'a, F: Fn(usize) -> u64>(
+        &'a self,
+        query: &Query,
+        favour: F,
+    ) -> Ranked<'a, F> {
+        rank(self, query, favour)
+    }
+
+    /// The passages that have one of the terms with the numbers that `terms` finds in each file.
+    fn with(&self, terms: impl Fn(&Lexical) -> Vec<usize>) -> Cow<'_, [Posting]> {
+        let mut found: Vec<Counted> = Vec::new();
+        for file in &self.files {
+            for list in terms(&file.words) {
+                file.words.list(list, |counted| {
+                    let number = file.numbers.get(counted.passage as usize);
+                    if let Some(passage) = number.copied().filter(|number| *number != DEAD) {
+                        found.push(Counted { passage, ..counted });
+                    }
+                });
+            }
+        }
+        merge(&mut found);
+        let postings = found.iter().map(|counted| counted.posting(&self.norms));
+        Cow::Owned(postings.collect())
+    }
+}
+
+impl Terms for Segments {
+    fn len(&self) -> usize {
+        self.norms.len()
+    }
+
+    fn with_term(&self, term: &str) -> Cow<'_, [Posting]> {
+        self.with(|words| words.term(term))
+    }
+
+    fn with_stem(&self, stem: &str) -> Cow<'_, [Posting]> {
+        self.with(|words| words.forms(stem))
+    }
+
+    fn places(&self, posting: &Posting) -> Places<'_> {
+        let file = self
+            .file_of
+            .get(posting.passage as usize)
+            .and_then(|file| self.files.get(*file as usize));
+        let places = file.map(|file| file.words.places(posting.first_place));
+        Cow::Owned(places.unwrap_or_default())
+    }
+
+    fn nearest(&self, word: &str, most: usize) -> Vec<String> {
+        let mut found: Vec<(u8, String)> = self
+            .files
+            .iter()
+            .flat_map(|file| file.words.dictionaries())
+            .flat_map(|dictionary| nearest(dictionary, word))
+            .map(|near| (near.distance, near.term))
+            .collect();
+        found.sort();
+        found.dedup();
+        // A word whose passages do not count any more is none.
+        let found = found.into_iter().filter_map(|(distance, term)| {
+            let passages = self.with_term(&term).len();
+            (passages > 0).then_some((distance, passages, term))
+        });
+        ranked(found.collect(), most)
+    }
+}

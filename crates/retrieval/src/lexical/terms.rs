@@ -1,0 +1,96 @@
+//! What ranking asks of an index, wherever that is kept.
+
+use std::borrow::Cow;
+
+use super::{
+    collect::Occurrence,
+    field::{Lengths, Norms, counts},
+};
+use crate::fixed::log2;
+
+/// A passage that has a term.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Posting {
+    pub(super) passage: u32,
+    /// How much the term is what the passage is about, before the rarity of the term.
+    pub(super) weight: u32,
+    /// Where its places start.
+    pub(super) first_place: u32,
+    /// Whether the term is in the heading.
+    pub(super) in_heading: bool,
+}
+
+/// Where a word is in a passage, in order.
+pub(super) type Places<'a> = Cow<'a, [u32]>;
+
+/// Passages by the terms that they have. All numbers are about the passages that count, and no others.
+pub(super) trait Terms {
+    /// How many passages there are.
+    fn len(&self) -> usize;
+    /// The passages that have a word or a name, in order.
+    fn with_term(&self, term: &str) -> Cow<'_, [Posting]>;
+    /// The passages that have a word with this stem, in order.
+    fn with_stem(&self, stem: &str) -> Cow<'_, [Posting]>;
+    /// The places of a word in one passage.
+    fn places(&self, posting: &Posting) -> Places<'_>;
+    /// At most `most` words that are nearest to `word`: first by the number of letters that are wrong, missing, too many
+    /// or swapped, then by the number of passages, then by the alphabet.
+    fn nearest(&self, word: &str, most: usize) -> Vec<String>;
+
+    /// How rare a term with so many postings is.
+    fn rarity(&self, postings: usize) -> u64 {
+        // log((N + 1) / (n + 1/2)), the form of BM25 that is never negative.
+        let (all, with) = (self.len() as u64, postings as u64);
+        log2(2 * all + 2).saturating_sub(log2(2 * with + 1))
+    }
+}
+
+/// How often the fields of a passage have a term.
+#[derive(Clone, Copy)]
+pub(super) struct Counted {
+    pub(super) passage: u32,
+    pub(super) counts: Lengths,
+    /// Where its places start, or [`NO_PLACES`].
+    pub(super) first_place: u32,
+}
+
+/// For a term that is nowhere as a word.
+pub(super) const NO_PLACES: u32 = u32::MAX;
+
+impl Counted {
+    /// Of places in one passage.
+    pub(super) fn of(together: &[Occurrence]) -> Self {
+        Self {
+            passage: together.first().map_or(0, |first| first.passage),
+            counts: counts(together.iter().map(|one| one.place)),
+            first_place: NO_PLACES,
+        }
+    }
+
+    pub(super) fn posting(&self, norms: &[Norms]) -> Posting {
+        let norms = norms.get(self.passage as usize).copied();
+        Posting {
+            passage: self.passage,
+            weight: norms.unwrap_or_default().weight(&self.counts),
+            first_place: self.first_place,
+            in_heading: self.counts[0] > 0,
+        }
+    }
+}
+
+/// Lists of several terms as one, in the order of passages.
+pub(super) fn merge(all: &mut Vec<Counted>) {
+    if !all.is_sorted_by_key(|one| one.passage) {
+        all.sort_unstable_by_key(|one| one.passage);
+    }
+    all.dedup_by(|next, kept| {
+        let is_same = next.passage == kept.passage;
+        if is_same {
+            for (kept, next) in kept.counts.iter_mut().zip(next.counts) {
+                *kept += next;
+            }
+            kept.first_place = kept.first_place.min(next.first_place);
+        }
+        is_same
+    });
+}
