@@ -8,6 +8,7 @@
 
 pub mod align;
 mod changes;
+mod chunks;
 mod diff;
 mod digest;
 mod document;
@@ -29,6 +30,7 @@ mod whitespace;
 mod yaml;
 
 pub use changes::{Change, Changes};
+pub use chunks::{Chunk, Chunks, chunks};
 pub use diff::{DiffOptions, UnifiedDiff, line_changes, unified_diff};
 pub use digest::Digest;
 pub use document::{Document, Extent, Section};

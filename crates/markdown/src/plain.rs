@@ -51,13 +51,13 @@ pub fn passages(source: &Source<'_>, deepest: u8) -> Passages {
 
 /// Collects words from parser events.
 #[derive(Default)]
-struct Plain {
-    text: String,
+pub(crate) struct Plain {
+    pub(crate) text: String,
     html: String,
 }
 
 impl Plain {
-    fn event(&mut self, event: &Event<'_>) {
+    pub(crate) fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::Text(text) | Event::Code(text) => self.text.push_str(text),
             Event::Html(text) => self.html.push_str(text),

@@ -7,6 +7,8 @@ mod fixed_table;
 mod pieces;
 pub(crate) mod vectors;
 
+use std::sync::LazyLock;
+
 use sectile_markdown::Digest;
 
 pub use self::fixed_table::StaticModel;
@@ -39,8 +41,84 @@ pub trait Embedder: Send + Sync {
     fn reader(&self) -> Box<dyn EmbeddingReader + '_>;
 }
 
+/// The model inside the program, made by `model/make.py`.
+///
+/// # Errors
+/// [`ModelError`] when its file is damaged, which only a broken build can bring about.
+pub fn built_in() -> Result<&'static StaticModel, ModelError> {
+    static MODEL: LazyLock<Result<StaticModel, ModelError>> = LazyLock::new(|| {
+        StaticModel::new(
+            "sectile-static-1",
+            include_bytes!("../../../model/sectile-static-1.bin"),
+        )
+    });
+    MODEL.as_ref().map_err(|error| *error)
+}
+
 /// Embeds one text after another.
 pub trait EmbeddingReader {
     /// The vector of a text in several parts, or `None` when it says nothing to the model.
     fn embed(&mut self, parts: &[&str]) -> Option<Vector>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The vectors that the model's own script prints.
+    #[test]
+    fn texts_have_the_vectors_of_the_reference() {
+        let model = built_in().unwrap();
+        let mut reader = model.reader();
+        let lines = include_str!("../../../model/vectors.jsonl").lines();
+        let mut count = 0;
+        for line in lines {
+            let expected: serde_json::Value = serde_json::from_str(line).unwrap();
+            let text = expected["text"].as_str().unwrap();
+            let times = expected["text_repeat"].as_u64().unwrap_or(1);
+            let text = text.repeat(usize::try_from(times).unwrap());
+            let vector = reader.embed(&[&text]).unwrap_or([0; DIMENSIONS]);
+            let bytes = vector.map(i8::cast_unsigned);
+            assert_eq!(Digest::of(&bytes).to_string(), expected["sha256"], "{text}");
+            count += 1;
+        }
+        assert!(count > 25);
+    }
+
+    #[test]
+    fn words_with_the_same_meaning_are_near() {
+        let model = built_in().unwrap();
+        let mut reader = model.reader();
+        let mut near = |one: &str, other: &str| {
+            let (one, other) = (
+                reader.embed(&[one]).unwrap(),
+                reader.embed(&[other]).unwrap(),
+            );
+            let bytes = other.map(i8::cast_unsigned);
+            let mut found = 0;
+            let inverse = vectors::inverse_length(&other).to_le_bytes();
+            vectors::cosines(&one, &bytes, &inverse, |_, cosine| found = cosine);
+            found
+        };
+        assert!(
+            near("car repair", "fixing an automobile") > near("car repair", "apple cake recipe")
+        );
+        assert!(near("Doctor", "physician") > near("Doctor", "compiler"));
+    }
+
+    #[test]
+    fn a_damaged_model_is_refused() {
+        let whole = include_bytes!("../../../model/sectile-static-1.bin");
+        let refused = |file: &'static [u8]| StaticModel::new("x", file).err();
+        assert_eq!(refused(b""), Some(ModelError::Damaged));
+        assert_eq!(
+            refused(&whole[..whole.len() - 1]),
+            Some(ModelError::Damaged)
+        );
+        assert_eq!(refused(&whole[..100]), Some(ModelError::Damaged));
+        assert_eq!(
+            refused(b"SECTEMB1\x02\0\0\0\0\0\0\0"),
+            Some(ModelError::OtherKind)
+        );
+    }
 }

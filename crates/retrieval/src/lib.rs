@@ -1,4 +1,5 @@
-//! Finding passages in texts that somebody else keeps. Knows no files, no protocol and no clock.
+//! Finding passages in texts that somebody else keeps. Knows no files but those of its own index folders, no protocol and
+//! no clock.
 //!
 //! Every number that decides an order is a whole number, so that the same passages and the same question give the same
 //! answer on every machine.
@@ -11,15 +12,19 @@ mod embedding;
 mod fixed;
 mod lexical;
 mod sections;
+mod store;
 mod varint;
 
 pub use analysis::{fold, words};
 pub use bytes::Bytes;
 pub use container::FormatError;
 pub use corpus::{Chunk, ChunkHit, Corpus, FUSION, Found, Place, Segment, SegmentBuilder};
-pub use embedding::{DIMENSIONS, Embedder, EmbeddingReader, ModelError, StaticModel, Vector};
+pub use embedding::{
+    DIMENSIONS, Embedder, EmbeddingReader, ModelError, StaticModel, Vector, built_in,
+};
 pub use lexical::{
     Correction, Form, Hit, Index, IndexError, MAX_PASSAGES, MAX_QUERY_BYTES, MAX_QUERY_WORDS,
     Match, Passage, Query, QueryError, RANKING, Ranked, Remarks,
 };
 pub use sections::{DEEPEST_HEADING, Section, sections};
+pub use store::{Entry, Manifest, Store, StoreError, Stored, Writer};

@@ -20,7 +20,7 @@ pub const FUSION: &str = "sectile-fusion-1";
 /// A whole, in the millionths that scores are told in.
 const WHOLE: u64 = 1_000_000;
 /// How much meaning counts, in millionths; words count the rest.
-const MEANING: u64 = 250_000;
+const MEANING: u64 = 400_000;
 /// A chunk without any of the words is a match when its meaning is at least so near, in millionths.
 const NEAR_ENOUGH: u64 = 350_000;
 /// Words that stand together are looked for in so many of the best chunks.

@@ -134,13 +134,17 @@ enum Kind {
 }
 
 fn kind(character: char) -> Kind {
-    if matches!(character, '\0' | char::REPLACEMENT_CHARACTER) {
-        return Kind::Nothing;
+    if matches!(character, '\t' | '\n' | '\r') {
+        return Kind::Space;
     }
     match character.general_category() {
-        GeneralCategory::SpaceSeparator => Kind::Space,
-        _ if matches!(character, '\t' | '\n' | '\r') => Kind::Space,
-        _ if character.general_category_group() == GeneralCategoryGroup::Other => Kind::Nothing,
+        GeneralCategory::SpaceSeparator
+        | GeneralCategory::LineSeparator
+        | GeneralCategory::ParagraphSeparator => Kind::Space,
+        GeneralCategory::Control | GeneralCategory::Format | GeneralCategory::PrivateUse => {
+            Kind::Nothing
+        }
+        _ if character == char::REPLACEMENT_CHARACTER => Kind::Nothing,
         _ if is_ideograph(character) => Kind::Alone,
         _ => Kind::Letter,
     }

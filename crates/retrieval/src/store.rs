@@ -1,0 +1,176 @@
+//! An index on disk: a folder with segments, and a manifest that says which documents of which segment count.
+//!
+//! Segments are written once, under a name made of their contents, and never changed. The manifest is replaced in one step,
+//! after everything that it names is safely on disk. So whoever opens the folder, at whatever moment a writer was killed,
+//! finds the old state or the new one.
+
+mod folder;
+mod manifest;
+#[cfg(test)]
+mod tests;
+
+use std::{io, path::Path};
+
+use sectile_markdown::Digest;
+
+use self::folder::{Folder, Lock};
+pub use self::manifest::{Entry, Manifest};
+use crate::{Bytes, Corpus, Embedder, FormatError, Place, Segment};
+
+const MANIFEST: &str = "manifest";
+/// What names of segments begin with.
+const SEGMENT: &str = "segment-";
+/// A writer may remove a segment between the reading of a manifest and that of its segments; then there is a new manifest.
+const TRIES: usize = 5;
+
+/// Why an index cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The system refuses.
+    #[error("the index folder cannot be used ({})", .0.kind())]
+    Io(#[from] io::Error),
+    /// What is there is no index that can be used. It can be made again.
+    #[error("the index cannot be used: {0}")]
+    Format(#[from] FormatError),
+    /// Another process writes it now.
+    #[error("another process writes the index now")]
+    Busy,
+}
+
+/// The folder of one index.
+#[derive(Debug)]
+pub struct Store {
+    folder: Folder,
+}
+
+/// An index that was opened.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// What it says.
+    pub manifest: Manifest,
+    /// The segments that the manifest names, mapped into memory.
+    pub segments: Vec<Segment>,
+}
+
+/// The one who may write an index.
+#[derive(Debug)]
+pub struct Writer<'s> {
+    store: &'s Store,
+    _lock: Lock,
+}
+
+impl Store {
+    /// The index at `location`, or `None` when there is no such folder.
+    ///
+    /// # Errors
+    /// When the folder cannot be opened.
+    pub fn at(location: &Path) -> io::Result<Option<Self>> {
+        Ok(Folder::open(location)?.map(|folder| Self { folder }))
+    }
+
+    /// The index at `location`. The folder is made when there is none.
+    ///
+    /// # Errors
+    /// When the folder cannot be made or opened.
+    pub fn make_at(location: &Path) -> io::Result<Self> {
+        let folder = Folder::make(location)?;
+        Ok(Self { folder })
+    }
+
+    /// Opens what is there, or `None` when nothing was ever written.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it cannot be read, or was made by other rules or with another model than `embedder`.
+    pub fn read(&self, embedder: Option<&dyn Embedder>) -> Result<Option<Stored>, StoreError> {
+        for _ in 0..TRIES {
+            let Some(bytes) = self.folder.read(MANIFEST)? else {
+                return Ok(None);
+            };
+            let manifest = Manifest::decode(&Bytes::new(bytes))?;
+            let segments: Result<Vec<Segment>, StoreError> = manifest
+                .segments
+                .iter()
+                .map(|name| {
+                    let file = self.folder.map(name)?;
+                    Ok(Segment::open(&Bytes::new(file), embedder)?)
+                })
+                .collect();
+            match segments {
+                Ok(segments) => return Ok(Some(Stored { manifest, segments })),
+                Err(StoreError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        // Nobody replaces a manifest so often: the segments are gone.
+        Err(FormatError::Damaged.into())
+    }
+
+    /// Takes the right to write.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when another process has it.
+    pub fn writer(&self) -> Result<Writer<'_>, StoreError> {
+        let lock = self.folder.lock()?.ok_or(StoreError::Busy)?;
+        Ok(Writer {
+            store: self,
+            _lock: lock,
+        })
+    }
+}
+
+impl Writer<'_> {
+    /// Puts a segment on disk. Its name is returned; nothing counts of it until a manifest names it.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn add(&self, segment: &[u8]) -> io::Result<String> {
+        let mut digits = Digest::of(segment).to_string();
+        digits.truncate(32);
+        let name = format!("{SEGMENT}{digits}");
+        self.store.folder.write(&name, segment)?;
+        Ok(name)
+    }
+
+    /// Makes `manifest` the state of the index. What it does not name is removed.
+    ///
+    /// # Errors
+    /// When the system refuses; then the old state counts.
+    pub fn commit(&self, manifest: &Manifest) -> io::Result<()> {
+        let folder = &self.store.folder;
+        // Before the manifest that names them.
+        folder.flush()?;
+        folder.write(MANIFEST, &manifest.encode())?;
+        folder.flush()?;
+        // Whoever still reads a removed segment keeps what was mapped. One that cannot be removed now is so next time.
+        for name in folder.names()? {
+            let is_wanted = name == MANIFEST || manifest.segments.contains(&name);
+            if !is_wanted && Folder::is_ours(&name, SEGMENT) && folder.remove(&name).is_err() {
+                continue;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Stored {
+    /// What counts, ready to be searched.
+    #[must_use]
+    pub fn corpus(&self) -> Corpus {
+        let places: Vec<Place> = self
+            .manifest
+            .entries
+            .iter()
+            .map(|entry| entry.place)
+            .collect();
+        Corpus::new(self.segments.clone(), &places)
+    }
+
+    /// Compares everything with its checksum.
+    ///
+    /// # Errors
+    /// [`FormatError::Damaged`] when something is not what it was.
+    pub fn verify(&self) -> Result<(), FormatError> {
+        self.segments.iter().try_for_each(Segment::verify)
+    }
+}
