@@ -95,9 +95,32 @@ impl Corpus {
     /// A chunk that counts.
     #[must_use]
     pub fn chunk(&self, number: usize) -> Option<Chunk> {
+        let (segment, chunk) = self.at(number)?;
+        segment.chunk(chunk)
+    }
+
+    /// The title of its document and the headings above a chunk that counts, outermost first.
+    #[must_use]
+    pub fn path(&self, number: usize) -> Option<Vec<String>> {
+        let (segment, chunk) = self.at(number)?;
+        segment.path(chunk)
+    }
+
+    fn at(&self, number: usize) -> Option<(&Segment, usize)> {
         let (file, chunk) = self.chunks.get(number)?;
         let file = self.files.get(*file as usize)?;
-        file.segment.chunk(*chunk as usize)
+        Some((&file.segment, *chunk as usize))
+    }
+
+    /// The chunks of a document.
+    #[must_use]
+    pub fn chunks_of(&self, document: usize) -> std::ops::Range<usize> {
+        let start = |at: usize| {
+            self.starts
+                .get(at)
+                .map_or(self.len(), |start| *start as usize)
+        };
+        start(document)..start(document + 1)
     }
 
     /// The number of the document that a chunk is in.

@@ -29,6 +29,10 @@ impl Iterator for Numbers<'_> {
     #[inline]
     fn next(&mut self) -> Option<u32> {
         let (&first, mut rest) = self.bytes.split_first()?;
+        if first < 0x80 {
+            self.bytes = rest;
+            return Some(u32::from(first));
+        }
         let mut number = u32::from(first & 0x7f);
         let mut byte = first;
         let mut shift = 7;

@@ -8,6 +8,7 @@
     reason = "this is the listed home of file access to notes"
 )]
 
+mod plain;
 mod private;
 mod replace;
 
@@ -23,6 +24,7 @@ use cap_std::{
 };
 
 pub(crate) use self::{
+    plain::open_folder,
     private::{HeldLock, PrivateFolder, RESCUED},
     replace::{Located, Swap, Thing},
 };
@@ -368,7 +370,7 @@ fn is_on_local_disk(_: &Path) -> bool {
 
 /// `ErrorKind::FilesystemLoop` is not stable, so the loop is known by its number.
 #[cfg(unix)]
-fn is_link_loop(error: &io::Error) -> bool {
+pub(crate) fn is_link_loop(error: &io::Error) -> bool {
     const ELOOP: i32 = if cfg!(target_os = "linux") { 40 } else { 62 };
     error.raw_os_error() == Some(ELOOP)
 }
@@ -381,7 +383,7 @@ fn is_unconnected(error: &io::Error) -> bool {
 }
 
 #[cfg(not(unix))]
-fn is_link_loop(_: &io::Error) -> bool {
+pub(crate) fn is_link_loop(_: &io::Error) -> bool {
     false
 }
 

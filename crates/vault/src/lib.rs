@@ -16,4 +16,4 @@ mod walk;
 pub use editor::Editor;
 pub use fs::{FileTimes, Place, ReadError, Root, RootError};
 pub use path::{NotePath, PathError};
-pub use walk::{PassedOver, PatternError, Survey, Walk, WalkError};
+pub use walk::{FileStamp, PassedOver, PatternError, Survey, Walk, WalkError};

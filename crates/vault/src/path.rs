@@ -74,6 +74,14 @@ impl NotePath {
         self.0.rsplit_once('/').map(|(folder, _)| folder)
     }
 
+    /// This path as seen from `folder`, if that holds it. Something like `c:/x` is no path by itself.
+    pub(crate) fn below(&self, folder: &str) -> Option<Self> {
+        let rest = self.0.strip_prefix(folder)?.strip_prefix('/')?;
+        Self::parse_vault(rest)
+            .ok()
+            .filter(|path| path.as_str() == rest)
+    }
+
     /// The last segment.
     #[must_use]
     pub fn file_name(&self) -> &str {

@@ -4,6 +4,8 @@
 //! confined to the root, without waiting on a pipe, and up to a bound. Links are not followed, so what is found is found
 //! once.
 
+mod list;
+
 use std::{io, path::Path, rc::Rc};
 
 use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
@@ -13,6 +15,8 @@ use ignore::{
     gitignore::{Gitignore, GitignoreBuilder},
 };
 
+pub use self::list::FileStamp;
+use self::list::Listing;
 use crate::{NotePath, Root, editor::is_markdown, fs::is_private};
 
 /// Which documents of a folder count. Patterns are written as in `.gitignore`.
@@ -113,7 +117,10 @@ impl Walk {
         &self.exclude
     }
 
-    fn takes(&self, path: &str) -> bool {
+    /// Whether a document at `path` below the root fits the patterns that documents must fit. What is excluded is not
+    /// asked here.
+    #[must_use]
+    pub fn includes(&self, path: &str) -> bool {
         self.included.is_empty()
             || self
                 .included
@@ -184,7 +191,12 @@ impl Root {
             if stop() {
                 return Err(WalkError::Stopped);
             }
-            match folder.read(&dir, walk, &mut found, &mut folders) {
+            let opened = match folder.path.as_str() {
+                "" => dir.try_clone(),
+                path => dir.open_dir_nofollow(path),
+            };
+            let read = opened.and_then(|dir| folder.read(&dir, walk, &mut found, &mut folders));
+            match read {
                 Ok(()) if folder.path.is_empty() => {}
                 Ok(()) => found.folders.push(folder.path),
                 Err(error) if folder.path.is_empty() => return Err(unreadable(error)),
@@ -216,6 +228,8 @@ pub(crate) struct Files {
     pub(crate) links: Vec<String>,
     /// What is neither hidden nor ignored, and yet no file that can be read.
     pub(crate) passed_over: Vec<(String, PassedOver)>,
+    /// Files with their stamps, instead of documents and others.
+    pub(crate) listing: Option<Listing>,
 }
 
 /// A folder that is still to be read.
@@ -237,18 +251,11 @@ struct Rules {
 impl Folder {
     fn read(
         &self,
-        root: &Dir,
+        dir: &Dir,
         walk: &Walk,
         found: &mut Files,
         folders: &mut Vec<Self>,
     ) -> io::Result<()> {
-        let opened;
-        let dir = if self.path.is_empty() {
-            root
-        } else {
-            opened = root.open_dir_nofollow(&self.path)?;
-            &opened
-        };
         let rules = Rules::read(dir, self);
         for entry in dir.entries()? {
             let entry = entry?;
@@ -264,12 +271,7 @@ impl Folder {
                 }
             };
             let path = joined(&self.path, &name);
-            let ignored = name.starts_with('.')
-                || is_private(&name)
-                || walk.excluded.matched(&path, kind.is_dir()).is_ignore()
-                || rules
-                    .as_ref()
-                    .is_some_and(|rules| rules.ignore(&path, kind.is_dir()));
+            let ignored = is_left_out(&name, &path, kind.is_dir(), walk, rules.as_deref());
             // A name with a backslash would come to be another path.
             let note = NotePath::parse_vault(&path).ok();
             let note = note.filter(|note| note.as_str() == path);
@@ -291,10 +293,15 @@ impl Folder {
                     path,
                     rules: rules.clone(),
                 }),
+                Some(note) if kind.is_file() && !ignored && found.listing.is_some() => {
+                    if let Some(listing) = &mut found.listing {
+                        listing.take(note, &entry, walk);
+                    }
+                }
                 Some(note) if kind.is_file() && !ignored && !is_markdown(&note) => {
                     found.others.push(note);
                 }
-                Some(note) if kind.is_file() && !ignored && walk.takes(&path) => {
+                Some(note) if kind.is_file() && !ignored && walk.includes(&path) => {
                     found.documents.push(note);
                 }
                 _ => found.skipped.push(path),
@@ -338,6 +345,20 @@ impl Rules {
             .or_else(|| said(&|rules| rules.gitignore.as_ref()))
             .unwrap_or(false)
     }
+}
+
+/// Whether something called `name`, at `path` below the root, is hidden, private, excluded or ignored.
+fn is_left_out(
+    name: &str,
+    path: &str,
+    is_folder: bool,
+    walk: &Walk,
+    rules: Option<&Rules>,
+) -> bool {
+    name.starts_with('.')
+        || is_private(name)
+        || walk.excluded.matched(path, is_folder).is_ignore()
+        || rules.is_some_and(|rules| rules.ignore(path, is_folder))
 }
 
 /// The rules in the file `name`, if it is one.

@@ -73,8 +73,10 @@ impl Corpus {
                     .is_some_and(|meaning| u64::from(meaning[chunk]) >= NEAR_ENOUGH)
         };
         let best_words = words.iter().copied().max().unwrap_or_default().max(1);
-        let share = |chunk: usize, words: u64, best: u64| {
-            let lexical = words * WHOLE / best;
+        // One over the best, with 32 binary digits behind the point: a division for each chunk would cost more.
+        let one_over = |best: u64| (WHOLE << 32) / best;
+        let share = |chunk: usize, words: u64, factor: u64| {
+            let lexical = (words * factor) >> 32;
             let Some(meaning) = &meaning else {
                 return (lexical, 0, lexical);
             };
@@ -82,9 +84,10 @@ impl Corpus {
             let fused = (lexical * (WHOLE - MEANING) + semantic * MEANING) / WHOLE;
             (lexical, semantic, fused)
         };
+        let factor = one_over(best_words);
         let mut chunks: Vec<(Reverse<u64>, usize)> = (0..self.len())
             .filter(|chunk| is_match(*chunk))
-            .map(|chunk| (Reverse(share(chunk, words[chunk], best_words).2), chunk))
+            .map(|chunk| (Reverse(share(chunk, words[chunk], factor).2), chunk))
             .collect();
         let total = chunks.len();
         let compared = MOST_COMPARED.max(most);
@@ -99,11 +102,12 @@ impl Corpus {
             .map(|(_, chunk)| words[*chunk] + ranked.together(*chunk))
             .collect();
         let best_words = words.iter().copied().max().unwrap_or_default().max(1);
+        let factor = one_over(best_words);
         let mut hits: Vec<ChunkHit> = chunks
             .iter()
             .zip(words)
             .map(|((_, chunk), words)| {
-                let (lexical, semantic, fused) = share(*chunk, words, best_words);
+                let (lexical, semantic, fused) = share(*chunk, words, factor);
                 ChunkHit {
                     chunk: *chunk,
                     lexical,

@@ -16,7 +16,11 @@ const VERSION: u32 = 1;
 
 const RULES: Name = *b"rules   ";
 const DOCUMENTS: Name = *b"document";
-const SPANS: Name = *b"spans   ";
+const CHUNKS: Name = *b"chunks  ";
+/// Bytes of a chunk there.
+const CHUNK: usize = 5 * 4;
+const PATH_STARTS: Name = *b"pathstar";
+const PATHS: Name = *b"paths   ";
 const DIGESTS: Name = *b"digests ";
 const VECTORS: Name = *b"vectors ";
 const LENGTHS: Name = *b"inverses";
@@ -28,6 +32,10 @@ pub struct Chunk {
     pub span: Span,
     /// The digest of its bytes.
     pub digest: Digest,
+    /// The section that it is in, smaller sections included.
+    pub section: Span,
+    /// The 1-based line that it starts in.
+    pub line: usize,
 }
 
 /// Documents on their way into a file.
@@ -36,7 +44,9 @@ pub struct SegmentBuilder<'m> {
     embedder: Option<(Digest, Box<dyn EmbeddingReader + 'm>)>,
     /// Where the chunks of each document start.
     documents: Vec<u8>,
-    spans: Vec<u8>,
+    chunk_table: Vec<u8>,
+    path_starts: Vec<u8>,
+    paths: Vec<u8>,
     digests: Vec<u8>,
     vectors: Vec<u8>,
     inverse_lengths: Vec<u8>,
@@ -51,7 +61,9 @@ impl<'m> SegmentBuilder<'m> {
             words: LexicalBuilder::default(),
             embedder: embedder.map(|embedder| (embedder.fingerprint(), embedder.reader())),
             documents: Vec::new(),
-            spans: Vec::new(),
+            chunk_table: Vec::new(),
+            path_starts: Vec::new(),
+            paths: Vec::new(),
             digests: Vec::new(),
             vectors: Vec::new(),
             inverse_lengths: Vec::new(),
@@ -67,9 +79,21 @@ impl<'m> SegmentBuilder<'m> {
     /// Adds a chunk to the document that was begun last.
     pub fn chunk(&mut self, chunk: &Chunk, passage: &Passage<'_>) {
         self.words.add(passage);
-        for offset in [chunk.span.start, chunk.span.end] {
-            let offset = u32::try_from(offset).unwrap_or(u32::MAX);
-            self.spans.extend_from_slice(&offset.to_le_bytes());
+        let Chunk { span, section, .. } = chunk;
+        for number in [span.start, span.end, section.start, section.end, chunk.line] {
+            self.chunk_table.extend_from_slice(&number_bytes(number));
+        }
+        self.path_starts
+            .extend_from_slice(&number_bytes(self.paths.len()));
+        let path = passage
+            .trail
+            .iter()
+            .chain(std::iter::once(&passage.heading));
+        for (number, step) in path.filter(|step| !step.is_empty()).enumerate() {
+            if number > 0 {
+                self.paths.push(b'\n');
+            }
+            self.paths.extend_from_slice(step.as_bytes());
         }
         self.digests.extend_from_slice(chunk.digest.as_bytes());
         self.chunks += 1;
@@ -95,13 +119,17 @@ impl<'m> SegmentBuilder<'m> {
     #[must_use]
     pub fn finish(mut self) -> Vec<u8> {
         self.documents.extend_from_slice(&self.chunks.to_le_bytes());
+        self.path_starts
+            .extend_from_slice(&number_bytes(self.paths.len()));
         let fingerprint = self.embedder.as_ref().map(|(fingerprint, _)| *fingerprint);
         let rules = rules(fingerprint.as_ref());
         let words = self.words.finish();
         let mut parts: Vec<(Name, &[u8])> = vec![
             (RULES, rules.as_bytes()),
             (DOCUMENTS, &self.documents),
-            (SPANS, &self.spans),
+            (CHUNKS, &self.chunk_table),
+            (PATH_STARTS, &self.path_starts),
+            (PATHS, &self.paths),
             (DIGESTS, &self.digests),
             (VECTORS, &self.vectors),
             (LENGTHS, &self.inverse_lengths),
@@ -109,6 +137,10 @@ impl<'m> SegmentBuilder<'m> {
         parts.extend(words.iter().map(|(name, part)| (*name, part.as_slice())));
         container::write(VERSION, &parts)
     }
+}
+
+fn number_bytes(number: usize) -> [u8; 4] {
+    u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes()
 }
 
 /// Everything besides the documents that the contents of a file depend on.
@@ -123,7 +155,9 @@ pub struct Segment {
     container: Container,
     words: Arc<Lexical>,
     documents: Bytes,
-    spans: Bytes,
+    chunk_table: Bytes,
+    path_starts: Bytes,
+    paths: Bytes,
     digests: Bytes,
     vectors: Bytes,
     inverse_lengths: Bytes,
@@ -146,7 +180,9 @@ impl Segment {
             chunks: words.passages(),
             words: Arc::new(words),
             documents: container.checked_part(&DOCUMENTS)?,
-            spans: container.checked_part(&SPANS)?,
+            chunk_table: container.part(&CHUNKS)?,
+            path_starts: container.part(&PATH_STARTS)?,
+            paths: container.part(&PATHS)?,
             digests: container.part(&DIGESTS)?,
             vectors: container.part(&VECTORS)?,
             inverse_lengths: container.part(&LENGTHS)?,
@@ -154,7 +190,7 @@ impl Segment {
         };
         let fits = |part: &Bytes, each: usize| part.as_ref().len() == segment.chunks * each;
         let has_vectors = embedder.is_some();
-        let fits = fits(&segment.spans, 8)
+        let fits = fits(&segment.chunk_table, CHUNK)
             && fits(&segment.digests, 32)
             && fits(&segment.vectors, if has_vectors { DIMENSIONS } else { 0 })
             && fits(&segment.inverse_lengths, if has_vectors { 4 } else { 0 });
@@ -191,14 +227,26 @@ impl Segment {
     }
 
     pub(super) fn chunk(&self, number: usize) -> Option<Chunk> {
-        let spans = self.spans.as_ref();
-        let span = Span::new(
-            u32_at(spans, number * 2)? as usize,
-            u32_at(spans, number * 2 + 1)? as usize,
-        );
+        let table = self.chunk_table.as_ref();
+        let at = |field: usize| u32_at(table, number * (CHUNK / 4) + field).map(|at| at as usize);
         let (digests, _) = self.digests.as_ref().as_chunks::<32>();
-        let digest = Digest::from_bytes(*digests.get(number)?);
-        Some(Chunk { span, digest })
+        Some(Chunk {
+            span: Span::new(at(0)?, at(1)?),
+            digest: Digest::from_bytes(*digests.get(number)?),
+            section: Span::new(at(2)?, at(3)?),
+            line: at(4)?,
+        })
+    }
+
+    /// The title of the document and the headings above a chunk.
+    pub(super) fn path(&self, number: usize) -> Option<Vec<String>> {
+        let start = |at: usize| u32_at(self.path_starts.as_ref(), at).map(|start| start as usize);
+        let path = self
+            .paths
+            .as_ref()
+            .get(start(number)?..start(number + 1)?)?;
+        let path = std::str::from_utf8(path).ok()?;
+        Some(path.lines().map(str::to_owned).collect())
     }
 
     pub(super) fn words(&self) -> Arc<Lexical> {

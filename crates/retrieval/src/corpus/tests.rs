@@ -24,6 +24,8 @@ fn segment(documents: &[&Vec<String>]) -> Segment {
             let chunk = Chunk {
                 span: Span::new(at, at + body.len()),
                 digest: Digest::of(body.as_bytes()),
+                section: Span::new(at, at + 1),
+                line: at,
             };
             builder.chunk(&chunk, &passage(body));
         }
@@ -72,6 +74,7 @@ proptest! {
         prop_assert_eq!(answers(&grown, &query), answers(&fresh, &query));
         for number in 0..fresh.len() {
             prop_assert_eq!(grown.chunk(number), fresh.chunk(number));
+            prop_assert_eq!(grown.path(number), fresh.path(number));
             prop_assert_eq!(grown.document_of(number), fresh.document_of(number));
         }
     }
@@ -102,7 +105,8 @@ proptest! {
         for document in &documents {
             builder.document();
             for body in document {
-                let chunk = Chunk { span: Span::new(0, 1), digest: Digest::of(b"") };
+                let span = Span::new(0, 1);
+                let chunk = Chunk { span, digest: Digest::of(b""), section: span, line: 1 };
                 builder.chunk(&chunk, &passage(body));
             }
         }

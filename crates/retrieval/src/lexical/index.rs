@@ -151,11 +151,9 @@ impl Index {
         norms: &[Norms],
     ) -> Result<u32, IndexError> {
         let list = self.begin_list()?;
-        let mut all: Vec<Counted> = terms
+        let all = terms
             .iter()
-            .flat_map(|term| by_term.counts(*term))
-            .collect();
-        merge(&mut all);
+            .fold(Vec::new(), |all, term| merge(all, &by_term.counts(*term)));
         self.postings
             .extend(all.iter().map(|counted| counted.posting(norms)));
         Ok(list)
@@ -208,8 +206,10 @@ impl Terms for Index {
         Cow::Borrowed(self.list(self.terms.get(term)))
     }
 
-    fn with_stem(&self, stem: &str) -> Cow<'_, [Posting]> {
-        Cow::Borrowed(self.list(self.stems.get(stem)))
+    fn with_stem(&self, stem: &str, word: &str) -> Option<Cow<'_, [Posting]>> {
+        let list = self.stems.get(stem);
+        let is_only = list.is_none() || list == self.terms.get(word);
+        (!is_only).then(|| Cow::Borrowed(self.list(list)))
     }
 
     fn places(&self, posting: &Posting) -> Places<'_> {

@@ -121,7 +121,8 @@ struct Lists<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Key {
     Term(String),
-    Stem(String),
+    /// A stem, where it is in more than this word.
+    Stem(String, String),
 }
 
 impl<'a> Lists<'a> {
@@ -131,7 +132,7 @@ impl<'a> Lists<'a> {
         let number = known.unwrap_or_else(|| {
             let list = match &key {
                 Key::Term(term) => self.index.with_term(term),
-                Key::Stem(stem) => self.index.with_stem(stem),
+                Key::Stem(stem, word) => self.index.with_stem(stem, word).unwrap_or_default(),
             };
             self.terms.push((key, list));
             self.terms.len() - 1
@@ -359,7 +360,8 @@ fn wanted(lists: &mut Lists<'_>, query: &Query, remarks: &mut Remarks) -> Vec<Wa
                 continue;
             }
             let stemmed = stem(word).map(Cow::into_owned);
-            let stemmed = stemmed.and_then(|stem| alternative(lists, Key::Stem(stem), Form::Stem));
+            let stemmed = stemmed
+                .and_then(|stem| alternative(lists, Key::Stem(stem, word.clone()), Form::Stem));
             let exact = alternative(lists, Key::Term(word.clone()), Form::Exact);
             let mut alternatives: Vec<Alternative> = exact.into_iter().chain(stemmed).collect();
             if alternatives.is_empty() {

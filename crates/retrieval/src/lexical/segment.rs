@@ -1,7 +1,7 @@
 //! Terms and where they are, in the form that a file has.
 //!
-//! Parts: three dictionaries (words; names; stems), where each list of passages starts, the lists, the places, the words of each
-//! stem, and the lengths of the passages. A list is a run of records: the distance from the last passage, how often the term
+//! Parts: three dictionaries (words; names; stems), where each list of passages starts, the lists, the places, and the lengths
+//! of the passages. A stem with one word has the list of that word, another one a list of its own. A list is a run of records: the distance from the last passage, how often the term
 //! is in the body with two bits that say whether heading and trail have it too, how often these have it, and how many bytes
 //! its places take.
 
@@ -13,8 +13,8 @@ use fst::Map;
 use super::{
     Passage,
     collect::{Collected, Occurrence},
-    field::{FIELDS, Lengths, counts, field_of, place},
-    terms::{Counted, NO_PLACES},
+    field::{FIELDS, Lengths, field_of, place},
+    terms::{Counted, NO_PLACES, merge},
 };
 use crate::{
     bytes::Bytes,
@@ -28,8 +28,6 @@ const STEMS: Name = *b"stems   ";
 const STARTS: Name = *b"starts  ";
 const LISTS: Name = *b"lists   ";
 const PLACES: Name = *b"places  ";
-const FORM_STARTS: Name = *b"formstar";
-const FORMS: Name = *b"forms   ";
 const LENGTHS: Name = *b"lengths ";
 
 /// Passages on their way into a file.
@@ -54,41 +52,49 @@ impl LexicalBuilder {
         let stems = sorted(&collected.stems);
         // Terms are numbered by the alphabet in a file, names behind words.
         let mut new_numbers = vec![0_u32; collected.terms()];
-        let (mut starts, mut lists, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        let mut lists = Lists::default();
         for (new, (_, old)) in (0..).zip(words.iter().chain(&names)) {
             new_numbers[*old as usize] = new;
-            starts.extend_from_slice(&offset(lists.len()));
-            starts.extend_from_slice(&offset(places.len()));
-            let has_places = (new as usize) < words.len();
-            write_list(by_term.of(*old), has_places, &mut lists, &mut places);
+            lists.begin();
+            let occurrences = by_term.of(*old);
+            for together in occurrences.chunk_by(|one, next| one.passage == next.passage) {
+                let is_word = (new as usize) < words.len();
+                lists.add(&Counted::of(together), is_word.then_some(together));
+            }
         }
-        starts.extend_from_slice(&offset(lists.len()));
-        starts.extend_from_slice(&offset(places.len()));
-        let forms_of = collected.forms();
-        let (mut form_starts, mut forms) = (Vec::new(), Vec::new());
-        for (_, old) in &stems {
-            form_starts.extend_from_slice(&offset(forms.len() / 4));
-            let mut numbers: Vec<u32> = forms_of[*old as usize]
-                .iter()
-                .map(|form| new_numbers[*form as usize])
-                .collect();
-            numbers.sort_unstable();
-            numbers
-                .iter()
-                .for_each(|form| forms.extend_from_slice(&form.to_le_bytes()));
+        let mut forms = collected.forms();
+        let mut list_of_stem = Vec::with_capacity(stems.len());
+        for (stem, old) in &stems {
+            let forms = std::mem::take(&mut forms[*old as usize]);
+            let list = match forms.as_slice() {
+                [one] => new_numbers[*one as usize] as usize,
+                several => {
+                    let merged = several.iter().fold(Vec::new(), |merged, form| {
+                        merge(merged, &by_term.counts(*form))
+                    });
+                    let list = lists.begin();
+                    merged.iter().for_each(|counted| lists.add(counted, None));
+                    list
+                }
+            };
+            list_of_stem.push((*stem, list as u64));
         }
-        form_starts.extend_from_slice(&offset(forms.len() / 4));
+        lists.begin();
+        let Lists {
+            starts,
+            lists,
+            places,
+            ..
+        } = lists;
         let lengths = collected.lengths.iter().flatten();
         let lengths = lengths.flat_map(|length| length.to_le_bytes()).collect();
         vec![
-            (WORDS, dictionary(&words, 0)),
-            (NAMES, dictionary(&names, words.len())),
-            (STEMS, dictionary(&stems, 0)),
+            (WORDS, dictionary(numbered(&words, 0))),
+            (NAMES, dictionary(numbered(&names, words.len()))),
+            (STEMS, dictionary(list_of_stem)),
             (STARTS, starts),
             (LISTS, lists),
             (PLACES, places),
-            (FORM_STARTS, form_starts),
-            (FORMS, forms),
             (LENGTHS, lengths),
         ]
     }
@@ -108,44 +114,55 @@ fn sorted(terms: &HashMap<Box<str>, u32, RandomState>) -> Vec<(&str, u32)> {
 }
 
 /// Each key with its place in the alphabet, counted from `first`.
-fn dictionary(sorted: &[(&str, u32)], first: usize) -> Vec<u8> {
-    let numbered = (first as u64..)
-        .zip(sorted)
-        .map(|(number, (key, _))| (key, number));
+fn numbered<'k>(sorted: &[(&'k str, u32)], first: usize) -> Vec<(&'k str, u64)> {
+    let keys = sorted.iter().map(|(key, _)| *key);
+    keys.zip(first as u64..).collect()
+}
+
+fn dictionary(sorted: Vec<(&str, u64)>) -> Vec<u8> {
     // They are in order and different, which is all that is asked of them.
-    Map::from_iter(numbered)
+    Map::from_iter(sorted)
         .map(|map| map.into_fst().into_inner())
         .unwrap_or_default()
 }
 
-fn write_list(
-    occurrences: &[Occurrence],
-    has_places: bool,
-    lists: &mut Vec<u8>,
-    places: &mut Vec<u8>,
-) {
-    let mut last = 0;
-    for together in occurrences.chunk_by(|one, next| one.passage == next.passage) {
-        let [heading, trail, body] = counts(together.iter().map(|one| one.place));
-        let passage = together[0].passage;
-        varint::write(lists, passage - last);
-        last = passage;
+/// Lists on their way into a file.
+#[derive(Default)]
+struct Lists {
+    starts: Vec<u8>,
+    lists: Vec<u8>,
+    places: Vec<u8>,
+    /// The last passage of the list that was begun last.
+    last: u32,
+}
+
+impl Lists {
+    /// Begins a list. Its number is returned.
+    fn begin(&mut self) -> usize {
+        let number = self.starts.len() / 8;
+        self.starts.extend_from_slice(&offset(self.lists.len()));
+        self.starts.extend_from_slice(&offset(self.places.len()));
+        self.last = 0;
+        number
+    }
+
+    fn add(&mut self, counted: &Counted, places: Option<&[Occurrence]>) {
+        let [heading, trail, body] = counted.counts;
+        varint::write(&mut self.lists, counted.passage - self.last);
+        self.last = counted.passage;
         let flags = u32::from(heading > 0) | u32::from(trail > 0) << 1;
-        varint::write(lists, body << 2 | flags);
-        if heading > 0 {
-            varint::write(lists, heading);
+        varint::write(&mut self.lists, body << 2 | flags);
+        for count in [heading, trail] {
+            if count > 0 {
+                varint::write(&mut self.lists, count);
+            }
         }
-        if trail > 0 {
-            varint::write(lists, trail);
+        let start = self.places.len();
+        if let Some(together) = places {
+            write_places(together, &mut self.places);
         }
-        let start = places.len();
-        if has_places {
-            write_places(together, places);
-        }
-        varint::write(
-            lists,
-            u32::try_from(places.len() - start).unwrap_or(u32::MAX),
-        );
+        let length = self.places.len() - start;
+        varint::write(&mut self.lists, u32::try_from(length).unwrap_or(u32::MAX));
     }
 }
 
@@ -169,8 +186,6 @@ pub(crate) struct Lexical {
     starts: Bytes,
     lists: Bytes,
     places: Bytes,
-    form_starts: Bytes,
-    forms: Bytes,
     lengths: Bytes,
 }
 
@@ -187,8 +202,6 @@ impl Lexical {
             starts: container.part(&STARTS)?,
             lists: container.part(&LISTS)?,
             places: container.part(&PLACES)?,
-            form_starts: container.part(&FORM_STARTS)?,
-            forms: container.part(&FORMS)?,
             lengths: container.part(&LENGTHS)?,
         })
     }
@@ -219,19 +232,18 @@ impl Lexical {
             .collect()
     }
 
-    /// The numbers of the words with a stem.
-    pub(super) fn forms(&self, stem: &str) -> Vec<usize> {
-        let forms = || {
-            let number = usize::try_from(self.stems.get(stem)?).ok()?;
-            let start = u32_at(self.form_starts.as_ref(), number)? as usize;
-            let end = u32_at(self.form_starts.as_ref(), number + 1)? as usize;
-            let forms = (start..end).map_while(|at| u32_at(self.forms.as_ref(), at));
-            Some(forms.map(|form| form as usize).collect())
-        };
-        forms().unwrap_or_default()
+    /// The number of the list of a stem.
+    pub(super) fn stem(&self, stem: &str) -> Option<usize> {
+        usize::try_from(self.stems.get(stem)?).ok()
+    }
+
+    /// Whether `word`, which has this stem, is all that has it, and is no name as well.
+    pub(super) fn has_no_form_but(&self, stem: &str, word: &str) -> bool {
+        self.stem(stem).is_none_or(|list| self.term(word) == [list])
     }
 
     /// Calls `take` for every passage with the term of this number, in order.
+    #[inline]
     pub(super) fn list(&self, number: usize, mut take: impl FnMut(Counted)) {
         let read = || {
             let start = |at: usize| u32_at(self.starts.as_ref(), at);

@@ -77,21 +77,41 @@ impl Segments {
     }
 
     /// The passages that have one of the terms with the numbers that `terms` finds in each file.
-    fn with(&self, terms: impl Fn(&Lexical) -> Vec<usize>) -> Cow<'_, [Posting]> {
-        let mut found: Vec<Counted> = Vec::new();
+    fn with(&self, terms: impl Fn(&Lexical) -> Vec<usize>) -> Vec<Posting> {
+        let mut postings = Vec::new();
         for file in &self.files {
-            for list in terms(&file.words) {
-                file.words.list(list, |counted| {
-                    let number = file.numbers.get(counted.passage as usize);
-                    if let Some(passage) = number.copied().filter(|number| *number != DEAD) {
-                        found.push(Counted { passage, ..counted });
-                    }
-                });
+            match terms(&file.words).as_slice() {
+                [] => {}
+                [one] => file.each(*one, |counted| {
+                    postings.push(counted.posting(&self.norms));
+                }),
+                several => {
+                    let merged = several.iter().fold(Vec::new(), |merged, list| {
+                        let mut next = Vec::new();
+                        file.each(*list, |counted| next.push(counted));
+                        merge(merged, &next)
+                    });
+                    postings.extend(merged.iter().map(|counted| counted.posting(&self.norms)));
+                }
             }
         }
-        merge(&mut found);
-        let postings = found.iter().map(|counted| counted.posting(&self.norms));
-        Cow::Owned(postings.collect())
+        if !postings.is_sorted_by_key(|posting| posting.passage) {
+            postings.sort_unstable_by_key(|posting| posting.passage);
+        }
+        postings
+    }
+}
+
+impl File {
+    /// Calls `take` for every passage that counts and has the term with this number.
+    #[inline]
+    fn each(&self, list: usize, mut take: impl FnMut(Counted)) {
+        self.words.list(list, |counted| {
+            let number = self.numbers.get(counted.passage as usize);
+            if let Some(passage) = number.copied().filter(|number| *number != DEAD) {
+                take(Counted { passage, ..counted });
+            }
+        });
     }
 }
 
@@ -101,11 +121,15 @@ impl Terms for Segments {
     }
 
     fn with_term(&self, term: &str) -> Cow<'_, [Posting]> {
-        self.with(|words| words.term(term))
+        Cow::Owned(self.with(|words| words.term(term)))
     }
 
-    fn with_stem(&self, stem: &str) -> Cow<'_, [Posting]> {
-        self.with(|words| words.forms(stem))
+    fn with_stem(&self, stem: &str, word: &str) -> Option<Cow<'_, [Posting]>> {
+        let is_only = self
+            .files
+            .iter()
+            .all(|file| file.words.has_no_form_but(stem, word));
+        (!is_only).then(|| Cow::Owned(self.with(|words| words.stem(stem).into_iter().collect())))
     }
 
     fn places(&self, posting: &Posting) -> Places<'_> {

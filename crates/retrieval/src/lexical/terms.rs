@@ -29,8 +29,8 @@ pub(super) trait Terms {
     fn len(&self) -> usize;
     /// The passages that have a word or a name, in order.
     fn with_term(&self, term: &str) -> Cow<'_, [Posting]>;
-    /// The passages that have a word with this stem, in order.
-    fn with_stem(&self, stem: &str) -> Cow<'_, [Posting]>;
+    /// The passages that have a word with this stem, in order, or `None` when they are those that have `word`.
+    fn with_stem(&self, stem: &str, word: &str) -> Option<Cow<'_, [Posting]>>;
     /// The places of a word in one passage.
     fn places(&self, posting: &Posting) -> Places<'_>;
     /// At most `most` words that are nearest to `word`: first by the number of letters that are wrong, missing, too many
@@ -78,19 +78,25 @@ impl Counted {
     }
 }
 
-/// Lists of several terms as one, in the order of passages.
-pub(super) fn merge(all: &mut Vec<Counted>) {
-    if !all.is_sorted_by_key(|one| one.passage) {
-        all.sort_unstable_by_key(|one| one.passage);
+/// Two lists as one. Both are in the order of passages, and so is the result.
+pub(super) fn merge(one: Vec<Counted>, other: &[Counted]) -> Vec<Counted> {
+    if one.is_empty() {
+        return other.to_vec();
     }
-    all.dedup_by(|next, kept| {
-        let is_same = next.passage == kept.passage;
-        if is_same {
-            for (kept, next) in kept.counts.iter_mut().zip(next.counts) {
-                *kept += next;
-            }
-            kept.first_place = kept.first_place.min(next.first_place);
+    let mut merged = Vec::with_capacity(one.len() + other.len());
+    let mut other = other.iter().peekable();
+    for mut counted in one {
+        while let Some(before) = other.next_if(|next| next.passage < counted.passage) {
+            merged.push(*before);
         }
-        is_same
-    });
+        if let Some(same) = other.next_if(|next| next.passage == counted.passage) {
+            for (count, more) in counted.counts.iter_mut().zip(same.counts) {
+                *count += more;
+            }
+            counted.first_place = counted.first_place.min(same.first_place);
+        }
+        merged.push(counted);
+    }
+    merged.extend(other);
+    merged
 }

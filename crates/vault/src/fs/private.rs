@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Read as _, Write as _},
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -40,6 +41,20 @@ impl Root {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Where the private folder is, whether or not it is there. For indexes; notes and journals are opened here.
+    #[must_use]
+    pub fn private_location(&self) -> PathBuf {
+        self.location().join(PRIVATE_FOLDER)
+    }
+
+    /// Makes the private folder, if there is none.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn make_private(&self) -> io::Result<()> {
+        self.make_private_folder().map(|_| ())
     }
 
     /// The private folder, made when there is none.
