@@ -7,6 +7,7 @@ mod demo;
 mod docs;
 mod doctor;
 mod edit;
+mod notebook;
 mod reference;
 mod serve;
 mod structure;
@@ -31,6 +32,7 @@ pub fn main() -> ExitCode {
         Command::Edit(args) => edit::run(&args),
         Command::Tools(args) => tools::run(&args),
         Command::Docs(args) => docs::run(&args),
+        Command::Notebook(args) => notebook::run(&args),
         Command::Reference(args) => reference::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Connect(args) => connect::run(&args),

@@ -9,6 +9,7 @@ mod env;
 mod error;
 mod keys;
 mod layers;
+mod notebook;
 mod raw;
 mod settings;
 
@@ -18,6 +19,7 @@ pub(crate) use self::{
     error::ConfigError,
     keys::{Key, Kind, keys, schema},
     layers::{Flag, Loaded, Origin, load},
+    notebook::NotebookSettings,
     raw::{DocsRole, EditorErrors, LogFormat, LogLevel},
     settings::{LogSettings, Settings},
 };

@@ -1,4 +1,4 @@
-//! Files that are not notes: settings, and the configuration of MCP clients. The one module of this crate that may touch
+//! Files that are not notes: settings, the configuration of MCP clients, and artifacts on their way in. The one module of this crate that may touch
 //! the file system.
 
 #![expect(
@@ -7,7 +7,7 @@
 )]
 
 use std::{
-    io::{self, Write as _},
+    io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -55,6 +55,76 @@ pub(crate) fn create_new(path: &Path, text: &str) -> io::Result<()> {
         .open(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
+}
+
+/// The bytes of a regular file that a person named, or `None` when there are more than `limit`.
+pub(crate) fn read_bytes(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    // A pipe would keep the open waiting.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path)?;
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= limit).then_some(bytes))
+}
+
+/// Makes the folder `name` in `parent`, with these files: wholly, or not at all. `parent` is made when needed; it must not
+/// be a link. Something that is there already, an empty folder aside, stays as it is and is an error.
+pub(crate) fn create_folder(
+    parent: &Path,
+    name: &str,
+    files: &[(String, Vec<u8>)],
+) -> io::Result<()> {
+    match std::fs::create_dir(parent) {
+        Ok(()) => sync_folder(parent.parent().unwrap_or(parent))?,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            if !std::fs::symlink_metadata(parent)?.is_dir() {
+                return Err(io::ErrorKind::NotADirectory.into());
+            }
+        }
+        Err(error) => return Err(error),
+    }
+    let target = parent.join(name);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".sectile-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        // As any new folder; a private one could not be read by the server of another user.
+        builder.permissions(std::fs::Permissions::from_mode(0o777));
+    }
+    let temporary = builder.tempdir_in(parent)?;
+    for (name, bytes) in files {
+        let mut file = std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(temporary.path().join(name))?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+    }
+    sync_folder(temporary.path())?;
+    // Takes the place of nothing, or of an empty folder; the system refuses anything else.
+    match std::fs::rename(temporary.path(), &target) {
+        Ok(()) => {
+            // Nothing is left to remove.
+            let gone = temporary.keep();
+            debug_assert!(!gone.exists(), "the folder has its name now");
+            sync_folder(parent)
+        }
+        Err(_) if std::fs::symlink_metadata(&target).is_ok() => {
+            Err(io::ErrorKind::AlreadyExists.into())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Flushes the names in a folder, where the system can.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    return std::fs::File::open(folder)?.sync_all();
+    #[cfg(not(unix))]
+    folder.metadata().map(drop)
 }
 
 /// Writes a file and the folders above it; for samples in a temporary folder.

@@ -39,6 +39,6 @@ pub use self::{
     question::Confirmation,
     resource::{Resource, ResourceNotice, ResourceTemplate, ResourceText, Resources},
     schema::{JsonObject, input_schema, output_schema},
-    surface::{Limits, Surface, ToolCard, WorldCard, WorldSpec, fixed_part},
+    surface::{Limits, Surface, ToolCard, UnknownTool, WorldCard, WorldSpec, fixed_part},
     tool::{Access, Answer, Facts, Pace, Tool, run},
 };

@@ -55,6 +55,16 @@ impl<'a> Note<'a> {
         }
     }
 
+    /// The title to show, or `None` when nothing is left of the file name either.
+    pub(crate) fn title(&self) -> Option<String> {
+        title::title(self).0
+    }
+
+    /// What the front matter says; nothing when there is none, or none that can be read.
+    pub(crate) fn front_matter(&self) -> &Mapping {
+        &self.front_matter
+    }
+
     fn parse(&self) -> Result<Document, TooLong> {
         if self.source.body_exceeds_utf16_units(MAX_BODY_UTF16_UNITS) {
             return Err(TooLong);

@@ -2,6 +2,7 @@
 
 pub(crate) mod docs;
 pub(crate) mod editor;
+pub(crate) mod notebook;
 pub(crate) mod vault;
 
 use crate::mcp::WorldCard;
@@ -15,5 +16,11 @@ pub(crate) fn cards() -> Vec<WorldCard> {
 pub(crate) fn cards_in(namespace: &str) -> Vec<WorldCard> {
     let editor = editor::spec(editor::Extent::Folder, editor::ErrorStyle::Protocol);
     let docs = docs::spec(namespace, docs::Offer::ALL);
-    vec![vault::spec().card(), editor.card(), docs.card()]
+    let notebook = notebook::spec(&notebook::Constraints::default());
+    vec![
+        vault::spec().card(),
+        editor.card(),
+        docs.card(),
+        notebook.card(),
+    ]
 }

@@ -42,6 +42,8 @@ pub(super) enum Command {
     Tools(ToolsArgs),
     /// Look at the documents of the docs world.
     Docs(DocsArgs),
+    /// Look after a library of notebooks: verify it, add artifacts to it.
+    Notebook(super::notebook::NotebookArgs),
     /// Print a page of the manual that is made from the program itself.
     Reference(ReferenceArgs),
     /// Make, check and show settings.
@@ -62,6 +64,8 @@ pub(super) enum World {
     Editor,
     /// Documentation to search and to read: Sectile's own manual, and documents of yours.
     Docs,
+    /// A read-only library of notebooks, by collection, whose quotes can be checked.
+    Notebook,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -72,6 +76,7 @@ Examples:
   sectile serve editor ~/notes                         section edits in all documents of the folder
   sectile serve editor plan.md                         section edits in one document
   sectile serve docs ~/manual                          search in these documents and in Sectile's manual
+  sectile serve notebook ~/library                     each folder in it is a collection of notebooks
   sectile serve --config sectile.toml                  every world the file configures, over HTTP")]
 pub(super) struct ServeArgs {
     /// The world to serve; without one, every world that the settings file configures, over HTTP.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use sectile_vault::{Place, RootError};
+use sectile_vault::{Place, RootError, Walk};
 use serde_json::{Value, json};
 
 use super::{
@@ -12,7 +12,8 @@ use super::{
 };
 use crate::{
     config::{self, Settings, keys},
-    files, worlds,
+    files,
+    worlds::{self, notebook::storage::FolderStorage},
 };
 
 pub(super) fn run(args: &ConfigArgs) -> Result<(), CliError> {
@@ -63,6 +64,10 @@ fn check(file: &Path) -> Result<(), CliError> {
     }
     if let Some(root) = &settings.editor.root {
         editable(root).map_err(|what| CliError::failed(format_args!("editor.root: {what}.")))?;
+    }
+    if let Some(root) = &settings.notebook.root {
+        FolderStorage::open(root, Walk::default(), settings.max_note_bytes)
+            .map_err(|error| CliError::failed(format_args!("notebook.root: {error}.")))?;
     }
     print(format_args!("{} {}\n", Styled(GOOD, "ok"), file.display()))
 }

@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use sectile_vault::Walk;
 use tokio::{net::TcpListener, runtime};
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +22,7 @@ use crate::{
         self,
         docs::{Docs, Offer, corpus::Corpus, manual},
         editor::{self, EditorWorld, ErrorStyle},
+        notebook::{self, Constraints, NotebookWorld, storage::FolderStorage},
         vault::{self, Vault},
     },
 };
@@ -52,6 +54,7 @@ fn settings(args: &ServeArgs) -> Result<Settings, CliError> {
     let root = match args.world {
         Some(World::Vault) => Some("vault.root"),
         Some(World::Editor) => Some("editor.root"),
+        Some(World::Notebook) => Some("notebook.root"),
         // Not one root but one more document or folder, which is added below.
         Some(World::Docs) | None => None,
     };
@@ -122,9 +125,18 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Arc<Surface>>, 
     if is_asked_for || (args.world.is_none() && settings.docs.is_configured) {
         surfaces.push(Arc::new(docs_surface(settings)));
     }
+    if let Some(root) = settings
+        .notebook
+        .root
+        .as_ref()
+        .filter(|_| wanted(World::Notebook))
+    {
+        surfaces.push(Arc::new(notebook_surface(root, settings)?));
+    }
     if surfaces.is_empty() {
         let world = match args.world {
             Some(World::Editor) => "editor",
+            Some(World::Notebook) => "notebook",
             _ => "vault",
         };
         return Err(CliError::usage("no folder is given.").next(format_args!(
@@ -181,6 +193,36 @@ fn docs_surface(settings: &Settings) -> Surface {
         settings.policy.clone(),
         settings.limits,
     )
+}
+
+fn notebook_surface(root: &Path, settings: &Settings) -> Result<Surface, CliError> {
+    let storage =
+        FolderStorage::open(root, Walk::default(), settings.max_note_bytes).map_err(|error| {
+            CliError::failed(format_args!("the notebooks cannot be served: {error}."))
+                .next("give the folder of your collections: sectile serve notebook DIR")
+        })?;
+    let indexes = match &settings.notebook.index {
+        Some(folder) => folder.clone(),
+        None => storage.index_folder(),
+    };
+    let given = settings.notebook.constraints;
+    let constraints = Constraints {
+        max_passage_context: given.max_passage_context,
+        max_search_results: given.max_search_results,
+        stream_timeout_s: given.stream_timeout_s,
+        stream_chunk_size: given.stream_chunk_size,
+    };
+    Ok(Surface::new(
+        notebook::spec(&constraints),
+        NotebookWorld::new(
+            Arc::new(storage),
+            Some(indexes),
+            constraints,
+            notebook::clock::now,
+        ),
+        settings.policy.clone(),
+        settings.limits,
+    ))
 }
 
 /// One client on a pair of pipes: one thread moves messages, and runs what is quick; the rest has threads of its own.

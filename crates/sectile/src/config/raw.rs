@@ -19,6 +19,8 @@ pub(crate) struct Raw {
     pub(crate) editor: Editor,
     /// The docs world: documentation to search and to read.
     pub(crate) docs: Docs,
+    /// The notebook world: a read-only library with verifiable quotes.
+    pub(crate) notebook: Notebook,
 }
 
 /// What every world shares.
@@ -245,6 +247,114 @@ pub(crate) enum DocsRole {
     Ontology,
     #[default]
     Pattern,
+}
+
+/// The notebook world.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Notebook {
+    /// Folder whose folders are the collections, relative to the settings file. Empty: the world is not served from this
+    /// file.
+    pub(crate) root: String,
+    /// Folder for the indexes, relative to the settings file. Empty: `.sectile/notebook` in the folder of the collections.
+    pub(crate) index: String,
+    /// Where the notebooks are.
+    pub(crate) notebook_storage: NotebookStorage,
+    /// Where their vectors are.
+    pub(crate) vector_storage: VectorStorage,
+    /// Where derived artifacts are.
+    pub(crate) artifact_storage: ArtifactStorage,
+    /// Bounds on what is handed out.
+    pub(crate) constraints: NotebookConstraints,
+}
+
+/// Where the notebooks are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct NotebookStorage {
+    /// Kind of storage. Only `filesystem` is served.
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    /// The same as `notebook.root`; one of the two is enough.
+    pub(crate) path: String,
+}
+
+/// Where the vectors are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct VectorStorage {
+    /// Kind of storage. Only `embedded` is served.
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    /// Where another kind of storage is; empty for `embedded`.
+    pub(crate) connection: String,
+}
+
+/// Where derived artifacts are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ArtifactStorage {
+    /// Kind of storage. Only `filesystem` is served.
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    /// Empty, or the folder of the collections: artifacts lie in `_artifacts` of their collection.
+    pub(crate) path: String,
+}
+
+/// Bounds on what the notebook world hands out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct NotebookConstraints {
+    /// Most characters of the notebook before and after a passage.
+    #[schemars(range(min = 0, max = 10_000))]
+    pub(crate) max_passage_context: usize,
+    /// Most results of a search, and most references of a result stream.
+    #[schemars(range(min = 1, max = 50))]
+    pub(crate) max_search_results: usize,
+    /// How long a result stream lasts from its beginning, in seconds.
+    #[schemars(range(min = 1, max = 86_400))]
+    pub(crate) stream_timeout_s: u64,
+    /// Entries of one chunk of a result stream.
+    #[schemars(range(min = 1, max = 50))]
+    pub(crate) stream_chunk_size: usize,
+}
+
+impl Default for NotebookStorage {
+    fn default() -> Self {
+        Self {
+            kind: "filesystem".to_owned(),
+            path: String::new(),
+        }
+    }
+}
+
+impl Default for VectorStorage {
+    fn default() -> Self {
+        Self {
+            kind: "embedded".to_owned(),
+            connection: String::new(),
+        }
+    }
+}
+
+impl Default for ArtifactStorage {
+    fn default() -> Self {
+        Self {
+            kind: "filesystem".to_owned(),
+            path: String::new(),
+        }
+    }
+}
+
+impl Default for NotebookConstraints {
+    fn default() -> Self {
+        Self {
+            max_passage_context: 500,
+            max_search_results: 50,
+            stream_timeout_s: 300,
+            stream_chunk_size: 10,
+        }
+    }
 }
 
 impl Default for Docs {

@@ -9,8 +9,8 @@ use std::{
 use sectile_vault::{Walk, editor::EditorLimits};
 
 use super::{
-    ConfigError, DocsSettings, EditorErrors, Loaded, LogFormat, LogLevel, Origin, error::nearest,
-    raw,
+    ConfigError, DocsSettings, EditorErrors, Loaded, LogFormat, LogLevel, NotebookSettings, Origin,
+    error::nearest, raw,
 };
 use crate::mcp::{
     Limits, Policy, WorldCard, fixed_part,
@@ -31,6 +31,7 @@ pub(crate) struct Settings {
     pub(crate) max_note_bytes: u64,
     pub(crate) editor: EditorSettings,
     pub(crate) docs: DocsSettings,
+    pub(crate) notebook: NotebookSettings,
 }
 
 /// What the editor world works with.
@@ -108,6 +109,7 @@ impl Settings {
                 walk: walk(loaded)?,
             },
             docs: DocsSettings::resolve(loaded, base)?,
+            notebook: NotebookSettings::resolve(loaded, base)?,
         })
     }
 }

@@ -287,3 +287,58 @@ fn a_missing_file_is_named_without_its_folder() {
         "sectile.toml: the settings file does not exist. Make one with `sectile config init`."
     );
 }
+
+#[test]
+fn the_folder_of_the_notebooks_has_two_names() {
+    let root = |text: &str| resolve(text, &[]).unwrap().notebook.root;
+    let expected = Some(Path::new("base").join("x"));
+    assert_eq!(root(""), None);
+    assert_eq!(root("[notebook]\nroot = \"x\"\n"), expected);
+    assert_eq!(
+        root("[notebook.notebook_storage]\ntype = \"filesystem\"\npath = \"x\"\n"),
+        expected
+    );
+    assert_eq!(
+        root(
+            "[notebook]\nroot = \"x\"\n[notebook.notebook_storage]\npath = \"x\"\n\
+              [notebook.artifact_storage]\npath = \"x\"\n"
+        ),
+        expected
+    );
+}
+
+#[test]
+fn wrong_settings_of_notebook_are_refused() {
+    for (text, expected) in [
+        (
+            "[notebook.notebook_storage]\ntype = \"s3\"\n",
+            "`notebook.notebook_storage.type` must be filesystem; this version serves no other storage, such as s3, supabase.",
+        ),
+        (
+            "[notebook.vector_storage]\ntype = \"pgvector\"\n",
+            "`notebook.vector_storage.type` must be embedded; this version serves no other storage, such as pgvector, pinecone, weaviate.",
+        ),
+        (
+            "[notebook.artifact_storage]\ntype = \"s3\"\n",
+            "`notebook.artifact_storage.type` must be filesystem; this version serves no other storage, such as s3.",
+        ),
+        (
+            "[notebook.vector_storage]\nconnection = \"postgres://\"\n",
+            "`notebook.vector_storage.connection` must be empty: embedded vectors lie beside the notebooks.",
+        ),
+        (
+            "[notebook]\nroot = \"x\"\n[notebook.notebook_storage]\npath = \"y\"\n",
+            "`notebook.notebook_storage.path` must be left out when notebook.root is set: both are the folder of the collections.",
+        ),
+        (
+            "[notebook]\nroot = \"x\"\n[notebook.artifact_storage]\npath = \"y\"\n",
+            "`notebook.artifact_storage.path` must be left out, or the folder of the collections: artifacts lie in `_artifacts` of their collection.",
+        ),
+        (
+            "[notebook.constraints]\nmax_search_results = 51\n",
+            "`notebook.constraints.max_search_results` must be a whole number from 1 to 50.",
+        ),
+    ] {
+        check_error(text, &format!("sectile.toml: {expected}"));
+    }
+}

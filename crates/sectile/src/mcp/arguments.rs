@@ -17,16 +17,24 @@ pub(super) fn check_arguments(schema: &JsonObject, arguments: &JsonObject) -> Re
     let checker = Checker { root: schema };
     checker
         .fields(schema, arguments, &Place::Root, Others::Refused)
-        .map_err(|what| {
-            Failure::new(
-                FailureKind::InvalidArguments,
-                format!("Invalid arguments: {what}"),
-            )
+        .map_err(|wrong| {
+            let message = format!("Invalid arguments: {}", wrong.what);
+            let mut failure = Failure::new(FailureKind::InvalidArguments, message);
+            failure.argument = wrong.argument;
+            failure
         })
 }
 
-/// What is wrong, as the end of a sentence.
-type Verdict = Result<(), String>;
+type Verdict = Result<(), Wrong>;
+
+/// What is wrong.
+#[derive(Clone)]
+struct Wrong {
+    /// The argument that it is in, where the schema knows it.
+    argument: Option<String>,
+    /// The end of a sentence.
+    what: String,
+}
 
 struct Checker<'s> {
     root: &'s JsonObject,
@@ -39,6 +47,27 @@ enum Place<'a> {
     Item(&'a Self, usize),
     /// A field whose name the caller chose.
     Entry(&'a Self),
+}
+
+impl Place<'_> {
+    /// What is wrong here.
+    fn wrong(&self, how: impl fmt::Display) -> Wrong {
+        Wrong {
+            argument: self.argument().map(str::to_owned),
+            what: format!("{self} {how}"),
+        }
+    }
+
+    /// The argument that the place is in.
+    fn argument(&self) -> Option<&str> {
+        match self {
+            Self::Root | Self::Entry(Place::Root) => None,
+            Self::Field(Place::Root, name) => Some(name),
+            Self::Field(parent, _) | Self::Item(parent, _) | Self::Entry(parent) => {
+                parent.argument()
+            }
+        }
+    }
 }
 
 impl fmt::Display for Place<'_> {
@@ -65,12 +94,12 @@ impl Checker<'_> {
     fn value(&self, schema: &Value, value: &Value, place: &Place<'_>, hops: usize) -> Verdict {
         let Value::Object(schema) = schema else {
             return match schema {
-                Value::Bool(false) => Err(format!("{place} is not allowed.")),
+                Value::Bool(false) => Err(place.wrong("is not allowed.")),
                 _ => Ok(()),
             };
         };
         if hops > MAX_HOPS {
-            return Err(format!("{place} cannot be checked."));
+            return Err(place.wrong("cannot be checked."));
         }
         for (keyword, rule) in schema {
             match keyword.as_str() {
@@ -79,7 +108,7 @@ impl Checker<'_> {
                 "const" => is_one_of(std::slice::from_ref(rule), value, place)?,
                 "$ref" => match rule.as_str().and_then(|name| self.definition(name)) {
                     Some(target) => self.value(target, value, place, hops + 1)?,
-                    None => return Err(format!("{place} cannot be checked.")),
+                    None => return Err(place.wrong("cannot be checked.")),
                 },
                 "anyOf" | "oneOf" => {
                     let forms = rule.as_array().map_or(&[][..], Vec::as_slice);
@@ -125,12 +154,12 @@ impl Checker<'_> {
                 .into_iter()
                 .flat_map(|properties| properties.keys().map(String::as_str))
                 .collect();
-            return Err(format!("{place} takes only: {}.", known.join(", ")));
+            return Err(place.wrong(format_args!("takes only: {}.", known.join(", "))));
         }
         let required = schema.get("required").and_then(Value::as_array);
         for name in required.into_iter().flatten().filter_map(Value::as_str) {
             if !fields.contains_key(name) {
-                return Err(format!("{} is required.", Place::Field(place, name)));
+                return Err(Place::Field(place, name).wrong("is required."));
             }
         }
         for (name, value) in fields {
@@ -153,15 +182,15 @@ impl Checker<'_> {
         for form in forms {
             match self.value(form, value, place, hops) {
                 Ok(()) => return Ok(()),
-                Err(what) if self.seems_meant(form, value) => meant.push(what),
+                Err(wrong) if self.seems_meant(form, value) => meant.push(wrong),
                 Err(_) => {}
             }
         }
         let constants: Option<Vec<&Value>> = forms.iter().map(|form| form.get("const")).collect();
         match (meant.as_slice(), constants) {
             (_, Some(constants)) => Err(must_be_one_of(constants.into_iter(), place)),
-            ([what], _) => Err(what.clone()),
-            _ => Err(format!("{place} has none of the forms it may have.")),
+            ([wrong], _) => Err(wrong.clone()),
+            _ => Err(place.wrong("has none of the forms it may have.")),
         }
     }
 
@@ -204,7 +233,7 @@ fn has_type(rule: &Value, value: &Value, place: &Place<'_>) -> Verdict {
     };
     match fits {
         true => Ok(()),
-        false => Err(format!("{place} must be a JSON {expected}.")),
+        false => Err(place.wrong(format_args!("must be a JSON {expected}."))),
     }
 }
 
@@ -215,14 +244,14 @@ fn is_one_of(allowed: &[Value], value: &Value, place: &Place<'_>) -> Verdict {
     }
 }
 
-fn must_be_one_of<'v>(allowed: impl Iterator<Item = &'v Value>, place: &Place<'_>) -> String {
+fn must_be_one_of<'v>(allowed: impl Iterator<Item = &'v Value>, place: &Place<'_>) -> Wrong {
     let words: Vec<String> = allowed
         .map(|value| match value {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         })
         .collect();
-    format!("{place} must be one of: {}.", words.join(", "))
+    place.wrong(format_args!("must be one of: {}.", words.join(", ")))
 }
 
 fn within_bound(keyword: &str, rule: &Value, value: &Value, place: &Place<'_>) -> Verdict {
@@ -250,7 +279,7 @@ fn within_bound(keyword: &str, rule: &Value, value: &Value, place: &Place<'_>) -
     };
     match fits {
         true => Ok(()),
-        false => Err(format!("{place} must be {demand} {bound}{unit}.")),
+        false => Err(place.wrong(format_args!("must be {demand} {bound}{unit}."))),
     }
 }
 

@@ -35,6 +35,8 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(250);
 pub(super) struct Caller {
     pub(super) request: RequestContext<RoleServer>,
     pub(super) connection: Option<Arc<Connection>>,
+    /// Who it is, where the transport knows one from another.
+    pub(super) name: Option<String>,
 }
 
 /// How a call may ask the person at the other end.
@@ -97,9 +99,11 @@ impl Caller {
     /// What the handler gets, and where its errands arrive.
     pub(super) fn into_parts(self, pace: Pace, asking: Asking) -> (CallContext, Desk) {
         let cancelled = self.cancelled();
+        let is_stateless = self.is_stateless();
         let Self {
             request,
             connection,
+            name,
         } = self;
         let (sender, errands) = match pace {
             Pace::Quick => (None, None),
@@ -117,6 +121,8 @@ impl Caller {
         let context = CallContext {
             cancelled,
             connection,
+            is_stateless,
+            caller: name,
             client,
             progress: Progress::new(&request, sender.as_ref()),
             errands: sender,

@@ -1,7 +1,8 @@
 //! What belongs together for a client: what a world keeps between its calls, and what it wants to hear of.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    any::{Any, TypeId},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -13,10 +14,12 @@ use tokio_util::sync::CancellationToken;
 /// URIs that one client may watch.
 const MAX_WATCHED: usize = 1000;
 
-/// What is kept between the calls of one client: a few texts, each under a name that the world chose.
+/// What is kept between the calls of one client: a few texts, each under a name that the world chose, and values of the
+/// world's own types. All of it goes with the client.
 #[derive(Debug, Default)]
 pub struct Connection {
     slots: Mutex<BTreeMap<&'static str, String>>,
+    values: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     watched: Arc<Watched>,
     hears: AtomicBool,
     ended: CancellationToken,
@@ -27,6 +30,7 @@ impl Connection {
     pub(super) fn until(stopping: &CancellationToken) -> Self {
         Self {
             slots: Mutex::default(),
+            values: Mutex::default(),
             watched: Arc::default(),
             hears: AtomicBool::new(false),
             ended: stopping.child_token(),
@@ -47,6 +51,18 @@ impl Connection {
     /// Forgets what was kept under `name`.
     pub fn clear(&self, name: &'static str) {
         locked(&self.slots).remove(name);
+    }
+
+    /// The one value of type `T` that is kept for this client; made now if there is none yet.
+    pub fn value<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Arc<T> {
+        let mut values = locked(&self.values);
+        let known = values.get(&TypeId::of::<T>()).cloned();
+        if let Some(value) = known.and_then(|value| value.downcast().ok()) {
+            return value;
+        }
+        let value = Arc::new(make());
+        values.insert(TypeId::of::<T>(), Arc::<T>::clone(&value));
+        value
     }
 
     pub(super) fn watched(&self) -> Arc<Watched> {

@@ -12,6 +12,11 @@ pub struct CallContext {
     pub cancelled: CancellationToken,
     /// The connection that the call came on, where there is such a thing: the process on stdio, a session over HTTP.
     pub connection: Option<Arc<Connection>>,
+    /// Whether the call belongs to the era in which nothing may be kept for a connection, even where there is one: what
+    /// belongs to earlier calls has to be named in the arguments.
+    pub is_stateless: bool,
+    /// Who called, where the transport knows one caller from another.
+    pub caller: Option<String>,
     /// How the client calls itself, for tools that keep a record of who did what.
     pub client: Option<String>,
     /// Tells the caller how far the work is.
@@ -28,6 +33,8 @@ impl CallContext {
         Self {
             cancelled: CancellationToken::new(),
             connection: None,
+            is_stateless: false,
+            caller: None,
             client: None,
             progress: Progress::SILENT,
             errands: None,

@@ -17,6 +17,8 @@ pub struct Failure {
     pub kind: FailureKind,
     /// What the caller reads.
     pub message: Cow<'static, str>,
+    /// The argument that is to blame, where one is, by a name of the tool's schema.
+    pub argument: Option<String>,
     /// What a program can act on, where the world has such.
     pub detail: Option<Box<Detail>>,
 }
@@ -61,6 +63,7 @@ impl Failure {
         Self {
             kind,
             message: message.into(),
+            argument: None,
             detail: None,
         }
     }

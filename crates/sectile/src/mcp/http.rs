@@ -16,7 +16,10 @@ use axum::{
     routing::{any, get},
     serve::ListenerExt as _,
 };
-use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{
+    model::Extensions,
+    transport::{StreamableHttpServerConfig, StreamableHttpService},
+};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -138,4 +141,9 @@ impl World {
             config,
         )
     }
+}
+/// Who sent a request, where callers are told apart.
+pub(super) fn owner(extensions: &Extensions) -> Option<String> {
+    let parts: &http::request::Parts = extensions.get()?;
+    parts.extensions.get::<sessions::Owner>()?.0.clone()
 }

@@ -14,13 +14,14 @@ use std::{
 
 use rmcp::model::{
     CallToolResponse, CallToolResult, ContentBlock, ErrorCode, ErrorData, InputRequiredResult,
+    MetaObject,
 };
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     Access, Answer, CallContext, CompletionReference, CompletionRequest, Facts, Failure,
-    FailureKind, JsonObject, Pace, Resource, Said, Surface,
+    FailureKind, JsonObject, Pace, Resource, Said, Surface, UnknownTool,
     arguments::check_arguments,
     caller::{Asking, Caller},
     error::{Refusal, invalid_params},
@@ -34,11 +35,21 @@ use super::{
 /// Why a call has no answer.
 enum Stop {
     Refused(Refusal),
-    /// Refused as if it did not exist. Only the audit line knows better.
-    Hidden(Refusal),
+    /// Ends as if it did not exist. Only the audit line knows better.
+    Hidden(Box<Self>),
     Failed(Failure),
     /// Ends for now, with a question to the person at the other end.
     Asks(Box<InputRequiredResult>),
+}
+
+impl Stop {
+    /// What the caller sees of it.
+    fn seen(self) -> Self {
+        match self {
+            Self::Hidden(like) => *like,
+            stop => stop,
+        }
+    }
 }
 
 impl From<Refusal> for Stop {
@@ -67,20 +78,23 @@ impl Surface {
         let result = self.tool_steps(name, arguments, caller, reply).await;
         let label = self.tool(name).map_or(UNKNOWN, |(_, tool)| &tool.card.name);
         self.audit(label, &result, |answer| answer.facts, started);
-        match result {
+        let mut wire = match result.map_err(Stop::seen) {
             Ok(answer) => {
                 let structured_content = structured.content(&answer.text);
                 let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
                 result.structured_content = structured_content;
-                Ok(result.into())
+                result
             }
             Err(Stop::Failed(failure)) => {
                 let text = ContentBlock::text(self.say(&failure)?.to_string());
-                Ok(CallToolResult::error(vec![text]).into())
+                CallToolResult::error(vec![text])
             }
-            Err(Stop::Asks(question)) => Ok((*question).into()),
-            Err(Stop::Refused(refusal) | Stop::Hidden(refusal)) => Err(refusal.into()),
-        }
+            Err(Stop::Asks(question)) => return Ok((*question).into()),
+            Err(Stop::Refused(refusal)) => return Err(refusal.into()),
+            Err(Stop::Hidden(_)) => return Err(Refusal::Internal.into()),
+        };
+        wire.meta = self.result_meta.clone().map(MetaObject);
+        Ok(wire.into())
     }
 
     async fn tool_steps(
@@ -90,9 +104,8 @@ impl Surface {
         caller: Caller,
         reply: Reply,
     ) -> Result<Answer, Stop> {
-        let unknown = Refusal::UnknownTool(ErrorCode(self.unknown_tool_code));
-        let (index, tool) = self.tool(name).ok_or(unknown)?;
-        self.exists(&tool.card.name, unknown)?;
+        let (index, tool) = self.tool(name).ok_or_else(|| self.unknown_tool())?;
+        self.exists(&tool.card.name, || self.unknown_tool())?;
         self.authorise(&tool.card.name)?;
         let asking = self.asking(tool, &arguments, &caller, reply)?;
         let surface = Arc::clone(self);
@@ -106,6 +119,14 @@ impl Surface {
             (tool.handler)(arguments, context)
         })
         .await
+    }
+
+    /// What a tool that does not exist answers.
+    fn unknown_tool(&self) -> Stop {
+        match self.unknown_tool {
+            UnknownTool::Code(code) => Refusal::UnknownTool(ErrorCode(code)).into(),
+            UnknownTool::Answer(failure) => failure().into(),
+        }
     }
 
     /// How a call of `tool` may ask the person at the other end.
@@ -181,7 +202,7 @@ impl Surface {
 
     /// Whether there may be notices about the resource at `uri`.
     pub(super) fn tells_of(&self, uri: &str) -> bool {
-        self.exists(uri, Refusal::UnknownResource).is_ok() && self.authorise(uri).is_ok()
+        self.exists(uri, || Refusal::UnknownResource).is_ok() && self.authorise(uri).is_ok()
     }
 
     /// Runs a subscription, which has no place among the calls but one of its own.
@@ -211,7 +232,7 @@ impl Surface {
         uri: String,
         caller: Caller,
     ) -> Result<ResourceText, Stop> {
-        self.exists(&uri, Refusal::UnknownResource)?;
+        self.exists(&uri, || Refusal::UnknownResource)?;
         let surface = Arc::clone(self);
         let name = uri.clone();
         let read = self.within_limits(SLOW_READ, caller, Asking::Never, move |_| {
@@ -248,7 +269,7 @@ impl Surface {
         caller: Caller,
     ) -> Result<String, Stop> {
         let index = index.ok_or(Refusal::UnknownPrompt)?;
-        self.exists(self.prompts[index].name, Refusal::UnknownPrompt)?;
+        self.exists(self.prompts[index].name, || Refusal::UnknownPrompt)?;
         self.authorise(self.prompts[index].name)?;
         self.prompts[index].check_arguments(&arguments)?;
         let surface = Arc::clone(self);
@@ -297,7 +318,7 @@ impl Surface {
         if !known {
             return Err(unknown.into());
         }
-        self.exists(name, unknown)?;
+        self.exists(name, || unknown)?;
         self.authorise(name)?;
         let surface = Arc::clone(self);
         self.within_limits(SLOW_READ, caller, Asking::Never, move |_| {
@@ -308,12 +329,12 @@ impl Surface {
     }
 
     /// Visibility, before anything else is looked at: a hidden thing answers like one that does not exist, whoever asks.
-    fn exists(&self, name: &str, unknown: Refusal) -> Result<(), Stop> {
+    fn exists<U: Into<Stop>>(&self, name: &str, unknown: impl FnOnce() -> U) -> Result<(), Stop> {
         let (name, family) = self.policy_names(name);
         if self.policy.visibility.exists(self.world, name, family) {
             Ok(())
         } else {
-            Err(Stop::Hidden(unknown))
+            Err(Stop::Hidden(Box::new(unknown().into())))
         }
     }
 
@@ -328,9 +349,8 @@ impl Surface {
 
     /// Whether the tool `name` is there for this caller.
     pub(super) fn offers(&self, name: &str) -> bool {
-        let unknown = Refusal::UnknownTool(ErrorCode(self.unknown_tool_code));
         self.tool(name).is_some()
-            && self.exists(name, unknown).is_ok()
+            && self.exists(name, || self.unknown_tool()).is_ok()
             && self.authorise(name).is_ok()
     }
 
@@ -403,11 +423,11 @@ impl Surface {
 
     /// Resources and prompts have no result that could carry an error object, so a failure is a protocol error there.
     fn protocol_error(&self, stop: Stop) -> ErrorData {
-        let failure = match stop {
-            Stop::Refused(refusal) | Stop::Hidden(refusal) => return refusal.into(),
+        let failure = match stop.seen() {
+            Stop::Refused(refusal) => return refusal.into(),
             Stop::Failed(failure) => failure,
-            // Only tools ask.
-            Stop::Asks(_) => return Refusal::Internal.into(),
+            // Only tools ask, and what is seen is not hidden.
+            Stop::Asks(_) | Stop::Hidden(_) => return Refusal::Internal.into(),
         };
         match (self.say(&failure), failure.kind) {
             (Err(error), _) => error,

@@ -9,7 +9,11 @@ pub type JsonObject = Map<String, Value>;
 /// The schema of arguments of type `T`.
 #[must_use]
 pub fn input_schema<T: JsonSchema>() -> JsonObject {
-    root_schema::<T>(SchemaSettings::draft2020_12())
+    let mut schema = root_schema::<T>(SchemaSettings::draft2020_12());
+    // Also where there are no arguments: clients look for it.
+    let properties = schema.entry("properties");
+    properties.or_insert_with(|| Value::Object(JsonObject::new()));
+    schema
 }
 
 /// The schema of an answer of type `T`: every field is always there, and there are no others.

@@ -37,6 +37,7 @@ use super::{
     CacheHint, Connection, JsonObject, ResourceNotice, Surface,
     caller::Caller,
     error::{Refusal, invalid_params, method_not_found},
+    http,
     listing::{only_page, page_start},
     question::Reply,
     structured::Structured,
@@ -88,6 +89,7 @@ impl Server {
 
     fn caller(&self, request: RequestContext<RoleServer>) -> Caller {
         Caller {
+            name: http::owner(&request.extensions),
             request,
             connection: self.connection.get().cloned(),
         }

@@ -37,12 +37,25 @@ pub struct WorldSpec<S: 'static> {
     /// Whether clients of the handshake eras get sessions over HTTP. A world needs them for connections, subscriptions
     /// and questions there; one that keeps nothing between calls is served without.
     pub sessions: bool,
-    /// JSON-RPC code for a tool that does not exist.
-    pub unknown_tool_code: i32,
+    /// What a tool that does not exist answers.
+    pub unknown_tool: UnknownTool,
+    /// `_meta` of every tool in a listing; empty: none.
+    pub tool_meta: JsonObject,
+    /// `_meta` of every result of a tool, failed or not; empty: none.
+    pub result_meta: JsonObject,
     /// How it says that a call failed.
     pub envelope: Envelope,
     /// What it can answer instead of a result.
     pub errors: fn() -> ErrorList,
+}
+
+/// What a tool that does not exist, or must look as if it did not, answers.
+#[derive(Clone, Copy, Debug)]
+pub enum UnknownTool {
+    /// A JSON-RPC error with this code.
+    Code(i32),
+    /// A failure, which goes through the world's envelope like any other.
+    Answer(fn() -> Failure),
 }
 
 /// A world's contract as data, for listings and documentation.
@@ -58,8 +71,8 @@ pub struct WorldCard {
     pub prompts: Vec<&'static str>,
     /// The templates of its resources.
     pub templates: Vec<String>,
-    /// JSON-RPC code for a tool that does not exist.
-    pub unknown_tool_code: i32,
+    /// What a tool that does not exist answers.
+    pub unknown_tool: UnknownTool,
     /// What it can answer instead of a result.
     pub errors: fn() -> ErrorList,
 }
@@ -79,6 +92,8 @@ pub struct ToolCard {
     pub idempotent: bool,
     /// Whether it reaches beyond the world's own state.
     pub open_world: bool,
+    /// What else the world says of it; empty: nothing.
+    pub meta: JsonObject,
     /// Schema of the arguments.
     pub input: LazyLock<JsonObject>,
     /// Schema of the answer.
@@ -100,7 +115,7 @@ pub struct Limits {
 }
 
 impl<S> Tool<S> {
-    fn card(&self) -> ToolCard {
+    fn card(&self, meta: &JsonObject) -> ToolCard {
         ToolCard {
             name: self.name.clone().into_owned(),
             title: self.title,
@@ -108,6 +123,7 @@ impl<S> Tool<S> {
             access: self.access,
             idempotent: self.idempotent,
             open_world: self.open_world,
+            meta: meta.clone(),
             input: LazyLock::new(self.input),
             output: LazyLock::new(self.output),
         }
@@ -121,10 +137,14 @@ impl<S> WorldSpec<S> {
         WorldCard {
             name: self.name,
             title: self.title,
-            tools: self.tools.iter().map(Tool::card).collect(),
+            tools: self
+                .tools
+                .iter()
+                .map(|tool| tool.card(&self.tool_meta))
+                .collect(),
             prompts: self.prompts.iter().map(|prompt| prompt.name).collect(),
             templates: self.all_families(),
-            unknown_tool_code: self.unknown_tool_code,
+            unknown_tool: self.unknown_tool,
             errors: self.errors,
         }
     }
@@ -160,7 +180,8 @@ pub struct Surface {
     pub(super) prompts: Vec<BoundPrompt>,
     pub(super) complete: Option<BoundCompleter>,
     pub(super) sessions: bool,
-    pub(super) unknown_tool_code: i32,
+    pub(super) unknown_tool: UnknownTool,
+    pub(super) result_meta: Option<JsonObject>,
     pub(super) envelope: Envelope,
     pub(super) policy: Policy,
     pub(super) limits: Limits,
@@ -254,7 +275,7 @@ impl Surface {
         let tools: Vec<BoundTool> = spec
             .tools
             .into_iter()
-            .map(|tool| bind_tool(&tool, &state))
+            .map(|tool| bind_tool(&tool, &spec.tool_meta, &state))
             .collect();
         let tool_index = tools
             .iter()
@@ -282,7 +303,8 @@ impl Surface {
                 bound
             }),
             sessions: spec.sessions,
-            unknown_tool_code: spec.unknown_tool_code,
+            unknown_tool: spec.unknown_tool,
+            result_meta: Some(spec.result_meta).filter(|meta| !meta.is_empty()),
             envelope: spec.envelope,
             policy,
             limits,
@@ -359,10 +381,14 @@ pub fn fixed_part(template: &str) -> &str {
     template.split('{').next().unwrap_or(template)
 }
 
-fn bind_tool<S: Send + Sync + 'static>(tool: &tool::Tool<S>, state: &Arc<S>) -> BoundTool {
+fn bind_tool<S: Send + Sync + 'static>(
+    tool: &tool::Tool<S>,
+    meta: &JsonObject,
+    state: &Arc<S>,
+) -> BoundTool {
     let (state, handler) = (Arc::clone(state), tool.handler);
     BoundTool {
-        card: tool.card(),
+        card: tool.card(meta),
         pace: tool.pace,
         handler: Box::new(move |arguments, context| handler(&state, arguments, context)),
     }

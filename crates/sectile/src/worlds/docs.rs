@@ -24,7 +24,7 @@ use self::{
     corpus::{Corpus, Doc},
     library::Shelf,
 };
-use crate::mcp::{CallContext, Failure, Said, WorldSpec};
+use crate::mcp::{CallContext, Failure, JsonObject, Said, UnknownTool, WorldSpec};
 
 /// What names of tools and URIs start with, unless the settings say otherwise.
 pub(crate) const NAMESPACE: &str = "sectile";
@@ -78,7 +78,9 @@ pub(crate) fn spec(namespace: &str, offer: Offer) -> WorldSpec<Docs> {
         prompts: Vec::new(),
         complete: None,
         sessions: false,
-        unknown_tool_code: -32602,
+        unknown_tool: UnknownTool::Code(-32602),
+        tool_meta: JsonObject::new(),
+        result_meta: JsonObject::new(),
         envelope: |failure| Said::Result(error_object(failure)),
         errors: errors::list,
     }

@@ -26,7 +26,7 @@ pub(crate) use self::{
     answers::timestamp,
     errors::{ErrorStyle, error_object, failure},
 };
-use crate::mcp::{Failure, ResourceNotice, WorldSpec};
+use crate::mcp::{Failure, JsonObject, ResourceNotice, UnknownTool, WorldSpec};
 
 /// State of the world.
 pub(crate) struct EditorWorld {
@@ -68,7 +68,9 @@ pub(crate) fn spec(extent: Extent, errors: ErrorStyle) -> WorldSpec<EditorWorld>
         prompts: prompts::table(),
         complete: Some(prompts::complete),
         sessions: true,
-        unknown_tool_code: -32601,
+        unknown_tool: UnknownTool::Code(-32601),
+        tool_meta: JsonObject::new(),
+        result_meta: JsonObject::new(),
         envelope: errors.envelope(),
         errors: errors::list,
     }

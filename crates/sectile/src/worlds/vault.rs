@@ -12,7 +12,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    mcp::{CallContext, ErrorCard, ErrorList, Failure, FailureKind, Said, WorldSpec},
+    mcp::{
+        CallContext, ErrorCard, ErrorList, Failure, FailureKind, JsonObject, Said, UnknownTool,
+        WorldSpec,
+    },
     structure::Note,
 };
 
@@ -42,7 +45,9 @@ pub(crate) fn spec() -> WorldSpec<Vault> {
         prompts: Vec::new(),
         complete: None,
         sessions: false,
-        unknown_tool_code: -32602,
+        unknown_tool: UnknownTool::Code(-32602),
+        tool_meta: JsonObject::new(),
+        result_meta: JsonObject::new(),
         envelope: |failure| Said::Result(error_object(failure)),
         errors,
     }

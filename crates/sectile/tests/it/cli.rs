@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 mod edit;
 mod help;
+mod notebook;
 /// Needs `script`, which comes with every Linux.
 #[cfg(target_os = "linux")]
 mod terminal;

@@ -33,7 +33,7 @@ use schemars::JsonSchema;
 use sectile::mcp::{
     Access, Answer, CacheHint, CallContext, ErrorList, Facts, Failure, FailureKind, JsonObject,
     Limits, Pace, Policy, Prompt, PromptArgument, Resource, ResourceNotice, ResourceText,
-    Resources, Said, Surface, Tool, WorldSpec, input_schema, output_schema, run,
+    Resources, Said, Surface, Tool, UnknownTool, WorldSpec, input_schema, output_schema, run,
     stdio::serve_streams,
 };
 use serde::{Deserialize, Serialize};
@@ -208,7 +208,9 @@ fn spec() -> WorldSpec<Shelf> {
         prompts: vec![GREET, TIDY],
         complete: None,
         sessions: false,
-        unknown_tool_code: -32601,
+        unknown_tool: UnknownTool::Code(-32601),
+        tool_meta: JsonObject::new(),
+        result_meta: JsonObject::new(),
         envelope: |failure| Said::Result(json!({ "problem": failure.message })),
         errors: ErrorList::default,
     }

@@ -35,6 +35,9 @@ mod editor;
 /// The docs world: its documents.
 mod docs;
 
+/// The notebook world: its contract, and what it promises.
+mod notebook;
+
 /// What the command line prints and how it ends.
 mod cli;
 /// What clients can rely on: listings and schemas, pinned in files.

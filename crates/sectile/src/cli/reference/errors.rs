@@ -1,7 +1,7 @@
 //! The page of error codes: those of the frame, then those of each world.
 
 use super::page::Page;
-use crate::mcp::{ErrorCard, ErrorList, WorldCard, frame_errors};
+use crate::mcp::{ErrorCard, ErrorList, UnknownTool, WorldCard, frame_errors};
 
 pub(super) fn page(worlds: &[WorldCard]) -> String {
     let mut page = Page::new(
@@ -16,10 +16,17 @@ pub(super) fn page(worlds: &[WorldCard]) -> String {
     write(&mut page, "every world", &frame_errors());
     for world in worlds {
         page.heading(2, format_args!("Errors of the {} world", world.name));
-        page.paragraph(format_args!(
-            "A tool that does not exist in the `{}` world answers `unknown_tool` with the number {}.",
-            world.name, world.unknown_tool_code
-        ));
+        page.paragraph(match world.unknown_tool {
+            UnknownTool::Code(code) => format!(
+                "A tool that does not exist in the `{}` world answers `unknown_tool` with the number {code}.",
+                world.name
+            ),
+            UnknownTool::Answer(failure) => format!(
+                "A tool that does not exist in the `{}` world answers `{}`, as a result like the errors below.",
+                world.name,
+                failure().name()
+            ),
+        });
         write(
             &mut page,
             &format!("the {} world", world.name),

@@ -181,3 +181,21 @@ fn a_schema_that_leads_in_circles_ends() {
     };
     assert!(check_arguments(&schema, &arguments).is_err());
 }
+
+#[test]
+fn the_argument_that_is_wrong_is_named_unless_the_schema_does_not_know_it() {
+    for (arguments, expected) in [
+        (json!({}), Some("document")),
+        (json!({ "document": "a", "limit": 256 }), Some("limit")),
+        (json!({ "document": "a", "edits": [{}] }), Some("edits")),
+        (
+            json!({ "document": "a", "labels": { "SENT": "x" } }),
+            Some("labels"),
+        ),
+        (json!({ "document": "a", "SENT": 1 }), None),
+    ] {
+        let fields = arguments.as_object().expect("arguments are an object");
+        let failure = check_arguments(&input_schema::<Params>(), fields).expect_err("it is wrong");
+        assert_eq!(failure.argument.as_deref(), expected, "{arguments}");
+    }
+}

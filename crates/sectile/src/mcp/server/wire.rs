@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rmcp::model::{
-    Annotations, CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, Prompt,
-    PromptArgument, Reference, Resource, ResourceTemplate, Tool, ToolAnnotations,
+    Annotations, CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, MetaObject,
+    Prompt, PromptArgument, Reference, Resource, ResourceTemplate, Tool, ToolAnnotations,
 };
 
 use crate::mcp::{
@@ -27,6 +27,7 @@ pub(super) fn wire_tool(card: &ToolCard) -> Tool {
         Some(card.idempotent),
         Some(card.open_world),
     ));
+    tool.meta = (!card.meta.is_empty()).then(|| MetaObject(card.meta.clone()));
     tool
 }
 

@@ -165,6 +165,10 @@ fn the_tool_tables_are_those_of_the_server() {
         let worlds: Vec<&Value> = all.as_array().unwrap().iter().collect();
         assert_eq!(worlds[0], &expected[0], "{arguments:?}");
         let names: Vec<&Value> = worlds.iter().map(|world| &world["world"]).collect();
-        assert_eq!(names, ["vault", "editor", "docs"], "{arguments:?}");
+        assert_eq!(
+            names,
+            ["vault", "editor", "docs", "notebook"],
+            "{arguments:?}"
+        );
     }
 }

@@ -36,6 +36,7 @@ fn every_command_explains_itself() {
         "facets",
         "tools",
         "docs",
+        "notebook",
         "reference",
         "config",
         "connect",

@@ -1,6 +1,9 @@
 //! What is kept between the calls of one client.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use sectile::mcp::{
     Access, Answer, CallContext, Connection, Facts, Failure, JsonObject, Policy, Surface,
@@ -70,6 +73,32 @@ async fn requests_without_a_session_have_none() {
                 answer["result"]["structuredContent"]["title"], "no connection",
                 "{era:?}: {answer}"
             );
+        }
+    }
+}
+
+/// Answers how often it was called on this connection, and whether the era knows connections.
+fn count(_: &Shelf, _: JsonObject, context: &CallContext) -> Result<Answer, Failure> {
+    let counted = |connection: &Arc<Connection>| {
+        let count = connection.value(AtomicUsize::default);
+        count.fetch_add(1, Ordering::Relaxed)
+    };
+    let calls = context.connection.as_ref().map(counted);
+    let title = format!("{calls:?}, {}", context.is_stateless);
+    Answer::new(&json!({ "title": title }), Facts::default())
+}
+
+#[tokio::test]
+async fn a_world_keeps_values_of_its_own_types_for_a_connection() {
+    for era in Era::BOTH {
+        let mut world = spec();
+        world.tools = vec![tool("remember", Access::Write, count)];
+        let surface = Surface::new(world, Shelf::default(), Policy::default(), limits());
+        let mut client = Client::connect_to(era, surface).await;
+        for calls in 0..3 {
+            let answer = client.ask("tools/call", call("x")).await;
+            let expected = format!("Some({calls}), {}", era == Era::Stateless);
+            assert_eq!(answer["result"]["structuredContent"]["title"], expected);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! How a world says that a call failed: as a result, or as a JSON-RPC error.
 
 use sectile::mcp::{
-    Access, Failure, FailureKind, Policy, Resources, Said, Surface, WorldSpec, policy::Mode,
+    Access, Failure, FailureKind, Policy, Resources, Said, Surface, UnknownTool, WorldSpec,
+    policy::Mode,
 };
 use serde_json::{Value, json};
 
@@ -116,5 +117,59 @@ async fn a_world_that_panics_for_words_still_answers() {
     ] {
         let answer = client.ask(method, params).await;
         assert_eq!(answer["error"]["code"], -32603, "{method}: {answer}");
+    }
+}
+
+/// A world that answers unknown tools in its own words, and says something of every tool and result.
+fn marked() -> WorldSpec<Shelf> {
+    let object = |value: Value| value.as_object().cloned().unwrap();
+    let mut world = spec();
+    world.unknown_tool = UnknownTool::Answer(torn);
+    world.tool_meta = object(json!({ "kept": false }));
+    world.result_meta = object(json!({ "checked": true }));
+    world
+}
+
+#[tokio::test]
+async fn a_world_can_answer_unknown_tools_with_a_result_of_its_own() {
+    let hidden = policy(Mode::Filter, &[], &["shelve"], &[]);
+    let hiding = || Surface::new(marked(), Shelf::default(), hidden.clone(), limits());
+    let http = HttpServer::start(hiding()).await;
+    let log = Log::default();
+    let _logging = log.record();
+    for era in Era::BOTH {
+        let mut client = Client::connect_to(era, hiding()).await;
+        let hidden = json!({ "name": "shelve", "arguments": { "title": "x" } });
+        let unknown = json!({ "name": "x", "arguments": { "title": "x" } });
+        let line = client.line("tools/call", unknown.clone()).await;
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(answer["result"]["isError"], true, "{era:?}: {line}");
+        assert_eq!(
+            answer["result"]["content"][0]["text"], r#"{"problem":"The page is torn."}"#,
+            "{era:?}"
+        );
+        assert_eq!(line, client.line("tools/call", hidden.clone()).await);
+        assert_eq!(line.trim_end(), http.line(era, "tools/call", hidden).await);
+        assert_eq!(line.trim_end(), http.line(era, "tools/call", unknown).await);
+    }
+    assert_eq!(
+        log.outcomes()[..2],
+        ["page_torn", "hidden"],
+        "{}",
+        log.text()
+    );
+}
+
+#[tokio::test]
+async fn what_a_world_says_of_all_tools_and_results_is_in_their_meta() {
+    for era in Era::BOTH {
+        let mut client = Client::connect_to(era, surface(marked())).await;
+        let listed = client.ask("tools/list", json!({})).await;
+        assert_eq!(listed["result"]["tools"][0]["_meta"]["kept"], false);
+        for title in ["x", ""] {
+            let call = json!({ "name": "shelve", "arguments": { "title": title } });
+            let answer = client.ask("tools/call", call).await;
+            assert_eq!(answer["result"]["_meta"]["checked"], true, "{answer}");
+        }
     }
 }

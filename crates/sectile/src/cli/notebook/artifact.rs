@@ -1,0 +1,274 @@
+//! `sectile notebook artifact add`: derived files put into a collection, with the record of where they come from.
+
+mod step;
+
+use std::path::Path;
+
+use sectile_markdown::Digest;
+use sectile_vault::NotePath;
+use serde_json::json;
+
+use self::step::GivenStep;
+use super::{args::AddArgs, failed, open, require};
+use crate::{
+    cli::ui::{CliError, DIM, GOOD, NAME, Styled, print, visible, wants_json},
+    files,
+    worlds::notebook::{
+        artifacts::{
+            self, Maker, Record, SIDECAR, Status,
+            record::{Payload, Source, Step, is_payload_name, is_plain_name},
+        },
+        clock::Clock,
+        provenance::step_links,
+        storage::{ARTIFACTS, FolderStorage, MAX_NOTE_BYTES, Storage as _, is_notebook},
+    },
+};
+
+/// What a step is called that nobody described.
+const UNKNOWN_TOOL: &str = "unknown";
+
+pub(super) fn add(args: &AddArgs, clock: Clock) -> Result<(), CliError> {
+    let storage = open(&args.root)?;
+    require(&storage, &args.collection)?;
+    if !is_plain_name(&args.set) {
+        return Err(CliError::usage("SET cannot be the name of a set.")
+            .next("use letters, digits, `-` and `_`"));
+    }
+    let mut contents = payloads(args)?;
+    let record = record(args, &storage, &contents, clock())?;
+    let text = record
+        .to_toml()
+        .map_err(|what| CliError::failed(format_args!("the record {what}.")))?;
+    contents.push((SIDECAR.to_owned(), text.into_bytes()));
+    let collection = storage.location().join(&args.collection);
+    files::create_folder(&collection.join(ARTIFACTS), &args.set, &contents).map_err(|error| {
+        match error.kind() {
+            std::io::ErrorKind::AlreadyExists => {
+                CliError::failed("there is such a set already; nothing was changed.")
+                    .next("choose another name: sets are never overwritten")
+            }
+            std::io::ErrorKind::NotADirectory => CliError::failed(format_args!(
+                "`{ARTIFACTS}` of the collection is no folder; nothing was changed."
+            )),
+            kind => CliError::failed(format_args!("the set cannot be written ({kind}).")),
+        }
+    })?;
+    read_back(&storage, args, &record)?;
+    report(args, &record)
+}
+
+/// The files by name, with their bytes.
+fn payloads(args: &AddArgs) -> Result<Vec<(String, Vec<u8>)>, CliError> {
+    let mut contents: Vec<(String, Vec<u8>)> = Vec::new();
+    for path in &args.files {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let Some(name) = name.filter(|name| is_payload_name(name)) else {
+            return Err(CliError::usage(format_args!(
+                "a FILE has a name that no artifact may have: {}",
+                visible(&path.to_string_lossy())
+            ))
+            .next(format_args!(
+                "rename it: no leading dot, no colon, and not `{SIDECAR}`"
+            )));
+        };
+        if contents.iter().any(|(other, _)| other == name) {
+            return Err(CliError::usage("two FILEs have the same name."));
+        }
+        contents.push((name.to_owned(), read(path)?));
+    }
+    Ok(contents)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, CliError> {
+    let shown = visible(&path.to_string_lossy());
+    let bytes = files::read_bytes(path, MAX_NOTE_BYTES).map_err(|error| {
+        CliError::failed(format_args!("`{shown}` cannot be read ({}).", error.kind()))
+    })?;
+    bytes.ok_or_else(|| {
+        CliError::failed(format_args!(
+            "`{shown}` has more than {MAX_NOTE_BYTES} bytes."
+        ))
+    })
+}
+
+fn record(
+    args: &AddArgs,
+    storage: &FolderStorage,
+    contents: &[(String, Vec<u8>)],
+    now: i64,
+) -> Result<Record, CliError> {
+    let status: Status = args.status.into();
+    let created_by = match (args.by, status) {
+        (Some(by), _) => by.into(),
+        (None, Status::Canonical) => Maker::HumanExport,
+        (None, Status::Offered) => Maker::SynthesisPipeline,
+    };
+    if status == Status::Canonical && created_by != Maker::HumanExport {
+        return Err(CliError::usage("what a pipeline made cannot be canonical.")
+            .next("leave out --by, or use --status offered"));
+    }
+    let payloads = contents.iter().map(|(file, bytes)| Payload {
+        file: file.clone(),
+        digest: Digest::of(bytes),
+        bytes: bytes.len() as u64,
+    });
+    let mut record = Record {
+        kind: args.kind.into(),
+        status,
+        created_at: now,
+        created_by,
+        last_refreshed: None,
+        confidence_note: args.note.clone(),
+        sources: sources(args, storage)?,
+        steps: Vec::new(),
+        payloads: payloads.collect(),
+    };
+    record.steps = steps(args, &record, now)?;
+    // Without sources nothing can have gone into the first step.
+    let broken = step_links(&record)
+        .into_iter()
+        .find(|link| !link.holds && !record.sources.is_empty());
+    match broken {
+        Some(link) => Err(CliError::usage(format_args!(
+            "step {} leaves a gap. {}",
+            link.name, link.statement
+        ))
+        .next("name the files between steps with `out=FILE` and `in=FILE`")),
+        None => Ok(record),
+    }
+}
+
+fn sources(args: &AddArgs, storage: &FolderStorage) -> Result<Vec<Source>, CliError> {
+    let mut sources: Vec<Source> = Vec::new();
+    for given in &args.sources {
+        let path = NotePath::parse_vault(given).ok();
+        let path = path.filter(is_notebook);
+        let missing = || {
+            CliError::failed(format_args!(
+                "the collection has no notebook `{}`.",
+                visible(given)
+            ))
+            .next("name a source by its path in the collection")
+        };
+        let notebook = path.ok_or_else(missing)?;
+        let bytes = storage.read(&args.collection, &notebook);
+        let bytes = bytes.map_err(|error| failed(&error))?.ok_or_else(missing)?;
+        if sources.iter().all(|source| source.notebook != notebook) {
+            sources.push(Source {
+                notebook,
+                digest: Digest::of(&bytes),
+            });
+        }
+    }
+    Ok(sources)
+}
+
+/// The steps, with what went in and came out of each.
+fn steps(args: &AddArgs, record: &Record, now: i64) -> Result<Vec<Step>, CliError> {
+    let mut given = Vec::new();
+    for text in &args.steps {
+        given.push(GivenStep::parse(text).map_err(CliError::usage)?);
+    }
+    if given.is_empty() {
+        given.push(GivenStep {
+            tool: UNKNOWN_TOOL.to_owned(),
+            ..GivenStep::default()
+        });
+    }
+    let digests = |paths: &[std::path::PathBuf]| {
+        let digests = paths.iter().map(|path| Ok(Digest::of(&read(path)?)));
+        digests.collect::<Result<Vec<Digest>, CliError>>()
+    };
+    let mut before: Vec<Digest> = record.sources.iter().map(|source| source.digest).collect();
+    let last = given.len() - 1;
+    let mut steps = Vec::new();
+    for (index, step) in given.into_iter().enumerate() {
+        let inputs = match step.inputs.as_slice() {
+            [] => before,
+            paths => digests(paths)?,
+        };
+        let mut outputs = digests(&step.outputs)?;
+        if index == last && outputs.is_empty() {
+            outputs.extend(record.payloads.iter().map(|payload| payload.digest));
+        }
+        before = outputs.clone();
+        steps.push(Step {
+            tool: step.tool,
+            parameters: step.parameters,
+            timestamp: now,
+            inputs,
+            outputs,
+        });
+    }
+    Ok(steps)
+}
+
+/// Looks whether the library has the set now. A rule that ignores it would make it useless.
+fn read_back(storage: &FolderStorage, args: &AddArgs, record: &Record) -> Result<(), CliError> {
+    for payload in &record.payloads {
+        let id = format!("{}/{}", args.set, payload.file);
+        let found = artifacts::find(storage, &args.collection, &id).map_err(|_| {
+            CliError::failed("the set was written, but the library does not see it.").next(
+                format_args!("look for a rule in `.gitignore` that ignores `{ARTIFACTS}`"),
+            )
+        })?;
+        let bytes = found.bytes.unwrap_or_default();
+        if found.record != *record || Digest::of(&bytes) != payload.digest {
+            return Err(CliError::failed(
+                "the set was written, but it is not what was written.",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn report(args: &AddArgs, record: &Record) -> Result<(), CliError> {
+    if wants_json(args.json) {
+        let artifacts = record.payloads.iter().map(|payload| {
+            json!({
+                "artifact_id": format!("{}/{}", args.set, payload.file),
+                "sha256": payload.digest.to_string(),
+                "bytes": payload.bytes,
+            })
+        });
+        let sources = record.sources.iter().map(|source| {
+            json!({
+                "notebook_id": source.notebook.as_str(),
+                "sha256": source.digest.to_string(),
+            })
+        });
+        let answer = json!({
+            "collection_id": args.collection,
+            "artifact_set_id": args.set,
+            "artifacts": artifacts.collect::<Vec<_>>(),
+            "sources": sources.collect::<Vec<_>>(),
+            "steps": record.steps.len(),
+        });
+        return print(format_args!("{answer}\n"));
+    }
+    let mut text = String::new();
+    for payload in &record.payloads {
+        text += &format!(
+            "{} {}  {}\n",
+            Styled(GOOD, "added"),
+            Styled(NAME, visible(&format!("{}/{}", args.set, payload.file))),
+            payload.digest,
+        );
+    }
+    for source in &record.sources {
+        let name = visible(source.notebook.as_str());
+        text += &format!(
+            "  {}\n",
+            Styled(DIM, format_args!("from {name}  {}", source.digest))
+        );
+    }
+    if record.sources.is_empty() {
+        let remark = "no sources are recorded, so nobody can tell whether it is stale";
+        text += &format!("  {}\n", Styled(DIM, remark));
+    }
+    if args.steps.is_empty() {
+        let remark = format!("no step is described; the tool is recorded as `{UNKNOWN_TOOL}`");
+        text += &format!("  {}\n", Styled(DIM, remark));
+    }
+    print(text)
+}

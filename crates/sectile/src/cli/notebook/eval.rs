@@ -1,0 +1,126 @@
+//! `sectile notebook eval`: how well a test set's documents are found, by words alone and by words and meaning.
+
+use std::path::Path;
+
+use sectile_retrieval::built_in;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::args::EvalArgs;
+use crate::{
+    cli::ui::{CliError, DIM, NAME, Styled, print, wants_json},
+    files,
+    worlds::notebook::eval::{Figures, Judgement, Set, TestDocument, TestQuery},
+};
+
+pub(super) fn eval(args: &EvalArgs) -> Result<(), CliError> {
+    let of = |given: &Option<std::path::PathBuf>, name: &str| match given {
+        Some(path) => path.clone(),
+        None => args.folder.join(name),
+    };
+    let set = Set {
+        documents: lines::<TestDocument>(&args.folder.join("corpus.jsonl"))?,
+        queries: lines::<TestQuery>(&of(&args.queries, "queries.jsonl"))?,
+        judgements: judgements(&of(&args.qrels, "qrels.tsv"))?,
+    };
+    let embedder = built_in().map_err(|error| {
+        CliError::failed(format_args!(
+            "the embedding model inside this program cannot be used: {error}."
+        ))
+    })?;
+    let [words, both] = set.evaluate(embedder).map_err(CliError::failed)?;
+    if wants_json(args.json) {
+        let of = |figures: &Figures| {
+            json!({
+                "ndcg_at_10": rounded(figures.ndcg),
+                "recall_at_10": rounded(figures.recall),
+                "mrr_at_10": rounded(figures.reciprocal_rank),
+            })
+        };
+        let report = json!({
+            "documents": set.documents.len(),
+            "queries": words.queries,
+            "words": of(&words),
+            "words_and_meaning": of(&both),
+        });
+        return print(format_args!("{report}\n"));
+    }
+    let row = |name: &str, figures: &Figures| {
+        format!(
+            "{}  nDCG@10 {:.2}  recall@10 {:.2}  MRR@10 {:.2}\n",
+            Styled(NAME, format_args!("{name:<18}")),
+            figures.ndcg,
+            figures.recall,
+            figures.reciprocal_rank
+        )
+    };
+    print(format_args!(
+        "{}\n{}{}",
+        Styled(
+            DIM,
+            format_args!(
+                "{} queries over {} documents, in percent",
+                words.queries,
+                set.documents.len()
+            )
+        ),
+        row("words", &words),
+        row("words and meaning", &both)
+    ))
+}
+
+fn rounded(percent: f64) -> f64 {
+    (percent * 100.0).round() / 100.0
+}
+
+fn text(path: &Path) -> Result<String, CliError> {
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let refused = |what: String| {
+        CliError::failed(format_args!("{name} {what}"))
+            .next("see `sectile notebook eval --help` for the files of a test set")
+    };
+    files::read_text(path)
+        .map_err(|error| refused(format!("cannot be read ({}).", error.kind())))?
+        .ok_or_else(|| refused("is not there.".to_owned()))
+}
+
+fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, CliError> {
+    let text = text(path)?;
+    let lines = (1..).zip(text.lines());
+    lines
+        .filter(|(_, line)| !line.trim().is_empty())
+        .map(|(number, line)| {
+            serde_json::from_str(line).map_err(|_| {
+                CliError::failed(format_args!("line {number} cannot be understood."))
+                    .next("each line is a JSON object with _id and text")
+            })
+        })
+        .collect()
+}
+
+fn judgements(path: &Path) -> Result<Vec<Judgement>, CliError> {
+    let text = text(path)?;
+    let lines = (1..).zip(text.lines()).skip(1);
+    lines
+        .filter(|(_, line)| !line.trim().is_empty())
+        .map(|(number, line)| {
+            let mut fields = line.split('\t');
+            let judgement = || {
+                Some(Judgement {
+                    query: fields.next()?.to_owned(),
+                    document: fields.next()?.to_owned(),
+                    score: fields.next()?.trim().parse().ok()?,
+                })
+            };
+            let mut judgement = judgement;
+            judgement().ok_or_else(|| {
+                CliError::failed(format_args!("line {number} cannot be understood."))
+                    .next("each line is a query, a document and a score, with tabs between")
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,90 @@
+//! `sectile notebook quote`: a passage by its id, verified, from a shell.
+
+use serde_json::json;
+
+use super::{args::QuoteArgs, failed, open};
+use crate::{
+    cli::ui::{CliError, DIM, GOOD, NAME, Styled, print, visible, wants_json},
+    worlds::{
+        editor,
+        notebook::{
+            errors::{Gone, NotebookError},
+            ids::SourceId,
+            quote::{Quote, quote as read},
+        },
+    },
+};
+
+pub(super) fn quote(args: &QuoteArgs) -> Result<(), CliError> {
+    let storage = open(&args.root)?;
+    let id = SourceId::parse(&args.id).ok_or_else(|| {
+        CliError::failed("that is no id of a passage.")
+            .next("take one from `sectile notebook search`")
+    })?;
+    let quote =
+        read(&storage, None, &id, args.context, editor::now).map_err(|error| gone(&error))?;
+    if wants_json(args.json) {
+        return print(format_args!("{}\n", as_json(&quote)));
+    }
+    print(format_args!(
+        "{}\n{}\n{}\n",
+        visible_lines(&quote.text),
+        Styled(
+            NAME,
+            format_args!(
+                "— {}, line {}",
+                visible(&quote.heading_path.join(" > ")),
+                quote.line
+            )
+        ),
+        Styled(
+            GOOD,
+            format_args!("verified: sha256 {} of these bytes, read now", quote.digest)
+        ),
+    ))
+}
+
+fn as_json(quote: &Quote) -> serde_json::Value {
+    json!({
+        "source_id": quote.id.to_string(),
+        "exact_text": quote.text,
+        "context_before": quote.before,
+        "context_after": quote.after,
+        "checksum": quote.digest.to_string(),
+        "verified": true,
+        "notebook_id": quote.id.notebook.as_str(),
+        "notebook_checksum": quote.notebook_digest.to_string(),
+        "notebook_title": quote.notebook_title,
+        "heading_path": quote.heading_path,
+        "line": quote.line,
+    })
+}
+
+/// Lines stay; what could steer a terminal does not.
+fn visible_lines(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(visible).collect();
+    lines.join("\n")
+}
+
+fn gone(error: &NotebookError) -> CliError {
+    let NotebookError::SourceNotFound {
+        reason,
+        new_source_id,
+        ..
+    } = error
+    else {
+        return failed(error);
+    };
+    let what = match reason {
+        Gone::Deleted => "the notebook of that passage is gone.",
+        Gone::Moved => "the passage is not there any more: it moved.",
+        _ => "the notebook changed, and the passage is not in it any more.",
+    };
+    match new_source_id {
+        Some(new) => CliError::failed(what).next(format_args!(
+            "quote {}",
+            Styled(DIM, visible(&new.to_string()))
+        )),
+        None => CliError::failed(what).next("search again: sectile notebook search"),
+    }
+}

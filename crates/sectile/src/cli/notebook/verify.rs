@@ -1,0 +1,154 @@
+//! `sectile notebook verify`: everything hashed again.
+
+use serde::Serialize;
+
+use super::{args::VerifyArgs, failed, open, require};
+use crate::{
+    cli::ui::{BAD, CliError, DIM, GOOD, NAME, Styled, print, visible, wants_json},
+    worlds::notebook::{
+        artifacts::{self, Checked, Drift},
+        provenance::{self, CollectionRoot},
+        storage::{FolderStorage, Storage as _},
+    },
+};
+
+/// What came of a collection.
+#[derive(Serialize)]
+struct Row {
+    collection_id: String,
+    root: String,
+    notebooks: usize,
+    /// Notebooks that cannot be read, and so are not in the root.
+    left_out: Vec<String>,
+    #[serde(flatten)]
+    artifacts: Checked,
+}
+
+#[derive(Serialize)]
+struct Report {
+    verified: bool,
+    collections: Vec<Row>,
+}
+
+pub(super) fn verify(args: &VerifyArgs) -> Result<(), CliError> {
+    let storage = open(&args.root)?;
+    let collections = match &args.collection {
+        Some(collection) => {
+            require(&storage, collection)?;
+            vec![collection.clone()]
+        }
+        None => storage.collections().map_err(|error| failed(&error))?,
+    };
+    if args.sums {
+        return sums(&storage, &collections);
+    }
+    let mut rows = Vec::new();
+    for collection in collections {
+        rows.push(Row::of(&storage, collection)?);
+    }
+    let problems: usize = rows.iter().map(Row::problems).sum();
+    if wants_json(args.json) {
+        let report = Report {
+            verified: problems == 0,
+            collections: rows,
+        };
+        let text = serde_json::to_string(&report)
+            .map_err(|_| CliError::failed("the answer could not be written as JSON."))?;
+        print(format_args!("{text}\n"))?;
+    } else {
+        print(shown(&rows))?;
+    }
+    match problems {
+        0 => Ok(()),
+        1 => Err(CliError::failed("one thing does not verify.")),
+        _ => Err(CliError::failed(format_args!(
+            "{problems} things do not verify."
+        ))),
+    }
+}
+
+fn sums(storage: &FolderStorage, collections: &[String]) -> Result<(), CliError> {
+    let mut left_out = 0;
+    for collection in collections {
+        let sums =
+            provenance::sums(storage, collection, &|| false).map_err(|error| failed(&error))?;
+        left_out += sums.left_out.len();
+        print(sums.lines())?;
+    }
+    match left_out {
+        0 => Ok(()),
+        _ => Err(CliError::failed("some notebooks cannot be read.")
+            .next("`sectile notebook verify` names them")),
+    }
+}
+
+impl Row {
+    fn of(storage: &FolderStorage, collection: String) -> Result<Self, CliError> {
+        let root = provenance::collection_root(storage, &collection, &|| false);
+        let CollectionRoot {
+            root,
+            notebooks,
+            left_out,
+        } = root.map_err(|error| failed(&error))?;
+        let artifacts = artifacts::check(storage, &collection).map_err(|error| failed(&error))?;
+        Ok(Self {
+            collection_id: collection,
+            root: root.to_string(),
+            notebooks,
+            left_out: left_out.iter().map(ToString::to_string).collect(),
+            artifacts,
+        })
+    }
+
+    fn problems(&self) -> usize {
+        let drifted = self.artifacts.sets.iter();
+        let drifted = drifted.map(|set| set.drifted_artifacts.len() + set.drifted_sources.len());
+        self.left_out.len() + self.artifacts.damaged.len() + drifted.sum::<usize>()
+    }
+}
+
+fn shown(rows: &[Row]) -> String {
+    if rows.is_empty() {
+        return format!("{}\n", Styled(DIM, "There are no collections."));
+    }
+    let mut text = String::new();
+    for row in rows {
+        let artifacts: usize = row.artifacts.sets.iter().map(|set| set.artifacts).sum();
+        text += &format!(
+            "{}  {}\n  {}\n",
+            row.root,
+            Styled(NAME, visible(&row.collection_id)),
+            Styled(
+                DIM,
+                format_args!("notebooks: {}, artifacts: {artifacts}", row.notebooks)
+            ),
+        );
+        let mut problem = |kind: &str, id: &str, what: &str| {
+            text += &format!(
+                "  {} {}: {}\n",
+                Styled(BAD, kind),
+                visible(id),
+                visible(what)
+            );
+        };
+        for notebook in &row.left_out {
+            problem("notebook", notebook, "cannot be read, or is too large");
+        }
+        for Drift { id, problem: what } in &row.artifacts.damaged {
+            problem("damaged ", id, what);
+        }
+        for set in &row.artifacts.sets {
+            for Drift { id, problem: what } in &set.drifted_artifacts {
+                problem("artifact", id, what);
+            }
+            for Drift { id, problem: what } in &set.drifted_sources {
+                let what = format!("a source of `{}`, {what}", set.artifact_set_id);
+                problem("source  ", id, &what);
+            }
+        }
+        if row.problems() == 0 {
+            text += &format!("  {}\n", Styled(GOOD, "verified"));
+        }
+    }
+    text
+}

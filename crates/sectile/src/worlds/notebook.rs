@@ -1,0 +1,232 @@
+//! The `notebook` world: a read-only library whose quotes prove themselves.
+//!
+//! It starts with nothing loaded. A caller enters a collection, and from then on every call is about that collection alone,
+//! until the connection ends or another one is entered. What is handed out is read and hashed in the same call.
+
+mod answers;
+pub(crate) mod artifacts;
+pub(crate) mod clock;
+pub(crate) mod collection;
+mod contexts;
+pub(crate) mod errors;
+pub(crate) mod eval;
+mod facts;
+pub(crate) mod ids;
+pub(crate) mod indexing;
+pub(crate) mod provenance;
+pub(crate) mod quote;
+pub(crate) mod shelf;
+mod shelves;
+pub(crate) mod storage;
+mod streams;
+#[cfg(test)]
+mod testing;
+mod tokens;
+mod tools;
+mod volatile;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use sectile_retrieval::Query;
+use serde_json::{Value, json};
+
+pub(crate) use self::{clock::Clock, storage::Storage};
+use self::{
+    contexts::{Context, Contexts, Entered},
+    errors::{Gone, NotebookError},
+    ids::SourceId,
+    quote::{Quote, quote},
+    shelf::Found,
+    shelves::Shelves,
+};
+use crate::mcp::{CallContext, JsonObject, UnknownTool, WorldSpec};
+
+/// State of the world.
+pub(crate) struct NotebookWorld {
+    storage: Arc<dyn Storage>,
+    shelves: Shelves,
+    contexts: Contexts,
+    constraints: Constraints,
+    clock: Clock,
+}
+
+/// Bounds on what is handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Constraints {
+    /// Most characters before and after a passage.
+    pub(crate) max_passage_context: usize,
+    /// Most results of a search, 1 to 50.
+    pub(crate) max_search_results: usize,
+    /// How long a stream lasts, from its beginning.
+    pub(crate) stream_timeout_s: u64,
+    /// Entries of one chunk of a stream.
+    pub(crate) stream_chunk_size: usize,
+}
+
+impl Default for Constraints {
+    fn default() -> Self {
+        Self {
+            max_passage_context: 500,
+            max_search_results: 50,
+            stream_timeout_s: 300,
+            stream_chunk_size: 10,
+        }
+    }
+}
+
+/// The contract of the world.
+pub(crate) fn spec(constraints: &Constraints) -> WorldSpec<NotebookWorld> {
+    WorldSpec {
+        name: "notebook",
+        title: "notebook",
+        instructions: include_str!("notebook/instructions.md"),
+        tools: tools::table(constraints),
+        resources: None,
+        families: Vec::new(),
+        prompts: Vec::new(),
+        complete: None,
+        sessions: true,
+        unknown_tool: UnknownTool::Answer(errors::forbidden),
+        tool_meta: object(json!({
+            "reversible": true,
+            "authority_level": "none",
+            "mutation": false,
+        })),
+        result_meta: object(json!({
+            "provenance_available": true,
+            "constraints_checkable": true,
+        })),
+        envelope: errors::envelope,
+        errors: errors::list,
+    }
+}
+
+fn object(value: Value) -> JsonObject {
+    match value {
+        Value::Object(object) => object,
+        _ => JsonObject::new(),
+    }
+}
+
+impl NotebookWorld {
+    /// A world of the notebooks in `storage`. Nothing of them is looked at yet.
+    /// Indexes, if there are any, are below the folder `indexes`.
+    pub(crate) fn new(
+        storage: Arc<dyn Storage>,
+        indexes: Option<PathBuf>,
+        constraints: Constraints,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            shelves: Shelves::new(Arc::clone(&storage), indexes, clock),
+            storage,
+            contexts: Contexts::default(),
+            constraints,
+            clock,
+        }
+    }
+
+    fn now(&self) -> i64 {
+        (self.clock)()
+    }
+
+    /// What is kept for the caller: under the handle that the call names, else for its connection. Without a connection, and
+    /// in the era that may not count on one, there is nothing.
+    fn context(
+        &self,
+        handle: Option<&str>,
+        call: &CallContext,
+    ) -> Result<Option<Arc<Context>>, NotebookError> {
+        if let Some(handle) = handle {
+            let found = self
+                .contexts
+                .find(call.caller.as_deref(), handle, self.now());
+            return found.map(Some);
+        }
+        let connection = call.connection.as_ref().filter(|_| !call.is_stateless);
+        Ok(connection.map(|connection| connection.value(Context::default)))
+    }
+
+    /// The collection that the caller has entered.
+    fn entered(&self, handle: Option<&str>, call: &CallContext) -> Result<Entered, NotebookError> {
+        let context = self
+            .context(handle, call)?
+            .ok_or(NotebookError::HandleMissing)?;
+        let collection = context
+            .collection()
+            .ok_or(NotebookError::NoCollectionContext)?;
+        Ok(Entered {
+            context,
+            collection,
+        })
+    }
+
+    /// Searches the active collection.
+    fn search(
+        &self,
+        entered: &Entered,
+        query: &str,
+        most: usize,
+        call: &CallContext,
+    ) -> Result<Found, NotebookError> {
+        let collection = &entered.collection;
+        let stop = || call.cancelled.is_cancelled();
+        let found = self
+            .shelves
+            .shelf(collection)
+            .and_then(|shelf| shelf.search(query, most, &stop));
+        match &found {
+            Err(NotebookError::CollectionNotFound) => self.shelves.forget(collection),
+            _ => {}
+        }
+        found
+    }
+
+    /// Reads and hashes a passage of the active collection, with `around` characters on both sides.
+    fn quote(
+        &self,
+        entered: &Entered,
+        id: &SourceId,
+        around: usize,
+    ) -> Result<Quote, NotebookError> {
+        let shelf = self.shelves.opened(&entered.collection);
+        quote(
+            self.storage.as_ref(),
+            shelf.as_deref(),
+            id,
+            around,
+            self.clock,
+        )
+    }
+}
+
+/// The id that a caller passes. Whether it is of the active collection is seen from the id alone, so that nothing can be
+/// learnt of what other collections hold.
+fn source_id(entered: &Entered, given: &str) -> Result<SourceId, NotebookError> {
+    let id = SourceId::parse(given).ok_or_else(|| NotebookError::SourceNotFound {
+        source_id: given.to_owned(),
+        reason: Gone::Malformed,
+        new_source_id: None,
+    })?;
+    match id.collection == entered.collection {
+        true => Ok(id),
+        false => Err(NotebookError::SourceOutsideCollection {
+            source_id: given.to_owned(),
+        }),
+    }
+}
+
+/// Refuses a query that asks nothing or too much.
+fn check_query(query: &str) -> Result<(), NotebookError> {
+    let refused = |message: String| NotebookError::AmbiguousRequest {
+        argument: "query",
+        message,
+    };
+    if query.trim().is_empty() {
+        return Err(refused("The query is empty.".to_owned()));
+    }
+    Query::parse(query)
+        .map(|_| ())
+        .map_err(|error| refused(error.to_string()))
+}

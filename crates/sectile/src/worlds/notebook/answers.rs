@@ -1,0 +1,130 @@
+//! Parts that several answers have.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    errors::{Gone, NotebookError},
+    ids::SourceId,
+    quote::Quote,
+    shelf::Scores,
+};
+
+/// What the score of a passage is made of. Each part is between 0 and 1.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub(super) struct ScoreParts {
+    /// From the words of the query.
+    lexical: f64,
+    /// From the meaning of the query; 0 where meaning does not count.
+    semantic: f64,
+    /// Both together, which decides the order.
+    fused: f64,
+}
+
+impl From<Scores> for ScoreParts {
+    fn from(scores: Scores) -> Self {
+        Self {
+            lexical: score(scores.lexical),
+            semantic: score(scores.semantic),
+            fused: score(scores.fused),
+        }
+    }
+}
+
+/// A score in millionths as a number.
+pub(super) fn score(millionths: u32) -> f64 {
+    f64::from(millionths) / 1e6
+}
+
+/// Where a passage comes from.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(super) struct SourcePointer {
+    /// The notebook: its path in the collection.
+    notebook_id: String,
+    /// Always null: Markdown has no pages. See line.
+    page: Option<u32>,
+    /// The moment that the passage speaks of, in milliseconds since 1970, where its headings or front matter name one.
+    timestamp: Option<i64>,
+}
+
+impl SourcePointer {
+    pub(super) fn new(id: &SourceId, timestamp: Option<i64>) -> Self {
+        Self {
+            notebook_id: id.notebook.as_str().to_owned(),
+            page: None,
+            timestamp,
+        }
+    }
+}
+
+/// Why a passage cannot be quoted any more.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(super) struct GoneNote {
+    /// `changed`, `moved` or `deleted`.
+    reason: &'static str,
+    /// The id of the same passage where it is now, if it only moved.
+    new_source_id: Option<String>,
+}
+
+/// What became of a passage that was found before.
+pub(super) enum Verdict {
+    Verified(Box<Quote>),
+    Gone(GoneNote),
+}
+
+impl Verdict {
+    /// A passage that is gone is news, any other failure is one.
+    pub(super) fn of(quote: Result<Quote, NotebookError>) -> Result<Self, NotebookError> {
+        match quote {
+            Ok(quote) => Ok(Self::Verified(Box::new(quote))),
+            Err(NotebookError::SourceNotFound {
+                reason,
+                new_source_id,
+                ..
+            }) => Ok(Self::gone(reason, new_source_id)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn gone(reason: Gone, new_source_id: Option<SourceId>) -> Self {
+        Self::Gone(GoneNote {
+            reason: reason.word(),
+            new_source_id: new_source_id.map(|id| id.to_string()),
+        })
+    }
+}
+
+/// The first `most` characters of a text, on one line.
+pub(super) fn snippet(text: &str, most: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(most).collect()
+}
+
+/// A number of things, in words.
+pub(super) fn counted(count: usize, one: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        _ => format!("{count} {one}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snippet_counts_characters_and_has_no_lines() {
+        assert_eq!(snippet("  a\n\tb  c\u{a0}d ", 100), "a b c d");
+        let long = "日本 ".repeat(100);
+        assert_eq!(snippet(&long, 100).chars().count(), 100);
+        assert_eq!(snippet("", 100), "");
+    }
+
+    #[test]
+    fn scores_are_numbers_between_0_and_1() {
+        let number = |millionths| serde_json::json!(score(millionths)).to_string();
+        assert_eq!(number(0), "0.0");
+        assert_eq!(number(1_000_000), "1.0");
+        assert_eq!(number(912_345), "0.912345");
+    }
+}

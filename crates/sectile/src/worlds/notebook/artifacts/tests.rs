@@ -1,0 +1,229 @@
+//! What is answered of artifacts, and what never is.
+
+use super::*;
+use crate::worlds::notebook::testing::{Memory, keep, sidecar};
+
+/// A collection with one set of one text, and one set of a text and an object.
+fn library() -> Memory {
+    let storage = Memory::of(&[
+        ("c/a.md", "alpha"),
+        ("c/b.md", "beta"),
+        ("c/_artifacts/one/summary.md", "the summary"),
+        ("c/_artifacts/two/facts.json", "{\"b\": [1], \"a\": 2}"),
+        ("c/_artifacts/two/text.txt", "text"),
+        ("c/_artifacts/two/stray.txt", "not recorded"),
+        ("c/_artifacts/loose.md", "no set"),
+        ("d/x.md", "other"),
+    ]);
+    sidecar(&storage, "c", "one", &["a.md"], &["summary.md"]);
+    let mut two = sidecar(
+        &storage,
+        "c",
+        "two",
+        &["a.md", "b.md"],
+        &["facts.json", "text.txt"],
+    );
+    two.status = Status::Canonical;
+    two.created_by = Maker::HumanExport;
+    two.confidence_note = Some("Read twice.".to_owned());
+    keep(&storage, "c", "two", &two);
+    storage
+}
+
+fn failure(storage: &Memory, id: &str) -> String {
+    match retrieve(storage, "c", id) {
+        Err(NotebookError::UpstreamFailure { message }) => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn sets_are_listed_with_their_members() {
+    let storage = library();
+    let listed = serde_json::to_string(&sets(&storage, "c").unwrap()).unwrap();
+    assert_eq!(
+        listed,
+        r#"{"artifact_sets":[{"artifact_set_id":"one","artifact_type":"summary","created_at":1000,"status":"offered","source_notebooks":["a.md"],"artifact_count":1,"artifact_ids":["one/summary.md"]},{"artifact_set_id":"two","artifact_type":"summary","created_at":1000,"status":"canonical","source_notebooks":["a.md","b.md"],"artifact_count":2,"artifact_ids":["two/facts.json","two/text.txt"]}],"problems":[]}"#
+    );
+    assert_eq!(count(&storage, "c"), Ok(3));
+    assert_eq!(sets(&storage, "d").unwrap(), ArtifactSets::default());
+    assert_eq!(
+        sets(&storage, "none"),
+        Err(NotebookError::CollectionNotFound)
+    );
+}
+
+#[test]
+fn an_artifact_has_the_shape_of_the_contract() {
+    let storage = library();
+    let artifact = retrieve(&storage, "c", "one/summary.md").unwrap();
+    assert_eq!(
+        serde_json::to_string(&artifact).unwrap(),
+        r#"{"artifact_id":"one/summary.md","artifact_type":"summary","status":"offered","contents":"the summary","provenance":{"source_notebooks":["a.md"],"transformation_steps":[{"step_order":1,"tool":"summarise","timestamp":2000,"parameters":{}}],"created_at":1000,"created_by":"synthesis_pipeline"},"synthesis_metadata":{"synthesized":true,"confidence_note":"No confidence note was recorded.","last_refreshed":null,"staleness_indicator":"fresh"},"disclaimer":"This artifact is derived material. It is offered for inspection only and carries no authority. Verify against source notebooks for authoritative content.","immutable":true,"integrity":{"checksum":"5dfd4a54aa40be70e0c7ca9a1e28bbf0d4d4a0d4d5a2e3a2b1a9f7ad2d9c6f10","verified":true}}"#
+            .replace(
+                "5dfd4a54aa40be70e0c7ca9a1e28bbf0d4d4a0d4d5a2e3a2b1a9f7ad2d9c6f10",
+                &Digest::of(b"the summary").to_string()
+            )
+    );
+    assert_eq!(retrieve(&storage, "c", "one"), Ok(artifact));
+    let object = retrieve(&storage, "c", "two/facts.json").unwrap();
+    assert_eq!(
+        serde_json::to_string(&object.contents).unwrap(),
+        r#"{"b":[1],"a":2}"#
+    );
+    assert!(!object.synthesis_metadata.synthesized);
+    assert_eq!(object.synthesis_metadata.confidence_note, "Read twice.");
+    assert_eq!(object.disclaimer, DISCLAIMER, "also when it is canonical");
+}
+
+#[test]
+fn ids_that_name_no_artifact() {
+    let storage = library();
+    for id in [
+        "",
+        "/",
+        "none",
+        "one/none.md",
+        "one/set.toml",
+        "two/stray.txt",
+        "loose.md",
+        "../c",
+        "one/../two/text.txt",
+        "ONE/summary.md",
+        "one/summary.md/",
+        "one/Summary.md",
+        "_artifacts/one/summary.md",
+    ] {
+        let expected = NotebookError::ArtifactNotFound {
+            artifact_id: id.to_owned(),
+        };
+        assert_eq!(retrieve(&storage, "c", id), Err(expected), "{id:?}");
+    }
+    let Err(NotebookError::AmbiguousRequest { argument, message }) = retrieve(&storage, "c", "two")
+    else {
+        panic!("a set of two");
+    };
+    assert_eq!(
+        (argument, message.as_str()),
+        (
+            "artifact_id",
+            "The set holds 2 artifacts. Ask for one of them: `two/facts.json`, `two/text.txt`."
+        )
+    );
+}
+
+#[test]
+fn a_payload_that_drifted_is_never_answered() {
+    let storage = library();
+    storage.write("c", "_artifacts/one/summary.md", b"the Summary");
+    assert_eq!(
+        failure(&storage, "one/summary.md"),
+        "The payload of `one/summary.md` does not match its recorded digest; it is not answered."
+    );
+    storage.remove("c", "_artifacts/one/summary.md");
+    assert!(failure(&storage, "one").contains("is not there"));
+    let checked = check(&storage, "c").unwrap();
+    assert!(checked.sets[1].drifted_artifacts.is_empty());
+    assert_eq!(checked.sets[0].drifted_artifacts[0].id, "one/summary.md");
+}
+
+#[test]
+fn text_json_and_binary_payloads() {
+    let storage = library();
+    for (file, bytes, expected) in [
+        ("x.json", &b"[1, 2]"[..], Some("\"[1, 2]\"")),
+        ("x.json", b"{broken", Some("\"{broken\"")),
+        ("x.md", b"{\"a\": 1}", Some("\"{\\\"a\\\": 1}\"")),
+        (
+            "x.md",
+            "gr\u{fc}n\r\n".as_bytes(),
+            Some("\"gr\u{fc}n\\r\\n\""),
+        ),
+        ("x.md", b"", Some("\"\"")),
+        ("x.png", b"\x89PNG", None),
+        ("x.md", b"a\0b", None),
+    ] {
+        storage.write("c", &format!("_artifacts/three/{file}"), bytes);
+        sidecar(&storage, "c", "three", &[], &[file]);
+        let contents = retrieve(&storage, "c", "three").map(|artifact| artifact.contents);
+        match expected {
+            Some(text) => {
+                assert_eq!(serde_json::to_string(&contents.unwrap()).unwrap(), text);
+            }
+            None => assert!(failure(&storage, "three").contains("is binary")),
+        }
+    }
+}
+
+#[test]
+fn staleness_is_a_matter_of_content() {
+    let storage = library();
+    let indicator = |id: &str| {
+        let artifact = retrieve(&storage, "c", id).unwrap();
+        artifact.synthesis_metadata.staleness_indicator
+    };
+    assert_eq!(indicator("one"), Staleness::Fresh);
+    storage.set_modified("c", "a.md", 1_900_000_000_000);
+    assert_eq!(indicator("one"), Staleness::Fresh, "age says nothing");
+    storage.write("c", "b.md", b"Beta");
+    assert_eq!(indicator("two/text.txt"), Staleness::Stale);
+    assert_eq!(indicator("one"), Staleness::Fresh);
+    storage.write("c", "b.md", b"beta");
+    assert_eq!(indicator("two/text.txt"), Staleness::Fresh);
+    storage.remove("c", "a.md");
+    assert_eq!(indicator("one"), Staleness::Stale);
+    let drifted = &check(&storage, "c").unwrap().sets[1].drifted_sources;
+    assert_eq!(drifted[0].problem, "is gone, or cannot be read");
+    sidecar(&storage, "c", "one", &[], &["summary.md"]);
+    assert_eq!(indicator("one"), Staleness::Unknown);
+}
+
+#[test]
+fn a_damaged_record_hides_no_other() {
+    let storage = library();
+    storage.write(
+        "c",
+        "_artifacts/one/set.toml",
+        b"format = 1\ntype = \"poem\"\n",
+    );
+    storage.write("c", "_artifacts/bare/x.md", b"no record");
+    let listed = sets(&storage, "c").unwrap();
+    assert_eq!(listed.artifact_sets.len(), 1);
+    let problems: Vec<(&str, &str)> = listed
+        .problems
+        .iter()
+        .map(|problem| (problem.artifact_set_id.as_str(), problem.message.as_str()))
+        .collect();
+    assert_eq!(
+        problems[0],
+        ("bare", "`set.toml` of the set `bare` is missing.")
+    );
+    assert_eq!(problems[1].0, "one");
+    assert!(problems[1].1.contains("line 2"), "{}", problems[1].1);
+    assert_eq!(failure(&storage, "one/summary.md"), problems[1].1);
+    assert_eq!(failure(&storage, "bare/x.md"), problems[0].1);
+    assert!(retrieve(&storage, "c", "two/text.txt").is_ok());
+    assert_eq!(check(&storage, "c").unwrap().damaged.len(), 2);
+    assert_eq!(count(&storage, "c"), Ok(2));
+}
+
+#[test]
+fn links_from_notebooks_to_artifacts() {
+    let storage = library();
+    let of = |names: &[&str]| {
+        let paths: Vec<NotePath> = names
+            .iter()
+            .map(|name| NotePath::parse_vault(name).unwrap())
+            .collect();
+        linked_to(&storage, "c", &paths).unwrap()
+    };
+    let links = of(&["b.md", "other.md"]);
+    let ids: Vec<&str> = links.iter().map(|link| link.artifact_id.as_str()).collect();
+    assert_eq!(ids, ["two/facts.json", "two/text.txt"]);
+    assert_eq!(links[0].matching_sources, ["b.md"]);
+    assert_eq!(links[0].status, Status::Canonical);
+    assert_eq!(of(&["a.md"]).len(), 3);
+    assert_eq!(of(&[]), []);
+    storage.write("c", "_artifacts/two/set.toml", b"damaged");
+    assert_eq!(of(&["b.md"]), []);
+}

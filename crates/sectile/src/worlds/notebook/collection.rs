@@ -1,0 +1,318 @@
+//! What is said of a collection without opening its notebooks.
+//!
+//! An optional `collection.toml` in a collection says how to call it:
+//!
+//! ```toml
+//! title = "Lab notes"
+//! tags = ["chemistry", "2024"]
+//! author = "Ada"
+//! date_range = { start = 2024-01-01, end = 2024-12-31 }
+//! ```
+//!
+//! Everything is derived when the file, or a key of it, is missing or cannot be used; then the card says what is wrong.
+
+use schemars::JsonSchema;
+use sectile_vault::NotePath;
+use serde::Serialize;
+
+use super::{
+    artifacts,
+    errors::NotebookError,
+    storage::{Listed, Storage},
+};
+use crate::structure::Note;
+
+/// The file that says how to call a collection.
+const MANIFEST: &str = "collection.toml";
+/// Bytes of a manifest.
+const MAX_MANIFEST: usize = 64 << 10;
+/// Characters kept of a title, an author or a tag.
+const MAX_TEXT: usize = 256;
+/// Tags kept.
+const MAX_TAGS: usize = 100;
+/// Things told about one manifest.
+const MAX_NOTES: usize = 20;
+
+/// A collection as it is listed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct CollectionCard {
+    /// Name of the collection, for `enter_collection`.
+    pub(crate) collection_id: String,
+    /// Title from its manifest, else made of its name.
+    pub(crate) title: String,
+    /// The time it covers: from its manifest, else the dates of its oldest and newest file.
+    pub(crate) date_range: DateRange,
+    /// Tags from its manifest.
+    pub(crate) domain_tags: Vec<String>,
+    /// Number of artifacts derived from it.
+    pub(crate) artifact_count: usize,
+    /// Number of notebooks.
+    pub(crate) notebook_count: usize,
+    /// When one of its notebooks was last changed, in milliseconds since 1970; 0 when there is none.
+    pub(crate) last_modified: i64,
+    /// What in its manifest cannot be used, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<String>,
+}
+
+/// A range of days.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct DateRange {
+    /// First day, as in `2024-01-31`.
+    pub(crate) start: Option<String>,
+    /// Last day.
+    pub(crate) end: Option<String>,
+}
+
+/// What a manifest says, as far as it can be used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Manifest {
+    pub(crate) title: Option<String>,
+    pub(crate) tags: Vec<String>,
+    pub(crate) author: Option<String>,
+    pub(crate) date_range: DateRange,
+    /// What cannot be used, in sentences.
+    pub(crate) notes: Vec<String>,
+}
+
+/// The cards of all collections, sorted by id.
+pub(crate) fn cards(
+    storage: &dyn Storage,
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<CollectionCard>, NotebookError> {
+    let mut cards = Vec::new();
+    for collection in storage.collections()? {
+        match card(storage, &collection, stop) {
+            Ok(card) => cards.push(card),
+            // It went away since the names were listed.
+            Err(NotebookError::CollectionNotFound) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(cards)
+}
+
+/// The card of one collection.
+pub(crate) fn card(
+    storage: &dyn Storage,
+    collection: &str,
+    stop: &dyn Fn() -> bool,
+) -> Result<CollectionCard, NotebookError> {
+    let notebooks = storage.notebooks(collection, stop)?;
+    let manifest = manifest(storage, collection)?;
+    let modified = |listed: &Listed| listed.stamp.modified;
+    let oldest = notebooks.iter().map(modified).min();
+    let newest = notebooks.iter().map(modified).max();
+    let title = manifest
+        .title
+        .or_else(|| Note::new(collection, b"").title())
+        .unwrap_or_else(|| collection.to_owned());
+    Ok(CollectionCard {
+        collection_id: collection.to_owned(),
+        title,
+        date_range: DateRange {
+            start: manifest.date_range.start.or_else(|| day(oldest?)),
+            end: manifest.date_range.end.or_else(|| day(newest?)),
+        },
+        domain_tags: manifest.tags,
+        artifact_count: artifacts::count(storage, collection)?,
+        notebook_count: notebooks.len(),
+        last_modified: newest.unwrap_or_default(),
+        notes: manifest.notes,
+    })
+}
+
+/// What the manifest of a collection says; nothing when there is none.
+pub(crate) fn manifest(storage: &dyn Storage, collection: &str) -> Result<Manifest, NotebookError> {
+    let Ok(file) = NotePath::parse_vault(MANIFEST) else {
+        return Ok(Manifest::default());
+    };
+    let bytes = match storage.read(collection, &file) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(Manifest::default()),
+        Err(NotebookError::UpstreamFailure { .. }) => {
+            return Ok(Manifest::unusable("cannot be read"));
+        }
+        Err(error) => return Err(error),
+    };
+    if bytes.len() > MAX_MANIFEST {
+        return Ok(Manifest::unusable("is larger than 64 KiB"));
+    }
+    let table = std::str::from_utf8(&bytes)
+        .ok()
+        .map(|text| text.trim_start_matches('\u{feff}'))
+        .and_then(|text| text.parse::<toml::Table>().ok());
+    Ok(match table {
+        Some(table) => Manifest::of(&table),
+        None => Manifest::unusable("is no TOML"),
+    })
+}
+
+impl Manifest {
+    fn unusable(why: &str) -> Self {
+        let note = format!("`{MANIFEST}` {why}, so everything is derived. Correct it.");
+        Self {
+            notes: vec![note],
+            ..Self::default()
+        }
+    }
+
+    fn of(table: &toml::Table) -> Self {
+        let mut manifest = Self::default();
+        for (key, value) in table {
+            let problem = match key.as_str() {
+                "title" => manifest.take_title(value),
+                "author" => manifest.take_author(value),
+                "tags" => manifest.take_tags(value),
+                "date_range" => manifest.take_dates(value),
+                _ => Some("is not known; title, tags, author and date_range are"),
+            };
+            if let Some(problem) = problem {
+                let key: String = key.chars().take(40).collect();
+                manifest
+                    .notes
+                    .push(format!("`{key}` in `{MANIFEST}` {problem}."));
+            }
+        }
+        manifest.notes.truncate(MAX_NOTES);
+        manifest
+    }
+
+    fn take_title(&mut self, value: &toml::Value) -> Option<&'static str> {
+        self.title = text(value);
+        self.title
+            .is_none()
+            .then_some("must be a text, so the title is made of the folder's name")
+    }
+
+    fn take_author(&mut self, value: &toml::Value) -> Option<&'static str> {
+        self.author = text(value);
+        self.author.is_none().then_some("must be a text")
+    }
+
+    fn take_tags(&mut self, value: &toml::Value) -> Option<&'static str> {
+        let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+        self.tags = items.iter().filter_map(text).take(MAX_TAGS).collect();
+        (self.tags.len() != items.len() || !value.is_array())
+            .then_some("must be a list of up to 100 texts; what is none is left out")
+    }
+
+    fn take_dates(&mut self, value: &toml::Value) -> Option<&'static str> {
+        let Some(table) = value.as_table() else {
+            return Some("must be { start, end }, so the range is derived");
+        };
+        let start = table.get("start").map(date);
+        let end = table.get("end").map(date);
+        let is_odd = table.keys().any(|key| key != "start" && key != "end");
+        let (start, end) = match (start, end) {
+            (Some(None), _) | (_, Some(None)) => {
+                return Some("must have days such as 2024-01-31, so the range is derived");
+            }
+            (start, end) => (start.flatten(), end.flatten()),
+        };
+        if start.zip(end).is_some_and(|(start, end)| start > end) {
+            return Some("ends before it starts, so the range is derived");
+        }
+        self.date_range = DateRange {
+            start: start.map(|day| day.to_string()),
+            end: end.map(|day| day.to_string()),
+        };
+        is_odd.then_some("has keys beside start and end")
+    }
+}
+
+fn text(value: &toml::Value) -> Option<String> {
+    let text = sectile_markdown::trim(value.as_str()?);
+    let text: String = text.chars().take(MAX_TEXT).collect();
+    (!text.is_empty()).then_some(text)
+}
+
+fn date(value: &toml::Value) -> Option<jiff::civil::Date> {
+    match value {
+        toml::Value::String(text) => text.parse().ok(),
+        toml::Value::Datetime(moment) => moment.date?.to_string().parse().ok(),
+        _ => None,
+    }
+}
+
+/// The day of a moment, in UTC.
+fn day(milliseconds: i64) -> Option<String> {
+    let moment = jiff::Timestamp::from_millisecond(milliseconds).ok()?;
+    let day = jiff::tz::Offset::UTC.to_datetime(moment).date();
+    Some(day.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worlds::notebook::testing::Memory;
+
+    fn card_of(manifest: &str) -> CollectionCard {
+        let storage = Memory::of(&[
+            ("lab-notes/a.md", "a"),
+            ("lab-notes/b.md", "b"),
+            ("lab-notes/collection.toml", manifest),
+        ]);
+        storage.set_modified("lab-notes", "a.md", 86_400_000);
+        storage.set_modified("lab-notes", "b.md", 1_714_953_600_123);
+        card(&storage, "lab-notes", &|| false).unwrap()
+    }
+
+    #[test]
+    fn everything_is_derived() {
+        let storage = Memory::of(&[("lab-notes/a.md", "a"), ("empty/x.txt", "")]);
+        storage.set_modified("lab-notes", "a.md", 1000);
+        let cards = cards(&storage, &|| false).unwrap();
+        assert_eq!(
+            serde_json::to_string(&cards).unwrap(),
+            r#"[{"collection_id":"empty","title":"empty","date_range":{"start":null,"end":null},"domain_tags":[],"artifact_count":0,"notebook_count":0,"last_modified":0},{"collection_id":"lab-notes","title":"lab notes","date_range":{"start":"1970-01-01","end":"1970-01-01"},"domain_tags":[],"artifact_count":0,"notebook_count":1,"last_modified":1000}]"#
+        );
+        assert_eq!(storage.read_of_notebooks(), 0, "no notebook is opened");
+        assert_eq!(
+            card(&storage, "none", &|| false),
+            Err(NotebookError::CollectionNotFound)
+        );
+    }
+
+    #[test]
+    fn a_manifest_speaks_first() {
+        let card = card_of(
+            "title = ' Lab '\ntags = ['x', 'y']\nauthor = 'Ada'\ndate_range = { start = 2023-01-01 }\n",
+        );
+        assert_eq!((card.title.as_str(), card.domain_tags.len()), ("Lab", 2));
+        assert_eq!(card.date_range.start.as_deref(), Some("2023-01-01"));
+        assert_eq!(card.date_range.end.as_deref(), Some("2024-05-06"));
+        assert_eq!(card.notes, [""; 0]);
+    }
+
+    #[test]
+    fn an_odd_manifest_never_costs_the_collection() {
+        for (manifest, title, notes) in [
+            ("title = [", "lab notes", 1),
+            ("\u{feff}title = 'T'\ntitel = 'x'", "T", 1),
+            (
+                "title = 3\ntags = 'x'\nauthor = []\ndate_range = 1",
+                "lab notes",
+                4,
+            ),
+            ("tags = ['x', 3]", "lab notes", 1),
+            ("date_range = { start = 'soon' }", "lab notes", 1),
+            (
+                "date_range = { start = 2024-02-01, end = 2024-01-01 }",
+                "lab notes",
+                1,
+            ),
+            ("date_range = { start = 2024-02-01, x = 1 }", "lab notes", 1),
+            (&format!("title = '{}'", "x".repeat(70_000)), "lab notes", 1),
+        ] {
+            let card = card_of(manifest);
+            let start: String = manifest.chars().take(60).collect();
+            assert_eq!(
+                (card.title.as_str(), card.notes.len()),
+                (title, notes),
+                "{start}"
+            );
+            assert!(card.date_range.start.is_some() && card.notebook_count == 2);
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Which collection a caller has entered, and what is kept for as long as that lasts: running streams and a log of what was
+//! handed out. All of it is in memory only.
+//!
+//! In the handshake eras a connection has one context, and entering a collection replaces what it holds. In the stateless
+//! era each entering makes a context of its own, which later calls name by its handle.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    errors::NotebookError,
+    streams::{End, Running, Stream, Streams},
+    tokens::uuid,
+};
+
+/// How long a handle is good after its last use, in seconds.
+pub(crate) const HANDLE_IDLE_S: u64 = 3600;
+
+/// Most handles at the same time.
+pub(crate) const MOST_HANDLES: usize = 256;
+
+/// Most records that a context keeps. Older ones are dropped, but still counted.
+const MOST_RECORDS: usize = 256;
+
+/// What is kept for a connection, or for a handle.
+#[derive(Default)]
+pub(crate) struct Context(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// `None`: the safe state, in which nothing can be read.
+    collection: Option<String>,
+    streams: Streams,
+    log: VecDeque<AccessRecord>,
+    accesses: u64,
+}
+
+/// One call that was answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct AccessRecord {
+    /// When, in milliseconds since 1970.
+    pub(crate) timestamp: i64,
+    /// The tool.
+    pub(crate) tool: &'static str,
+    /// The collection that was active.
+    pub(crate) collection_id: Option<String>,
+    /// The references that were handed out.
+    pub(crate) reference_ids: Vec<String>,
+}
+
+impl Context {
+    /// The active collection.
+    pub(crate) fn collection(&self) -> Option<String> {
+        self.state().collection.clone()
+    }
+
+    /// Makes `collection` the active one. Nothing of the one before stays, and its streams end.
+    pub(crate) fn enter(&self, collection: &str, now: i64) {
+        let mut state = self.state();
+        state.collection = Some(collection.to_owned());
+        state.streams.end_all(End::CollectionChanged, now);
+    }
+
+    /// Writes down that `tool` answered a call.
+    pub(crate) fn record(&self, timestamp: i64, tool: &'static str, reference_ids: Vec<String>) {
+        let mut state = self.state();
+        let collection_id = state.collection.clone();
+        state.log.push_back(AccessRecord {
+            timestamp,
+            tool,
+            collection_id,
+            reference_ids,
+        });
+        if state.log.len() > MOST_RECORDS {
+            state.log.pop_front();
+        }
+        state.accesses += 1;
+    }
+
+    /// Calls that were answered.
+    pub(crate) fn accesses(&self) -> u64 {
+        self.state().accesses
+    }
+
+    /// The last of them.
+    pub(crate) fn last_access(&self) -> Option<AccessRecord> {
+        self.state().log.back().cloned()
+    }
+
+    /// Keeps a stream that was made for the active collection.
+    pub(crate) fn begin(&self, stream: Stream, now: i64) -> Result<(), NotebookError> {
+        let mut state = self.state();
+        // Another call may have entered another collection while this one searched.
+        if state.collection.as_deref() != Some(stream.collection()) {
+            return Err(NotebookError::StreamTokenInvalid {
+                reason: End::CollectionChanged.reason(),
+            });
+        }
+        state.streams.begin(stream, now);
+        Ok(())
+    }
+
+    /// The running stream with this token.
+    pub(crate) fn stream(&self, token: &str, now: i64) -> Result<Running, NotebookError> {
+        self.state().streams.find(token, now)
+    }
+
+    /// Ends the stream with this token, which has nothing left.
+    pub(crate) fn finish(&self, token: &str) {
+        self.state().streams.end(token, End::Finished);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        locked(&self.0)
+    }
+}
+
+/// A context whose collection is known.
+pub(crate) struct Entered {
+    pub(crate) context: Arc<Context>,
+    pub(crate) collection: String,
+}
+
+/// The contexts that go by a handle.
+#[derive(Default)]
+pub(crate) struct Contexts(Mutex<Vec<Handed>>);
+
+struct Handed {
+    handle: String,
+    caller: Option<String>,
+    last_used: i64,
+    context: Arc<Context>,
+}
+
+impl Contexts {
+    /// Makes a context for `caller` in which `collection` is entered. Returns it with its handle.
+    pub(crate) fn make(
+        &self,
+        caller: Option<&str>,
+        collection: &str,
+        now: i64,
+    ) -> Result<(String, Arc<Context>), NotebookError> {
+        let handle = uuid()?;
+        let context = Arc::new(Context::default());
+        context.enter(collection, now);
+        let mut all = locked(&self.0);
+        all.retain(|handed| !handed.has_expired(now));
+        if all.len() >= MOST_HANDLES {
+            // Whoever asks for many gives up their own first.
+            let is_own = |handed: &Handed| handed.caller.as_deref() == caller;
+            let oldest = all
+                .iter()
+                .enumerate()
+                .min_by_key(|(at, handed)| (!is_own(handed), handed.last_used, *at));
+            if let Some((at, _)) = oldest {
+                all.remove(at);
+            }
+        }
+        all.push(Handed {
+            handle: handle.clone(),
+            caller: caller.map(str::to_owned),
+            last_used: now,
+            context: Arc::clone(&context),
+        });
+        Ok((handle, context))
+    }
+
+    /// The context of `caller` with this handle. That of somebody else is as unknown as any.
+    pub(crate) fn find(
+        &self,
+        caller: Option<&str>,
+        handle: &str,
+        now: i64,
+    ) -> Result<Arc<Context>, NotebookError> {
+        let mut all = locked(&self.0);
+        all.retain(|handed| !handed.has_expired(now));
+        let found = all
+            .iter_mut()
+            .find(|handed| handed.handle == handle && handed.caller.as_deref() == caller);
+        let handed = found.ok_or(NotebookError::HandleUnknown)?;
+        handed.last_used = now;
+        Ok(Arc::clone(&handed.context))
+    }
+
+    /// Gives up a context of `caller`, if there is such a one.
+    pub(crate) fn drop_handle(&self, caller: Option<&str>, handle: &str) {
+        locked(&self.0)
+            .retain(|handed| handed.handle != handle || handed.caller.as_deref() != caller);
+    }
+}
+
+impl Handed {
+    fn has_expired(&self, now: i64) -> bool {
+        let idle = now.saturating_sub(self.last_used);
+        u64::try_from(idle).is_ok_and(|idle| idle >= HANDLE_IDLE_S * 1000)
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{
+            shelf::{Found, IndexState},
+            streams::Beginning,
+            testing::Memory,
+        },
+        *,
+    };
+
+    /// A stream of nothing.
+    fn stream(collection: &str, token: &str) -> Stream {
+        let found = Found {
+            hits: Vec::new(),
+            total: 0,
+            state: IndexState {
+                as_of: 0,
+                on_disk: false,
+                changed: Some(0),
+                semantic: false,
+            },
+            unknown_words: Vec::new(),
+        };
+        let beginning = Beginning {
+            token: token.to_owned(),
+            query: "x",
+            collection,
+            expires_at: 1000,
+            page: 10,
+        };
+        Stream::new(beginning, found, Memory::shared(&[]).as_ref()).expect("a stream")
+    }
+
+    fn ended(context: &Context, token: &str) -> Option<&'static str> {
+        match context.stream(token, 0).err()? {
+            NotebookError::StreamTokenInvalid { reason } => Some(reason),
+            error => panic!("{error:?}"),
+        }
+    }
+
+    #[test]
+    fn entering_ends_the_streams_of_the_context_and_of_no_other() {
+        let (context, other) = (Context::default(), Context::default());
+        for (context, token) in [(&context, "x"), (&other, "y")] {
+            context.enter("a", 0);
+            context.begin(stream("a", token), 0).expect("it begins");
+        }
+        assert_eq!(ended(&context, "x"), None);
+        assert_eq!(ended(&other, "x"), Some("unknown"), "a token is not shared");
+        context.enter("a", 0);
+        assert_eq!(ended(&context, "x"), Some("collection_changed"));
+        assert_eq!(ended(&other, "y"), None);
+        other.finish("y");
+        assert_eq!(ended(&other, "y"), Some("finished"));
+    }
+
+    #[test]
+    fn a_stream_of_a_collection_that_was_left_meanwhile_does_not_begin() {
+        let context = Context::default();
+        context.enter("b", 0);
+        let begun = context.begin(stream("a", "x"), 0);
+        let reason = "collection_changed";
+        assert_eq!(begun, Err(NotebookError::StreamTokenInvalid { reason }));
+        assert_eq!(ended(&context, "x"), Some("unknown"));
+    }
+
+    const HOUR: i64 = 3_600_000;
+
+    #[test]
+    fn a_context_starts_without_a_collection_and_has_one_at_a_time() {
+        let context = Context::default();
+        assert_eq!(context.collection(), None);
+        context.enter("a", 0);
+        context.enter("b", 0);
+        assert_eq!(context.collection().as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn a_handle_is_good_for_its_caller_until_it_was_idle_for_too_long() {
+        let contexts = Contexts::default();
+        let (handle, made) = contexts.make(Some("ada"), "a", 0).expect("a handle");
+        let found = contexts.find(Some("ada"), &handle, HOUR - 1);
+        assert!(Arc::ptr_eq(&found.expect("a context"), &made));
+        let unknown = |result: Result<Arc<Context>, NotebookError>| result.err();
+        let strange = Some(NotebookError::HandleUnknown);
+        assert_eq!(unknown(contexts.find(None, &handle, HOUR)), strange);
+        assert_eq!(unknown(contexts.find(Some("eve"), &handle, HOUR)), strange);
+        assert_eq!(unknown(contexts.find(Some("ada"), "x", HOUR)), strange);
+        // The use at HOUR - 1 counts, those of others do not.
+        assert!(contexts.find(Some("ada"), &handle, 2 * HOUR - 2).is_ok());
+        assert_eq!(
+            unknown(contexts.find(Some("ada"), &handle, 3 * HOUR - 2)),
+            strange
+        );
+    }
+
+    #[test]
+    fn a_handle_can_be_given_up_by_its_caller_only() {
+        let contexts = Contexts::default();
+        let (handle, _) = contexts.make(Some("ada"), "a", 0).expect("a handle");
+        contexts.drop_handle(Some("eve"), &handle);
+        assert!(contexts.find(Some("ada"), &handle, 0).is_ok());
+        contexts.drop_handle(Some("ada"), &handle);
+        assert!(contexts.find(Some("ada"), &handle, 0).is_err());
+    }
+
+    #[test]
+    fn there_are_only_so_many_handles_and_who_asks_for_many_loses_their_own() {
+        let contexts = Contexts::default();
+        let make = |caller, now| contexts.make(Some(caller), "a", now).expect("a handle").0;
+        let of_ada = make("ada", 0);
+        let of_eve: Vec<String> = (1..=300).map(|now| make("eve", now)).collect();
+        assert_eq!(locked(&contexts.0).len(), MOST_HANDLES);
+        assert!(contexts.find(Some("ada"), &of_ada, 300).is_ok());
+        assert!(contexts.find(Some("eve"), &of_eve[0], 300).is_err());
+        assert!(contexts.find(Some("eve"), &of_eve[299], 300).is_ok());
+    }
+
+    #[test]
+    fn the_log_is_bounded_and_its_count_exact() {
+        let context = Context::default();
+        context.record(1, "list_collections", Vec::new());
+        context.enter("a", 0);
+        for now in 2..=1000 {
+            context.record(now, "fetch_passage", vec!["x".to_owned()]);
+        }
+        assert_eq!(context.accesses(), 1000);
+        assert_eq!(context.state().log.len(), MOST_RECORDS);
+        let last = AccessRecord {
+            timestamp: 1000,
+            tool: "fetch_passage",
+            collection_id: Some("a".to_owned()),
+            reference_ids: vec!["x".to_owned()],
+        };
+        assert_eq!(context.last_access(), Some(last));
+    }
+}

@@ -1,0 +1,462 @@
+//! What this world answers instead of a result: the causes, and the table of what is said of each.
+
+use serde_json::{Value, json};
+
+use super::ids::SourceId;
+use crate::mcp::{ErrorCard, ErrorList, Failure, FailureKind, JsonObject, Said};
+
+/// Why a passage that an id names cannot be quoted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gone {
+    /// The notebook is there, but its bytes at that place are others now, and the passage is nowhere else.
+    Changed,
+    /// The same passage is somewhere else now.
+    Moved,
+    /// The notebook is gone.
+    Deleted,
+    /// The text is no id at all.
+    Malformed,
+}
+
+/// Why a call cannot be met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NotebookError {
+    NoCollectionContext,
+    /// There is no connection that could have entered a collection, and no handle was passed.
+    HandleMissing,
+    /// The handle is unknown, has expired, or belongs to another caller: which of these is not told.
+    HandleUnknown,
+    CollectionNotFound,
+    /// `new_source_id` when the passage only moved.
+    SourceNotFound {
+        source_id: String,
+        reason: Gone,
+        new_source_id: Option<SourceId>,
+    },
+    SourceOutsideCollection {
+        source_id: String,
+    },
+    ArtifactNotFound {
+        artifact_id: String,
+    },
+    /// `reason`: one word, such as `unknown`, `collection_changed`, `finished`.
+    StreamTokenInvalid {
+        reason: &'static str,
+    },
+    StreamTokenExpired,
+    OperationForbidden,
+    /// `argument` is the name of the argument that is wrong; `message` one sentence saying what is wrong with it.
+    AmbiguousRequest {
+        argument: &'static str,
+        message: String,
+    },
+    /// The disk, or whatever keeps the notebooks, failed. One sentence, without a path of this machine.
+    UpstreamFailure {
+        message: String,
+    },
+    /// Nobody waits for the answer.
+    Cancelled,
+}
+
+impl Gone {
+    /// The word in `context.reason`.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Moved => "moved",
+            Self::Deleted => "deleted",
+            Self::Malformed => "malformed",
+        }
+    }
+}
+
+/// What is said of one cause.
+struct Row {
+    group: &'static str,
+    kind: FailureKind,
+    code: &'static str,
+    /// One sentence; also the message, where the cause has no words of its own.
+    meaning: &'static str,
+    recovery: &'static str,
+}
+
+const CONTEXT: &str = "the collection context";
+const SOURCES: &str = "passages and artifacts";
+const STREAMS: &str = "result streams";
+const REQUESTS: &str = "requests";
+
+const NO_CONTEXT: Row = Row {
+    group: CONTEXT,
+    kind: FailureKind::Conflict,
+    code: "no_collection_context",
+    meaning: "No active collection. Invoke enter_collection first.",
+    recovery: "Call list_collections, then enter_collection",
+};
+const HANDLE_MISSING: Row = Row {
+    recovery: "Call list_collections, then enter_collection, and pass the context_handle that it returns: this client must pass context_handle with every call.",
+    ..NO_CONTEXT
+};
+const HANDLE_UNKNOWN: Row = Row {
+    meaning: "No active collection: the context_handle is unknown or has expired.",
+    recovery: "Call enter_collection again, and pass the context_handle that it returns.",
+    ..NO_CONTEXT
+};
+const NO_COLLECTION: Row = Row {
+    group: CONTEXT,
+    kind: FailureKind::NotFound,
+    code: "collection_not_found",
+    meaning: "There is no such collection.",
+    recovery: "Call list_collections for the ids that there are.",
+};
+const CHANGED: Row = Row {
+    group: SOURCES,
+    kind: FailureKind::NotFound,
+    code: "source_not_found",
+    meaning: "The notebook says something else at that place now.",
+    recovery: "Call semantic_search again for what it says today.",
+};
+const MOVED: Row = Row {
+    meaning: "The passage is somewhere else now.",
+    recovery: "Call again with context.new_source_id.",
+    ..CHANGED
+};
+const DELETED: Row = Row {
+    meaning: "The notebook of the passage is gone.",
+    recovery: "Call semantic_search again for what there is today.",
+    ..CHANGED
+};
+const MALFORMED: Row = Row {
+    meaning: "This is no id of a passage.",
+    recovery: "Pass a reference_id exactly as semantic_search returned it.",
+    ..CHANGED
+};
+const OUTSIDE: Row = Row {
+    group: SOURCES,
+    kind: FailureKind::Conflict,
+    code: "source_outside_collection",
+    meaning: "The id belongs to another collection than the active one.",
+    recovery: "Call enter_collection for that collection first, or search in this one.",
+};
+const NO_ARTIFACT: Row = Row {
+    group: SOURCES,
+    kind: FailureKind::NotFound,
+    code: "artifact_not_found",
+    meaning: "The active collection has no such artifact.",
+    recovery: "Call list_artifact_sets for the ids that there are.",
+};
+const TOKEN: Row = Row {
+    group: STREAMS,
+    kind: FailureKind::NotFound,
+    code: "stream_token_invalid",
+    meaning: "The stream token is not that of a running stream; context.reason says why.",
+    recovery: "Call begin_result_stream for a new stream.",
+};
+const EXPIRED: Row = Row {
+    code: "stream_token_expired",
+    meaning: "The stream has run out of time.",
+    ..TOKEN
+};
+const FORBIDDEN: Row = Row {
+    group: REQUESTS,
+    kind: FailureKind::NotFound,
+    code: "operation_forbidden",
+    meaning: "This operation is forbidden in Open Notebook world.",
+    recovery: "This world is read-only. Use external tools for mutation. tools/list shows all that it offers.",
+};
+const AMBIGUOUS: Row = Row {
+    group: REQUESTS,
+    kind: FailureKind::InvalidArguments,
+    code: "ambiguous_request",
+    meaning: "An argument is missing, unknown, or not what the tool takes; context.argument names it.",
+    recovery: "Compare the arguments with the tool's input schema.",
+};
+const UPSTREAM: Row = Row {
+    group: REQUESTS,
+    kind: FailureKind::Unavailable,
+    code: "upstream_failure",
+    meaning: "What keeps the notebooks failed, or the server did.",
+    recovery: "Call again; if it happens again, ask the operator to look at the notebooks' folder.",
+};
+
+const TABLE: [&Row; 14] = [
+    &NO_CONTEXT,
+    &HANDLE_MISSING,
+    &HANDLE_UNKNOWN,
+    &NO_COLLECTION,
+    &CHANGED,
+    &MOVED,
+    &DELETED,
+    &MALFORMED,
+    &OUTSIDE,
+    &NO_ARTIFACT,
+    &TOKEN,
+    &EXPIRED,
+    &AMBIGUOUS,
+    &UPSTREAM,
+];
+
+/// An id is repeated up to this length.
+const SHOWN_ID: usize = 1000;
+
+impl NotebookError {
+    fn row(&self) -> &'static Row {
+        match self {
+            Self::NoCollectionContext => &NO_CONTEXT,
+            Self::HandleMissing => &HANDLE_MISSING,
+            Self::HandleUnknown => &HANDLE_UNKNOWN,
+            Self::CollectionNotFound => &NO_COLLECTION,
+            Self::SourceNotFound { reason, .. } => match reason {
+                Gone::Changed => &CHANGED,
+                Gone::Moved => &MOVED,
+                Gone::Deleted => &DELETED,
+                Gone::Malformed => &MALFORMED,
+            },
+            Self::SourceOutsideCollection { .. } => &OUTSIDE,
+            Self::ArtifactNotFound { .. } => &NO_ARTIFACT,
+            Self::StreamTokenInvalid { .. } => &TOKEN,
+            Self::StreamTokenExpired => &EXPIRED,
+            Self::OperationForbidden => &FORBIDDEN,
+            Self::AmbiguousRequest { .. } => &AMBIGUOUS,
+            Self::UpstreamFailure { .. } | Self::Cancelled => &UPSTREAM,
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Self::AmbiguousRequest { message, .. } | Self::UpstreamFailure { message } => {
+                message.clone()
+            }
+            Self::StreamTokenInvalid { reason } => told(reason).to_owned(),
+            Self::Cancelled => "The call was cancelled.".to_owned(),
+            _ => self.row().meaning.to_owned(),
+        }
+    }
+
+    /// What a program can use of it.
+    fn facts(&self) -> Value {
+        match self {
+            Self::NoCollectionContext => json!({ "reason": "no_collection_entered" }),
+            Self::HandleMissing => json!({ "reason": "context_handle_missing" }),
+            Self::HandleUnknown => json!({ "reason": "context_handle_unknown_or_expired" }),
+            Self::SourceNotFound {
+                source_id,
+                reason,
+                new_source_id,
+            } => {
+                let mut facts = json!({ "source_id": shown(source_id), "reason": reason.word() });
+                if let Some(id) = new_source_id {
+                    facts["new_source_id"] = id.to_string().into();
+                }
+                facts
+            }
+            Self::SourceOutsideCollection { source_id } => {
+                json!({ "source_id": shown(source_id) })
+            }
+            Self::ArtifactNotFound { artifact_id } => {
+                json!({ "artifact_id": shown(artifact_id) })
+            }
+            Self::StreamTokenInvalid { reason } => json!({ "reason": reason }),
+            Self::AmbiguousRequest { argument, .. } => json!({ "argument": argument }),
+            Self::CollectionNotFound
+            | Self::StreamTokenExpired
+            | Self::OperationForbidden
+            | Self::UpstreamFailure { .. }
+            | Self::Cancelled => json!({}),
+        }
+    }
+}
+
+/// Why a token is not that of a running stream.
+fn told(reason: &str) -> &'static str {
+    match reason {
+        "finished" => "The stream was read to its end.",
+        "collection_changed" => "The stream was dropped when a collection was entered.",
+        "displaced" => {
+            "The stream was dropped because too many newer ones were begun in this context."
+        }
+        _ => "There is no such stream in this context.",
+    }
+}
+
+fn shown(id: &str) -> String {
+    id.chars().take(SHOWN_ID).collect()
+}
+
+fn object(value: Value) -> JsonObject {
+    match value {
+        Value::Object(object) => object,
+        _ => JsonObject::new(),
+    }
+}
+
+impl From<NotebookError> for Failure {
+    fn from(error: NotebookError) -> Self {
+        let row = error.row();
+        let kind = match error {
+            NotebookError::Cancelled => FailureKind::Cancelled,
+            _ => row.kind,
+        };
+        Self::new(kind, error.message()).with_detail(row.code, row.recovery, object(error.facts()))
+    }
+}
+
+/// What a tool that is none of this world's answers.
+pub(super) fn forbidden() -> Failure {
+    NotebookError::OperationForbidden.into()
+}
+
+/// How this world says that a call failed.
+pub(super) fn envelope(failure: &Failure) -> Said {
+    Said::Result(error_object(failure))
+}
+
+/// A failure as one JSON object.
+pub(crate) fn error_object(failure: &Failure) -> Value {
+    let (code, recovery, context) = match &failure.detail {
+        Some(detail) => (detail.code, detail.recovery.as_ref(), detail.data.clone()),
+        // What the frame says of arguments. Names that the schema does not know are not repeated.
+        None if failure.kind == FailureKind::InvalidArguments => {
+            let argument = failure.argument.as_deref().unwrap_or("arguments");
+            let context = object(json!({ "argument": argument }));
+            (AMBIGUOUS.code, AMBIGUOUS.recovery, context)
+        }
+        None => (UPSTREAM.code, UPSTREAM.recovery, JsonObject::new()),
+    };
+    let mut error = json!({
+        "type": code,
+        "message": failure.message,
+        "recovery": recovery,
+        "context": context,
+    });
+    if let Some(id) = context.get("source_id") {
+        error["source_id"] = id.clone();
+    }
+    json!({ "error": error })
+}
+
+/// What this world can answer instead of a result.
+pub(super) fn list() -> ErrorList {
+    let card = |row: &&Row| ErrorCard {
+        group: row.group,
+        code: row.code,
+        number: None,
+        meaning: row.meaning,
+        recovery: row.recovery,
+    };
+    ErrorList {
+        form: "A tool result with `isError`, whose text is `{\"error\": {\"type\": CODE, \"message\": ..., \"recovery\": ..., \
+               \"context\": {...}}}`. `context` holds what a program can act on, such as `reason` or `argument`; errors about \
+               a passage have its `source_id` beside it.",
+        codes: TABLE.iter().chain([&&FORBIDDEN]).map(card).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One of each cause.
+    fn all() -> Vec<NotebookError> {
+        let source_id = "a/b.md@0-1:0123456789abcdef".to_owned();
+        let gone = |reason| NotebookError::SourceNotFound {
+            source_id: source_id.clone(),
+            reason,
+            new_source_id: SourceId::parse("a/b.md@4-5:0123456789abcdef"),
+        };
+        vec![
+            NotebookError::NoCollectionContext,
+            NotebookError::HandleMissing,
+            NotebookError::HandleUnknown,
+            NotebookError::CollectionNotFound,
+            gone(Gone::Changed),
+            gone(Gone::Moved),
+            gone(Gone::Deleted),
+            gone(Gone::Malformed),
+            NotebookError::SourceOutsideCollection {
+                source_id: source_id.clone(),
+            },
+            NotebookError::ArtifactNotFound {
+                artifact_id: "x".to_owned(),
+            },
+            NotebookError::StreamTokenInvalid { reason: "finished" },
+            NotebookError::StreamTokenExpired,
+            NotebookError::OperationForbidden,
+            NotebookError::AmbiguousRequest {
+                argument: "k",
+                message: "k is odd.".to_owned(),
+            },
+            NotebookError::UpstreamFailure {
+                message: "The disk is gone.".to_owned(),
+            },
+            NotebookError::Cancelled,
+        ]
+    }
+
+    #[test]
+    fn every_error_has_a_type_of_the_contract_a_message_a_recovery_and_a_context() {
+        const TYPES: [&str; 10] = [
+            "no_collection_context",
+            "collection_not_found",
+            "source_not_found",
+            "source_outside_collection",
+            "artifact_not_found",
+            "stream_token_invalid",
+            "stream_token_expired",
+            "operation_forbidden",
+            "ambiguous_request",
+            "upstream_failure",
+        ];
+        let listed = list();
+        for code in TYPES {
+            assert!(
+                listed.codes.iter().any(|card| card.code == code),
+                "{code} is not listed"
+            );
+        }
+        for error in all() {
+            let object = error_object(&Failure::from(error.clone()));
+            let said = &object["error"];
+            let code = said["type"].as_str().expect("a type");
+            assert!(TYPES.contains(&code), "{said}");
+            assert!(
+                said["message"]
+                    .as_str()
+                    .is_some_and(|text| text.ends_with('.'))
+            );
+            assert!(
+                said["recovery"]
+                    .as_str()
+                    .is_some_and(|text| !text.is_empty())
+            );
+            assert!(said["context"].is_object(), "{said}");
+            let of_source = code.starts_with("source_");
+            assert_eq!(said["source_id"].is_string(), of_source, "{said}");
+        }
+    }
+
+    #[test]
+    fn what_the_frame_says_of_arguments_names_the_argument() {
+        let mut failure = Failure::new(FailureKind::InvalidArguments, "Invalid arguments: no.");
+        failure.argument = Some("k".to_owned());
+        let said = error_object(&failure);
+        assert_eq!(said["error"]["type"], "ambiguous_request");
+        assert_eq!(said["error"]["context"]["argument"], "k");
+        failure.argument = None;
+        assert_eq!(
+            error_object(&failure)["error"]["context"]["argument"],
+            "arguments"
+        );
+    }
+
+    #[test]
+    fn an_id_is_not_repeated_without_end() {
+        let error = NotebookError::SourceNotFound {
+            source_id: "é".repeat(5000),
+            reason: Gone::Malformed,
+            new_source_id: None,
+        };
+        let object = error_object(&Failure::from(error));
+        let shown = object["error"]["source_id"].as_str().expect("an id");
+        assert_eq!(shown.chars().count(), SHOWN_ID);
+    }
+}

@@ -1,0 +1,181 @@
+//! The root of a collection: one digest for all its notebooks, which ordinary tools reproduce.
+//!
+//! It is the SHA-256 of lines as `sha256sum` writes them, one for each notebook, sorted by the bytes of the path:
+//!
+//! ```text
+//! <sha256 of the notebook's bytes>  ./<path below the collection>
+//! ```
+//!
+//! In the folder of a collection, this prints it:
+//!
+//! ```sh
+//! find . -path ./_artifacts -prune -o -name '.?*' -prune -o -type f -iname '*.md' -print0 \
+//!   | LC_ALL=C sort -z | xargs -0 -r sha256sum | sha256sum
+//! ```
+//!
+//! That is so where nothing is ignored, excluded or too large; what counts then is what `sectile notebook verify --sums`
+//! prints, and `sha256sum --check` takes.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use sectile_markdown::Digest;
+use sectile_vault::NotePath;
+
+use super::super::{
+    errors::NotebookError,
+    storage::{Stamp, Storage},
+};
+
+/// A stamp can be trusted once its file has been left alone for this long, in nanoseconds: file systems count time in
+/// steps, and two changes within one step look like one.
+const SETTLED: u64 = 2_000_000_000;
+/// Digests that are remembered in all.
+const MAX_REMEMBERED: usize = 1_000_000;
+
+/// The root of a collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CollectionRoot {
+    pub(crate) root: Digest,
+    /// Notebooks that it covers.
+    pub(crate) notebooks: usize,
+    /// Notebooks that are listed and cannot be read: too large, not ours, or gone in this moment.
+    pub(crate) left_out: Vec<NotePath>,
+}
+
+/// The digest of every notebook of a collection, sorted by path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sums {
+    pub(crate) sums: Vec<(NotePath, Digest)>,
+    pub(crate) left_out: Vec<NotePath>,
+}
+
+/// Digests of the notebooks of one collection, each with the stamp that its file had.
+type Known = HashMap<NotePath, (Stamp, Digest)>;
+
+/// Digests of notebooks by their stamps. Good enough for a root, never for a quote.
+#[derive(Debug, Default)]
+pub(crate) struct Remembered {
+    collections: Mutex<HashMap<String, Known>>,
+}
+
+/// The root of a collection, from all its notebooks.
+pub(crate) fn collection_root(
+    storage: &dyn Storage,
+    collection: &str,
+    stop: &dyn Fn() -> bool,
+) -> Result<CollectionRoot, NotebookError> {
+    Ok(sums(storage, collection, stop)?.root())
+}
+
+/// The digests of all notebooks. Those that are remembered are not read again.
+pub(crate) fn sums(
+    storage: &dyn Storage,
+    collection: &str,
+    stop: &dyn Fn() -> bool,
+) -> Result<Sums, NotebookError> {
+    let known = storage.remembered().map(|known| known.take(collection));
+    let known = known.unwrap_or_default();
+    let mut sums = Sums::default();
+    let mut settled = HashMap::new();
+    let now = now();
+    for listed in storage.notebooks(collection, stop)? {
+        if stop() {
+            return Err(NotebookError::Cancelled);
+        }
+        let notebook = listed.notebook;
+        let same = known
+            .get(&notebook)
+            .filter(|(stamp, _)| *stamp == listed.stamp);
+        let digest = match same {
+            Some((_, digest)) => Some(*digest),
+            None => match storage.read(collection, &notebook) {
+                Ok(bytes) => bytes.map(|bytes| Digest::of(&bytes)),
+                Err(NotebookError::UpstreamFailure { .. }) => None,
+                Err(error) => return Err(error),
+            },
+        };
+        match digest {
+            Some(digest) => {
+                let [_, modified, changed, _] = listed.stamp.state;
+                if modified.max(changed).saturating_add(SETTLED) < now {
+                    settled.insert(notebook.clone(), (listed.stamp, digest));
+                }
+                sums.sums.push((notebook, digest));
+            }
+            None => sums.left_out.push(notebook),
+        }
+    }
+    if let Some(remembered) = storage.remembered() {
+        remembered.keep(collection, settled);
+    }
+    Ok(sums)
+}
+
+impl Sums {
+    /// The lines that `sha256sum` would write.
+    pub(crate) fn lines(&self) -> String {
+        self.sums
+            .iter()
+            .map(|(path, digest)| line(path.as_str(), digest))
+            .collect()
+    }
+
+    pub(crate) fn root(self) -> CollectionRoot {
+        CollectionRoot {
+            root: Digest::of(self.lines().as_bytes()),
+            notebooks: self.sums.len(),
+            left_out: self.left_out,
+        }
+    }
+
+    /// The digest of one notebook.
+    pub(crate) fn of(&self, notebook: &NotePath) -> Option<Digest> {
+        let at = self.sums.binary_search_by(|(path, _)| path.cmp(notebook));
+        at.ok().map(|at| self.sums[at].1)
+    }
+}
+
+/// A line as `sha256sum` writes it: a name that would break the line is escaped, and the line says so.
+fn line(path: &str, digest: &Digest) -> String {
+    if path.contains(['\n', '\r']) {
+        let path = path.replace('\n', "\\n").replace('\r', "\\r");
+        format!("\\{digest}  ./{path}\n")
+    } else {
+        format!("{digest}  ./{path}\n")
+    }
+}
+
+impl Remembered {
+    fn take(&self, collection: &str) -> Known {
+        let mut collections = self
+            .collections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        collections.remove(collection).unwrap_or_default()
+    }
+
+    fn keep(&self, collection: &str, digests: Known) {
+        let mut collections = self
+            .collections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let others: usize = collections.values().map(HashMap::len).sum();
+        if others + digests.len() > MAX_REMEMBERED {
+            collections.clear();
+        }
+        if digests.len() <= MAX_REMEMBERED {
+            collections.insert(collection.to_owned(), digests);
+        }
+    }
+}
+
+/// Nanoseconds since 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let nanoseconds = since.map(|since| since.as_nanos()).unwrap_or_default();
+    u64::try_from(nanoseconds).unwrap_or_default()
+}

@@ -1,0 +1,159 @@
+//! Quotes: a passage read from the storage, hashed, and answered from the very bytes that were hashed.
+
+use sectile_markdown::Digest;
+use sectile_vault::NotePath;
+
+use super::{
+    clock::Clock,
+    errors::{Gone, NotebookError},
+    facts::{notebook_facts, timestamp},
+    ids::SourceId,
+    indexing::CutNotebook,
+    shelf::{Known, Shelf, moved_in},
+    storage::Storage,
+};
+
+/// A passage that is what its id says.
+#[derive(Clone, Debug)]
+pub(crate) struct Quote {
+    pub(crate) id: SourceId,
+    pub(crate) text: String,
+    /// At most so many characters as were asked for, cut at characters.
+    pub(crate) before: String,
+    pub(crate) after: String,
+    /// Of the passage's bytes.
+    pub(crate) digest: Digest,
+    /// Of the whole notebook.
+    pub(crate) notebook_digest: Digest,
+    pub(crate) notebook_title: String,
+    pub(crate) heading_path: Vec<String>,
+    pub(crate) line: usize,
+    /// The moment that the passage speaks of: a date in its headings or front matter, in milliseconds since 1970.
+    pub(crate) timestamp: Option<i64>,
+    /// From front matter.
+    pub(crate) author: Option<String>,
+    pub(crate) verified_at: i64,
+}
+
+/// Quotes the passage `id` with `context` characters around it. `shelf`, where there is one, helps to find a passage that
+/// moved to another notebook.
+pub(crate) fn quote(
+    storage: &dyn Storage,
+    shelf: Option<&Shelf>,
+    id: &SourceId,
+    context: usize,
+    clock: Clock,
+) -> Result<Quote, NotebookError> {
+    let Some(bytes) = storage.read(&id.collection, &id.notebook)? else {
+        return Err(gone(storage, shelf, id, Gone::Deleted, None));
+    };
+    let passage = bytes.get(id.span.range());
+    let digest = passage.map(Digest::of).filter(|digest| id.is_of(digest));
+    let text = passage.and_then(|passage| std::str::from_utf8(passage).ok());
+    let (Some(digest), Some(text)) = (digest, text) else {
+        return Err(gone(storage, shelf, id, Gone::Changed, Some(&bytes)));
+    };
+    let notebook_digest = Digest::of(&bytes);
+    let facts = notebook_facts(&bytes, &id.notebook);
+    let known = shelf.and_then(|shelf| shelf.known(&id.notebook, &notebook_digest, id.span));
+    let Known { heading_path, line } = known.unwrap_or_else(|| looked_up(&bytes, id));
+    let timestamp = timestamp(&heading_path, &facts);
+    Ok(Quote {
+        id: id.clone(),
+        text: text.to_owned(),
+        before: last_characters(&bytes[..id.span.start], context),
+        after: first_characters(&bytes[id.span.end..], context),
+        digest,
+        notebook_digest,
+        notebook_title: facts.title,
+        heading_path,
+        line,
+        timestamp,
+        author: facts.author,
+        verified_at: clock(),
+    })
+}
+
+/// What the notebook itself says of the place of a passage.
+fn looked_up(bytes: &[u8], id: &SourceId) -> Known {
+    let cut = CutNotebook::new(bytes, &id.notebook);
+    let (_, path) = cut.surroundings(cut.section_at(id.span.start), bytes.len());
+    Known {
+        heading_path: path.into_iter().map(str::to_owned).collect(),
+        line: cut.line_of(id.span.start),
+    }
+}
+
+/// Why a passage is not where its id says: it may be elsewhere in its notebook, or in another one of its collection.
+fn gone(
+    storage: &dyn Storage,
+    shelf: Option<&Shelf>,
+    id: &SourceId,
+    otherwise: Gone,
+    bytes: Option<&[u8]>,
+) -> NotebookError {
+    let is_wanted = |digest: &Digest| id.is_of(digest);
+    let here = bytes.and_then(|bytes| moved_to(bytes, id, &id.notebook));
+    let new = here.or_else(|| {
+        let candidates = shelf?.candidates(is_wanted);
+        candidates.iter().find_map(|(notebook, span, digest)| {
+            let bytes = storage.read(&id.collection, notebook).ok().flatten()?;
+            let passage = bytes.get(span.range());
+            let is_there = passage.is_some_and(|passage| Digest::of(passage) == *digest);
+            if is_there {
+                return Some(SourceId::new(&id.collection, notebook, *span, digest));
+            }
+            moved_to(&bytes, id, notebook)
+        })
+    });
+    NotebookError::SourceNotFound {
+        source_id: id.to_string(),
+        reason: if new.is_some() {
+            Gone::Moved
+        } else {
+            otherwise
+        },
+        new_source_id: new,
+    }
+}
+
+/// The id of the same passage in a notebook as it is now.
+fn moved_to(bytes: &[u8], id: &SourceId, notebook: &NotePath) -> Option<SourceId> {
+    let (chunk, _) = moved_in(bytes, notebook, |digest| id.is_of(digest))?;
+    Some(SourceId::new(
+        &id.collection,
+        notebook,
+        chunk.span,
+        &chunk.digest,
+    ))
+}
+
+/// The last `most` characters of bytes that may not all be text.
+fn last_characters(bytes: &[u8], most: usize) -> String {
+    // A character has four bytes at most.
+    let start = bytes.len().saturating_sub(most * 4 + 3);
+    let text = String::from_utf8_lossy(&bytes[start..]);
+    let count = text.chars().count();
+    text.chars().skip(count.saturating_sub(most)).collect()
+}
+
+/// The first `most` characters of bytes that may not all be text.
+fn first_characters(bytes: &[u8], most: usize) -> String {
+    let end = bytes.len().min(most * 4 + 3);
+    let text = String::from_utf8_lossy(&bytes[..end]);
+    text.chars().take(most).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn context_is_cut_at_characters() {
+        assert_eq!(last_characters("aé漢字".as_bytes(), 2), "漢字");
+        assert_eq!(last_characters("aé漢字".as_bytes(), 9), "aé漢字");
+        assert_eq!(first_characters("é漢字a".as_bytes(), 2), "é漢");
+        assert_eq!(first_characters(b"", 5), "");
+        assert_eq!(last_characters(b"\xffab", 0), "");
+    }
+}

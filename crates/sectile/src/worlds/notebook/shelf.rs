@@ -1,0 +1,393 @@
+//! A collection made searchable: its index, kept fresh, and the search itself.
+//!
+//! The index on disk is taken as it is, at once. A thread compares it with the storage, when that tells of a change and now
+//! and then besides, and indexes in memory what changed. Nothing is ever written. Whatever a search hands out was read and
+//! hashed in that very search, so an index that is behind can only find too little.
+
+mod snapshot;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    any::Any,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc},
+    time::Duration,
+};
+
+use sectile_markdown::{Digest, Span};
+use sectile_retrieval::{Chunk, ChunkHit, Embedder, Query};
+use sectile_vault::NotePath;
+
+use self::snapshot::Snapshot;
+use super::{
+    clock::Clock,
+    errors::NotebookError,
+    facts::{notebook_facts, timestamp},
+    ids::SourceId,
+    indexing::CutNotebook,
+    storage::Storage,
+};
+
+/// Between two comparisons with a storage that tells of no change.
+const PAUSE: Duration = Duration::from_secs(30);
+/// Programs write in several steps; one comparison is enough.
+const QUIET: Duration = Duration::from_millis(50);
+/// More hits than were asked for, in place of those that turn out to be gone.
+const SPARE: usize = 16;
+
+/// An open collection. Shared by all who entered it.
+pub(crate) struct Shelf {
+    storage: Arc<dyn Storage>,
+    collection: String,
+    /// Where its index is, if there is one.
+    index: Option<PathBuf>,
+    embedder: &'static dyn Embedder,
+    clock: Clock,
+    snapshot: Mutex<Arc<Snapshot>>,
+    /// Asks for a comparison.
+    wake: mpsc::Sender<()>,
+    /// Tells of changes for as long as it is kept.
+    _watch: Option<Box<dyn Any + Send + Sync>>,
+}
+
+/// What a search found. Every hit was read from the storage and hashed in this very call.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) hits: Vec<Hit>,
+    /// Chunks that match at all, before the cut.
+    pub(crate) total: usize,
+    pub(crate) state: IndexState,
+    /// Words of the query that the collection does not have.
+    pub(crate) unknown_words: Vec<String>,
+}
+
+/// What the answer was made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IndexState {
+    /// When the index was made, in milliseconds since 1970.
+    pub(crate) as_of: i64,
+    /// Whether the index is a file, or was made in memory for want of one.
+    pub(crate) on_disk: bool,
+    /// Notebooks that changed since and are not indexed yet; `None` while that is being found out.
+    pub(crate) changed: Option<usize>,
+    /// Whether meaning counted, or only words.
+    pub(crate) semantic: bool,
+}
+
+/// One passage that was found.
+#[derive(Clone, Debug)]
+pub(crate) struct Hit {
+    pub(crate) id: SourceId,
+    pub(crate) scores: Scores,
+    /// Words of the query that the passage has, as they were asked.
+    pub(crate) matched: Vec<String>,
+    /// Title and headings above, outermost first.
+    pub(crate) heading_path: Vec<String>,
+    /// The section that holds the passage: its heading and all its text up to the next heading of its rank.
+    pub(crate) section: Span,
+    /// 1-based line of the passage's first byte.
+    pub(crate) line: usize,
+    /// The moment that the passage speaks of, in milliseconds since 1970.
+    pub(crate) timestamp: Option<i64>,
+    /// The bytes of the passage, as text.
+    pub(crate) text: String,
+    /// When the bytes were read and hashed.
+    pub(crate) verified_at: i64,
+}
+
+/// What a hit comes to, in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scores {
+    pub(crate) lexical: u32,
+    pub(crate) semantic: u32,
+    pub(crate) fused: u32,
+}
+
+/// What the index knows of a passage in a notebook that is byte for byte what was indexed.
+pub(crate) struct Known {
+    pub(crate) heading_path: Vec<String>,
+    pub(crate) line: usize,
+}
+
+impl Shelf {
+    /// Opens a collection: with its index in the folder `index`, or else by indexing it in memory.
+    pub(crate) fn open(
+        storage: Arc<dyn Storage>,
+        collection: &str,
+        index: Option<PathBuf>,
+        embedder: &'static dyn Embedder,
+        clock: Clock,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Arc<Self>, NotebookError> {
+        let snapshot = match Snapshot::of_disk(index.as_deref(), collection, embedder) {
+            Some(snapshot) => snapshot,
+            None => Snapshot::in_memory(&*storage, collection, embedder, clock, stop)?,
+        };
+        let is_fresh = snapshot.changed.is_some();
+        let (wake, woken) = mpsc::channel();
+        let watch = {
+            let wake = wake.clone();
+            storage.watch(
+                collection,
+                Box::new(move || {
+                    // The other end goes with the shelf.
+                    if wake.send(()).is_err() {
+                        tracing::debug!("nobody looks at changes any more");
+                    }
+                }),
+            )
+        };
+        let shelf = Arc::new(Self {
+            storage,
+            collection: collection.to_owned(),
+            index,
+            embedder,
+            clock,
+            snapshot: Mutex::new(Arc::new(snapshot)),
+            wake,
+            _watch: watch,
+        });
+        if !is_fresh {
+            shelf.look_again();
+        }
+        let weak = Arc::downgrade(&shelf);
+        let thread = std::thread::Builder::new().name("shelf".to_owned());
+        if thread.spawn(move || keep_fresh(&weak, &woken)).is_err() {
+            tracing::warn!("changes to notebooks are not looked for");
+        }
+        Ok(shelf)
+    }
+
+    /// Asks for a comparison with the storage, soon.
+    fn look_again(&self) {
+        // The thread ends with the shelf, and not before.
+        if self.wake.send(()).is_err() {
+            tracing::debug!("changes to notebooks are not looked for");
+        }
+    }
+
+    fn current(&self) -> Arc<Snapshot> {
+        Arc::clone(&locked(&self.snapshot))
+    }
+
+    /// What answers are made from now.
+    pub(crate) fn state(&self) -> IndexState {
+        self.current().state()
+    }
+
+    /// Compares the index with the storage, and indexes what changed.
+    fn refresh(&self) -> Result<(), NotebookError> {
+        let now = self.current();
+        let newer = Snapshot::of_disk(self.index.as_deref(), &self.collection, self.embedder)
+            .filter(|disk| !disk.is_base_of(&now));
+        let base = newer.map_or(now, Arc::new);
+        let listed = self.storage.notebooks(&self.collection, &|| false)?;
+        let changes = base.changes(&listed);
+        if !changes.is_empty() {
+            // So that answers can say it while the work goes on.
+            self.replace(base.with_changed(changes.len()));
+        }
+        let fresh = base.refreshed(&*self.storage, &self.collection, self.embedder, &listed)?;
+        self.replace(fresh);
+        Ok(())
+    }
+
+    fn replace(&self, snapshot: Snapshot) {
+        *locked(&self.snapshot) = Arc::new(snapshot);
+    }
+
+    /// The best `most` passages for a query, best first.
+    pub(crate) fn search(
+        &self,
+        query: &str,
+        most: usize,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Found, NotebookError> {
+        let parsed = Query::parse(query).map_err(|error| NotebookError::AmbiguousRequest {
+            argument: "query",
+            message: error.to_string(),
+        })?;
+        let snapshot = self.current();
+        let mut reader = self.embedder.reader();
+        let mut wanted = most + SPARE;
+        loop {
+            let found = snapshot
+                .corpus
+                .search(&parsed, query, Some(&mut *reader), wanted);
+            let is_all = found.hits.len() < wanted;
+            let hits = self.verified(&snapshot, &found.hits, most, stop)?;
+            if hits.len() < most && !is_all {
+                wanted *= 4;
+                continue;
+            }
+            if hits.is_empty() {
+                // A collection that is gone has nothing to find, and that must be said.
+                self.storage.require(&self.collection)?;
+            }
+            return Ok(Found {
+                hits,
+                total: found.total,
+                state: snapshot.state(),
+                unknown_words: found.remarks.unknown,
+            });
+        }
+    }
+
+    /// The first `most` hits that are still there, read and hashed now.
+    fn verified(
+        &self,
+        snapshot: &Snapshot,
+        found: &[ChunkHit],
+        most: usize,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<Hit>, NotebookError> {
+        let mut hits = Vec::with_capacity(most);
+        let mut read: Vec<(usize, Option<Vec<u8>>)> = Vec::new();
+        let mut is_behind = false;
+        for one in found {
+            if hits.len() == most {
+                break;
+            }
+            if stop() {
+                return Err(NotebookError::Cancelled);
+            }
+            let document = snapshot.corpus.document_of(one.chunk);
+            let (Some(chunk), Some(notebook)) = (
+                snapshot.corpus.chunk(one.chunk),
+                snapshot
+                    .notebooks
+                    .get(document)
+                    .map(|known| &known.notebook),
+            ) else {
+                continue;
+            };
+            let at = match read.iter().position(|(known, _)| *known == document) {
+                Some(at) => at,
+                None => {
+                    let bytes = self.storage.read(&self.collection, notebook)?;
+                    read.push((document, bytes));
+                    read.len() - 1
+                }
+            };
+            let place = read[at]
+                .1
+                .as_deref()
+                .and_then(|bytes| self.passage(snapshot, one, &chunk, bytes, notebook));
+            match place {
+                Some(hit) => hits.push(hit),
+                None => is_behind = true,
+            }
+        }
+        if is_behind {
+            self.look_again();
+        }
+        Ok(hits)
+    }
+
+    /// The hit, if its bytes are still in the notebook, there or elsewhere.
+    fn passage(
+        &self,
+        snapshot: &Snapshot,
+        hit: &ChunkHit,
+        chunk: &Chunk,
+        bytes: &[u8],
+        notebook: &NotePath,
+    ) -> Option<Hit> {
+        let is_in_place = |chunk: &Chunk| {
+            let passage = bytes.get(chunk.span.range());
+            passage.is_some_and(|passage| Digest::of(passage) == chunk.digest)
+        };
+        let (chunk, heading_path) = if is_in_place(chunk) {
+            (*chunk, snapshot.corpus.path(hit.chunk)?)
+        } else {
+            moved_in(bytes, notebook, |digest| *digest == chunk.digest)?
+        };
+        let text = std::str::from_utf8(bytes.get(chunk.span.range())?).ok()?;
+        let millionths = |score: u64| u32::try_from(score).unwrap_or(u32::MAX);
+        Some(Hit {
+            id: SourceId::new(&self.collection, notebook, chunk.span, &chunk.digest),
+            scores: Scores {
+                lexical: millionths(hit.lexical),
+                semantic: millionths(hit.semantic),
+                fused: millionths(hit.fused),
+            },
+            matched: hit.matches.iter().map(|one| one.asked.clone()).collect(),
+            section: chunk.section,
+            line: chunk.line,
+            timestamp: timestamp(&heading_path, &notebook_facts(bytes, notebook)),
+            heading_path,
+            text: text.to_owned(),
+            verified_at: (self.clock)(),
+        })
+    }
+
+    /// What is known of the passage `span` of a notebook whose bytes have this digest.
+    pub(crate) fn known(&self, notebook: &NotePath, digest: &Digest, span: Span) -> Option<Known> {
+        let snapshot = self.current();
+        let document = snapshot.position(notebook)?;
+        if snapshot.notebooks[document].digest != *digest {
+            return None;
+        }
+        let mut chunks = snapshot.corpus.chunks_of(document);
+        let number = chunks.find(|number| {
+            let chunk = snapshot.corpus.chunk(*number);
+            chunk.is_some_and(|chunk| chunk.span == span)
+        })?;
+        Some(Known {
+            heading_path: snapshot.corpus.path(number)?,
+            line: snapshot.corpus.chunk(number)?.line,
+        })
+    }
+
+    /// Where passages with the digest that `wanted` says yes to may be: notebooks and chunks, in order.
+    pub(crate) fn candidates(
+        &self,
+        wanted: impl Fn(&Digest) -> bool,
+    ) -> Vec<(NotePath, Span, Digest)> {
+        let snapshot = self.current();
+        let chunks = snapshot.corpus.chunks_where(|chunk| wanted(&chunk.digest));
+        let found = chunks.into_iter().filter_map(|number| {
+            let document = snapshot.corpus.document_of(number);
+            let notebook = snapshot.notebooks.get(document)?.notebook.clone();
+            let chunk = snapshot.corpus.chunk(number)?;
+            Some((notebook, chunk.span, chunk.digest))
+        });
+        found.collect()
+    }
+}
+
+/// A chunk of a notebook as it is now whose digest `wanted` says yes to, with the headings above it.
+pub(crate) fn moved_in(
+    bytes: &[u8],
+    notebook: &NotePath,
+    wanted: impl Fn(&Digest) -> bool,
+) -> Option<(Chunk, Vec<String>)> {
+    let cut = CutNotebook::new(bytes, notebook);
+    (0..cut.chunks.chunks.len()).find_map(|number| {
+        let (chunk, path) = cut.chunk(bytes, number);
+        let path = path.into_iter().map(str::to_owned).collect();
+        wanted(&chunk.digest).then_some((chunk, path))
+    })
+}
+
+/// Compares and indexes until the shelf is gone.
+fn keep_fresh(shelf: &Weak<Shelf>, woken: &mpsc::Receiver<()>) {
+    loop {
+        match woken.recv_timeout(PAUSE) {
+            Ok(()) => while woken.recv_timeout(QUIET).is_ok() {},
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => return,
+        }
+        let Some(shelf) = shelf.upgrade() else {
+            return;
+        };
+        if let Err(error) = shelf.refresh() {
+            tracing::debug!(?error, "the collection cannot be compared with its index");
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,273 @@
+//! The state of an index at one moment: what is on disk, and what changed since, in memory.
+
+use std::path::Path;
+
+use sectile_markdown::Digest;
+use sectile_retrieval::{Bytes, Corpus, Embedder, Place, Segment, Store, Stored};
+use sectile_vault::NotePath;
+
+use super::{
+    super::{
+        clock::Clock,
+        errors::NotebookError,
+        indexing::{Job, Outcome, Wanted, build},
+        storage::{Listed, Storage},
+    },
+    IndexState,
+};
+
+/// More segments in memory than this become one.
+const MOST_IN_MEMORY: usize = 8;
+
+/// The state of an index at one moment.
+pub(super) struct Snapshot {
+    pub(super) corpus: Corpus,
+    /// In the order of the documents of the corpus.
+    pub(super) notebooks: Vec<Notebook>,
+    pub(super) as_of: i64,
+    pub(super) on_disk: bool,
+    /// Notebooks that changed and are not indexed yet; `None` when that was not looked at.
+    pub(super) changed: Option<usize>,
+    segments: Vec<Segment>,
+    /// How many of the segments are on disk. They come first.
+    disk_segments: usize,
+    /// What the manifest on disk was.
+    manifest: Option<Digest>,
+}
+
+/// A notebook that is indexed.
+#[derive(Clone)]
+pub(super) struct Notebook {
+    pub(super) notebook: NotePath,
+    pub(super) digest: Digest,
+    stamp: [u64; 4],
+    place: Place,
+}
+
+impl Snapshot {
+    /// What is on disk, if there is something that can be used.
+    pub(super) fn of_disk(
+        folder: Option<&Path>,
+        collection: &str,
+        embedder: &dyn Embedder,
+    ) -> Option<Self> {
+        let store = Store::at(folder?).ok().flatten()?;
+        let stored = match store.read(Some(embedder)) {
+            Ok(stored) => stored?,
+            Err(error) => {
+                tracing::warn!(%error, "the index is not used");
+                return None;
+            }
+        };
+        (stored.manifest.name == collection).then(|| Self::of(stored))
+    }
+
+    fn of(stored: Stored) -> Self {
+        let entries = stored.manifest.entries.iter();
+        let notebooks: Vec<Notebook> = entries
+            .filter_map(|entry| {
+                Some(Notebook {
+                    notebook: NotePath::parse_vault(&entry.name).ok()?,
+                    digest: entry.digest,
+                    stamp: entry.stamp,
+                    place: entry.place,
+                })
+            })
+            .collect();
+        let state: Vec<u8> = notebooks
+            .iter()
+            .flat_map(|one| one.stamp)
+            .flat_map(u64::to_le_bytes)
+            .chain(stored.manifest.made_at.to_le_bytes())
+            .chain(stored.manifest.segments.concat().into_bytes())
+            .collect();
+        Self {
+            corpus: corpus(&stored.segments, &notebooks),
+            as_of: stored.manifest.made_at,
+            on_disk: true,
+            changed: None,
+            disk_segments: stored.segments.len(),
+            segments: stored.segments,
+            manifest: Some(Digest::of(&state)),
+            notebooks,
+        }
+    }
+
+    /// Everything, indexed in memory.
+    pub(super) fn in_memory(
+        storage: &dyn Storage,
+        collection: &str,
+        embedder: &dyn Embedder,
+        clock: Clock,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Self, NotebookError> {
+        let empty = Self {
+            corpus: Corpus::new(Vec::new(), &[]),
+            notebooks: Vec::new(),
+            as_of: clock(),
+            on_disk: false,
+            changed: None,
+            segments: Vec::new(),
+            disk_segments: 0,
+            manifest: None,
+        };
+        let listed = storage.notebooks(collection, stop)?;
+        empty.with(storage, collection, embedder, &listed, stop)
+    }
+
+    pub(super) fn state(&self) -> IndexState {
+        IndexState {
+            as_of: self.as_of,
+            on_disk: self.on_disk,
+            changed: self.changed,
+            semantic: true,
+        }
+    }
+
+    /// Whether this, which is on disk, is what `other` was made from.
+    pub(super) fn is_base_of(&self, other: &Self) -> bool {
+        self.manifest == other.manifest
+    }
+
+    /// Where a notebook is among those that are indexed.
+    pub(super) fn position(&self, notebook: &NotePath) -> Option<usize> {
+        self.notebooks
+            .binary_search_by(|known| known.notebook.cmp(notebook))
+            .ok()
+    }
+
+    /// What is listed and not indexed as it is, and what is indexed and not listed: names, in no particular order.
+    pub(super) fn changes<'a>(&'a self, listed: &'a [Listed]) -> Vec<&'a NotePath> {
+        let mut known = self.notebooks.iter().peekable();
+        let mut changes = Vec::new();
+        for one in listed {
+            while let Some(gone) = known.next_if(|known| known.notebook < one.notebook) {
+                changes.push(&gone.notebook);
+            }
+            let same = known.next_if(|known| known.notebook == one.notebook);
+            if same.is_none_or(|same| same.stamp != one.stamp.state) {
+                changes.push(&one.notebook);
+            }
+        }
+        changes.extend(known.map(|gone| &gone.notebook));
+        changes
+    }
+
+    /// The same, with what is known to have changed.
+    pub(super) fn with_changed(&self, changed: usize) -> Self {
+        Self {
+            corpus: corpus(&self.segments, &self.notebooks),
+            notebooks: self.notebooks.clone(),
+            segments: self.segments.clone(),
+            changed: Some(changed),
+            ..*self
+        }
+    }
+
+    /// The state with everything indexed that is listed.
+    pub(super) fn refreshed(
+        &self,
+        storage: &dyn Storage,
+        collection: &str,
+        embedder: &dyn Embedder,
+        listed: &[Listed],
+    ) -> Result<Self, NotebookError> {
+        if self.changes(listed).is_empty() {
+            return Ok(self.with_changed(0));
+        }
+        if self.segments.len() - self.disk_segments < MOST_IN_MEMORY {
+            return self.with(storage, collection, embedder, listed, &|| false);
+        }
+        // What is in memory is indexed again, into one segment.
+        let mut fewer = self.with_changed(0);
+        fewer.segments.truncate(self.disk_segments);
+        fewer
+            .notebooks
+            .retain(|known| known.place.segment < self.disk_segments);
+        fewer.with(storage, collection, embedder, listed, &|| false)
+    }
+
+    fn with(
+        &self,
+        storage: &dyn Storage,
+        collection: &str,
+        embedder: &dyn Embedder,
+        listed: &[Listed],
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Self, NotebookError> {
+        let known: Vec<Option<&Notebook>> = listed
+            .iter()
+            .map(|one| self.position(&one.notebook).map(|at| &self.notebooks[at]))
+            .collect();
+        let is_current = |one: &Listed, known: &Option<&Notebook>| {
+            known.is_some_and(|known| known.stamp == one.stamp.state)
+        };
+        let wanted: Vec<Wanted<'_>> = listed
+            .iter()
+            .zip(&known)
+            .filter(|(one, known)| !is_current(one, known))
+            .map(|(listed, known)| Wanted {
+                listed,
+                known: known.map(|known| known.digest),
+            })
+            .collect();
+        let job = Job {
+            storage,
+            collection,
+            embedder,
+            stop,
+            progress: &|| {},
+        };
+        let open = |file: Vec<u8>| {
+            Segment::open(&Bytes::new(file), Some(embedder)).map_err(|error| {
+                NotebookError::UpstreamFailure {
+                    message: format!("The index in memory cannot be used: {error}."),
+                }
+            })
+        };
+        let (new, outcomes) = build(job, &wanted, open)?;
+        let mut outcomes = outcomes.into_iter();
+        let mut notebooks = Vec::with_capacity(listed.len());
+        for (one, known) in listed.iter().zip(known) {
+            let (digest, place) = if is_current(one, &known) {
+                known.map(|known| (known.digest, known.place))
+            } else {
+                match (outcomes.next(), known) {
+                    (Some(Outcome::Same), Some(known)) => Some((known.digest, known.place)),
+                    (Some(Outcome::Indexed { digest, place }), _) => {
+                        let segment = self.segments.len() + place.segment;
+                        Some((digest, Place { segment, ..place }))
+                    }
+                    _ => None,
+                }
+            }
+            .unwrap_or((
+                Digest::of(b""),
+                Place {
+                    segment: usize::MAX,
+                    document: 0,
+                },
+            ));
+            notebooks.push(Notebook {
+                notebook: one.notebook.clone(),
+                digest,
+                stamp: one.stamp.state,
+                place,
+            });
+        }
+        let mut segments = self.segments.clone();
+        segments.extend(new);
+        Ok(Self {
+            corpus: corpus(&segments, &notebooks),
+            notebooks,
+            segments,
+            changed: Some(0),
+            ..*self
+        })
+    }
+}
+
+fn corpus(segments: &[Segment], notebooks: &[Notebook]) -> Corpus {
+    let places: Vec<Place> = notebooks.iter().map(|known| known.place).collect();
+    Corpus::new(segments.to_vec(), &places)
+}

@@ -1,0 +1,110 @@
+//! What is found is there, and what changed is found.
+
+use std::{sync::Arc, time::Duration};
+
+use sectile_retrieval::built_in;
+
+use super::super::testing::Memory;
+use super::*;
+
+fn now() -> i64 {
+    1_000
+}
+
+fn shelf(storage: &Arc<Memory>, index: Option<PathBuf>) -> Arc<Shelf> {
+    let embedder = built_in().unwrap();
+    let storage: Arc<dyn Storage> = Arc::clone(storage) as Arc<dyn Storage>;
+    Shelf::open(storage, "lab", index, embedder, now, &|| false).unwrap()
+}
+
+fn ids(shelf: &Shelf, query: &str) -> Vec<String> {
+    let found = shelf.search(query, 10, &|| false).unwrap();
+    found.hits.iter().map(|hit| hit.id.to_string()).collect()
+}
+
+fn library() -> Arc<Memory> {
+    Arc::new(Memory::of(&[
+        (
+            "lab/a.md",
+            "# Apples\n\nApples are red.\n\n## Storage\n\nKeep them cool.\n",
+        ),
+        (
+            "lab/b.md",
+            "---\ntitle: Boats\n---\nBoats float on water.\n",
+        ),
+        ("other/c.md", "# Apples elsewhere\n\nApples too.\n"),
+    ]))
+}
+
+#[test]
+fn hits_say_where_they_are_and_why() {
+    let shelf = shelf(&library(), None);
+    let found = shelf.search("keep apples cool", 10, &|| false).unwrap();
+    let first = &found.hits[0];
+    assert_eq!(first.heading_path, ["a", "Apples", "Storage"]);
+    assert_eq!((first.text.as_str(), first.line), ("Keep them cool.", 7));
+    assert_eq!(first.matched, ["keep", "apples", "cool"]);
+    assert!(!found.state.on_disk && found.state.changed == Some(0));
+    assert!(found.hits.iter().all(|hit| hit.id.collection == "lab"));
+    assert_eq!(ids(&shelf, "zzyzx"), [""; 0]);
+}
+
+#[test]
+fn what_changed_since_is_not_quoted() {
+    let storage = library();
+    let shelf = shelf(&storage, None);
+    let before = ids(&shelf, "apples red");
+    // The same length, in the same place.
+    storage.write(
+        "lab",
+        "a.md",
+        b"# Apples\n\nApples are RED.\n\n## Storage\n\nKeep them cool.\n",
+    );
+    let after = shelf.search("apples red", 10, &|| false).unwrap();
+    assert!(after.hits.iter().all(|hit| hit.id.to_string() != before[0]));
+    assert!(after.hits.iter().all(|hit| !hit.text.contains("red")));
+    // A passage that only moved is found where it is now.
+    storage.write(
+        "lab",
+        "b.md",
+        b"One more line.\n\n# Now\n\nBoats float on water.\n",
+    );
+    let moved = shelf.search("boats float", 1, &|| false).unwrap();
+    assert_eq!(moved.hits[0].heading_path, ["b", "Now"]);
+    storage.remove("lab", "b.md");
+    assert_eq!(ids(&shelf, "boats"), [""; 0]);
+}
+
+#[test]
+fn changes_are_found_after_a_while() {
+    let storage = library();
+    let shelf = shelf(&storage, None);
+    storage.write("lab", "new.md", b"# Quince\n\nA quince is yellow.\n");
+    storage.write("lab", "a.md", b"# Cherries\n\nCherries instead.\n");
+    storage.remove("lab", "b.md");
+    shelf.look_again();
+    for _ in 0..200 {
+        if !ids(&shelf, "quince").is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(ids(&shelf, "quince").len(), 1);
+    assert_eq!(ids(&shelf, "cherries").len(), 1);
+    assert_eq!(ids(&shelf, "boats"), [""; 0]);
+    // As if it had been opened now.
+    let afresh = self::shelf(&storage, None);
+    for query in ["quince yellow", "cherries instead", "apples"] {
+        assert_eq!(ids(&shelf, query), ids(&afresh, query), "{query}");
+    }
+}
+
+#[test]
+fn a_collection_that_is_gone_is_not_found() {
+    let storage = library();
+    let shelf = shelf(&storage, None);
+    storage.remove("lab", "a.md");
+    storage.remove("lab", "b.md");
+    let gone = shelf.search("apples", 10, &|| false).unwrap_err();
+    assert_eq!(gone, NotebookError::CollectionNotFound);
+}

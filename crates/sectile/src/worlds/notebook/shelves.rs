@@ -1,0 +1,135 @@
+//! The collections that are open for search. One is opened at the first call that needs it, and shared by all who entered
+//! it.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use sectile_retrieval::built_in;
+
+use super::{
+    clock::Clock, errors::NotebookError, indexing::folder_of, shelf::Shelf, storage::Storage,
+};
+
+/// Most collections that are open at the same time.
+const MOST_OPEN: usize = 8;
+
+pub(crate) struct Shelves {
+    storage: Arc<dyn Storage>,
+    indexes: Option<PathBuf>,
+    clock: Clock,
+    /// The one that was used last is at the end.
+    open: Mutex<Vec<Place>>,
+}
+
+/// A place for one collection.
+#[derive(Clone)]
+struct Place {
+    collection: String,
+    /// Locked while it is being opened, so that it is opened once.
+    shelf: Arc<Mutex<Option<Arc<Shelf>>>>,
+}
+
+impl Shelves {
+    /// Indexes, if there are any, are below the folder `indexes`.
+    pub(crate) fn new(storage: Arc<dyn Storage>, indexes: Option<PathBuf>, clock: Clock) -> Self {
+        Self {
+            storage,
+            indexes,
+            clock,
+            open: Mutex::default(),
+        }
+    }
+
+    /// The collection, opened if it is not yet.
+    pub(crate) fn shelf(&self, collection: &str) -> Result<Arc<Shelf>, NotebookError> {
+        let slot = self.place(collection);
+        let mut slot = locked(&slot);
+        if let Some(shelf) = &*slot {
+            return Ok(Arc::clone(shelf));
+        }
+        let shelf = self.open(collection)?;
+        *slot = Some(Arc::clone(&shelf));
+        Ok(shelf)
+    }
+
+    fn open(&self, collection: &str) -> Result<Arc<Shelf>, NotebookError> {
+        let embedder = built_in().map_err(|error| NotebookError::UpstreamFailure {
+            message: format!("The embedding model cannot be used: {error}."),
+        })?;
+        let index = self.indexes.as_deref();
+        let index = index.map(|indexes| folder_of(indexes, collection));
+        let storage = Arc::clone(&self.storage);
+        Shelf::open(storage, collection, index, embedder, self.clock, &|| false)
+    }
+
+    /// The collection, if it is open already.
+    pub(crate) fn opened(&self, collection: &str) -> Option<Arc<Shelf>> {
+        let slot = {
+            let open = locked(&self.open);
+            let place = open.iter().find(|place| place.collection == collection)?;
+            Arc::clone(&place.shelf)
+        };
+        // One that is being opened is not worth waiting for.
+        slot.try_lock().ok()?.clone()
+    }
+
+    /// Forgets a collection that is no longer there.
+    pub(crate) fn forget(&self, collection: &str) {
+        locked(&self.open).retain(|place| place.collection != collection);
+    }
+
+    /// The place of a collection. The one that was not used for longest makes room.
+    fn place(&self, collection: &str) -> Arc<Mutex<Option<Arc<Shelf>>>> {
+        let mut open = locked(&self.open);
+        let known = open
+            .iter()
+            .position(|place| place.collection == collection)
+            .map(|at| open.remove(at));
+        let place = known.unwrap_or_else(|| Place {
+            collection: collection.to_owned(),
+            shelf: Arc::default(),
+        });
+        let slot = Arc::clone(&place.shelf);
+        if open.len() >= MOST_OPEN {
+            open.remove(0);
+        }
+        open.push(place);
+        slot
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::testing::Memory, *};
+
+    #[test]
+    fn a_collection_is_opened_once_and_the_least_used_one_makes_room() {
+        let names: Vec<String> = (0..MOST_OPEN).map(|number| number.to_string()).collect();
+        let mut files = vec![("a", "n.md", "x"), ("b", "n.md", "x")];
+        files.extend(names.iter().map(|name| (name.as_str(), "n.md", "x")));
+        let shelves = Shelves::new(Memory::shared(&files), None, || 0);
+        assert!(shelves.shelf("gone").is_err());
+        assert!(shelves.opened("a").is_none());
+        let shelf = shelves.shelf("a").expect("it opens");
+        assert!(Arc::ptr_eq(
+            &shelf,
+            &shelves.shelf("a").expect("it is open")
+        ));
+        for number in 0..MOST_OPEN - 1 {
+            shelves.shelf(&number.to_string()).expect("it opens");
+        }
+        // Used again, so another one makes room.
+        shelves.shelf("a").expect("it is open");
+        shelves.shelf("b").expect("it opens");
+        assert!(shelves.opened("a").is_some());
+        assert!(shelves.opened("0").is_none());
+        shelves.forget("a");
+        assert!(shelves.opened("a").is_none());
+    }
+}

@@ -1,0 +1,321 @@
+//! Where notebooks come from.
+//!
+//! A folder is a storage: each folder directly in it is a collection, unless its name begins with `_` or `.`; every `.md`
+//! file below a collection is a notebook, except below its `_artifacts` folder. What is hidden, ignored, excluded or
+//! behind a link is not there at all: neither listed nor read.
+
+use std::{
+    any::Any,
+    cell::Cell,
+    io,
+    path::{Path, PathBuf},
+};
+
+use notify::{RecursiveMode, Watcher as _};
+use sectile_vault::{FileStamp, NotePath, ReadError, Root, RootError, Walk, WalkError};
+
+use super::{errors::NotebookError, provenance::Remembered};
+
+/// The folder of a collection that holds what was derived from it.
+pub(crate) const ARTIFACTS: &str = "_artifacts";
+
+/// Folders below `_artifacts` of a collection.
+const MAX_ARTIFACT_FOLDERS: usize = 10_000;
+
+/// The most bytes of a notebook, when nobody says otherwise.
+pub(crate) const MAX_NOTE_BYTES: u64 = 8 << 20;
+
+/// A notebook, and what the storage says of its file without opening it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    /// Relative to the collection.
+    pub(crate) notebook: NotePath,
+    pub(crate) stamp: Stamp,
+}
+
+/// What changes when a file does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) bytes: u64,
+    /// Milliseconds since 1970.
+    pub(crate) modified: i64,
+    /// Everything that the storage can tell of a file's state (length, times in nanoseconds, number), condensed. Equal
+    /// stamps mean: most likely the same bytes. Whoever must be sure reads and hashes.
+    pub(crate) state: [u64; 4],
+}
+
+/// A storage of notebooks: collections, and in them notebooks and other files.
+pub(crate) trait Storage: Send + Sync {
+    /// The names of all collections, sorted.
+    fn collections(&self) -> Result<Vec<String>, NotebookError>;
+    /// The notebooks of a collection, sorted by path; artifacts are none. `CollectionNotFound` when there is no such collection.
+    fn notebooks(
+        &self,
+        collection: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<Listed>, NotebookError>;
+    /// The bytes of a file of the collection as they are now; `None` when it is not there (any more), is behind a link, is no
+    /// regular file, or is larger than allowed. `CollectionNotFound` when there is no such collection.
+    fn read(&self, collection: &str, file: &NotePath) -> Result<Option<Vec<u8>>, NotebookError>;
+    /// The same of a notebook that was listed a moment ago, so that it need not be asked again whether it counts.
+    fn read_listed(
+        &self,
+        collection: &str,
+        file: &NotePath,
+    ) -> Result<Option<Vec<u8>>, NotebookError> {
+        self.read(collection, file)
+    }
+    /// `CollectionNotFound` when there is no such collection.
+    fn require(&self, collection: &str) -> Result<(), NotebookError> {
+        match self.collections()?.iter().any(|name| name == collection) {
+            true => Ok(()),
+            false => Err(NotebookError::CollectionNotFound),
+        }
+    }
+    /// Calls `changed` when something in a collection may have changed, until what is returned is dropped. `None` where a
+    /// storage cannot tell.
+    fn watch(&self, _: &str, _: Box<dyn Fn() + Send + Sync>) -> Option<Box<dyn Any + Send + Sync>> {
+        None
+    }
+    /// All files below `_artifacts/` of a collection, sorted, relative to the collection.
+    fn artifact_files(&self, collection: &str) -> Result<Vec<NotePath>, NotebookError>;
+    /// Digests of notebooks, kept by their stamps, for a storage that can tell when a file changed.
+    fn remembered(&self) -> Option<&Remembered> {
+        None
+    }
+}
+
+/// Collections in a folder.
+#[derive(Debug)]
+pub(crate) struct FolderStorage {
+    root: Root,
+    walk: Walk,
+    max_note_bytes: u64,
+    remembered: Remembered,
+}
+
+impl FolderStorage {
+    /// The storage in the folder `location`. `walk` says which files count, by paths below that folder.
+    pub(crate) fn open(
+        location: &Path,
+        walk: Walk,
+        max_note_bytes: u64,
+    ) -> Result<Self, RootError> {
+        Ok(Self {
+            root: Root::open(location)?,
+            walk,
+            max_note_bytes,
+            remembered: Remembered::default(),
+        })
+    }
+
+    /// Where the folder is. For watching it, and for commands that add to it.
+    pub(crate) fn location(&self) -> &Path {
+        self.root.location()
+    }
+
+    /// Where indexes are, unless somebody says otherwise.
+    pub(crate) fn index_folder(&self) -> PathBuf {
+        self.root.private_location().join("notebook")
+    }
+
+    /// Makes the folder that [`Self::index_folder`] is in.
+    pub(crate) fn make_private_folder(&self) -> io::Result<()> {
+        self.root.make_private()
+    }
+
+    /// The bytes of a file that is behind no link, or `None` when there is none.
+    fn plain(&self, path: &NotePath) -> Result<Option<Vec<u8>>, NotebookError> {
+        match self.root.read_plain(path, self.max_note_bytes) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(ReadError::Unreadable(kind)) => Err(NotebookError::UpstreamFailure {
+                message: format!("A file of the collection cannot be read ({kind})."),
+            }),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Whether the folder has a collection called exactly so, byte for byte.
+    fn has(&self, collection: &str) -> Result<bool, NotebookError> {
+        if !is_collection_name(collection) {
+            return Ok(false);
+        }
+        let folders = self
+            .root
+            .folders(&self.walk)
+            .map_err(|error| failed(&error))?;
+        Ok(folders.iter().any(|name| name == collection))
+    }
+}
+
+impl Storage for FolderStorage {
+    fn collections(&self) -> Result<Vec<String>, NotebookError> {
+        let mut folders = self
+            .root
+            .folders(&self.walk)
+            .map_err(|error| failed(&error))?;
+        folders.retain(|name| is_collection_name(name));
+        Ok(folders)
+    }
+
+    fn notebooks(
+        &self,
+        collection: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<Listed>, NotebookError> {
+        self.require(collection)?;
+        let listed = match self.root.list(collection, &self.walk, stop) {
+            Ok(listed) => listed,
+            Err(error) if is_absence(&error) => return Err(NotebookError::CollectionNotFound),
+            Err(error) => return Err(failed(&error)),
+        };
+        Ok(listed
+            .into_iter()
+            .filter(|(file, _)| is_notebook(file))
+            .map(|(notebook, stamp)| Listed {
+                notebook,
+                stamp: condensed(&stamp),
+            })
+            .collect())
+    }
+
+    fn read(&self, collection: &str, file: &NotePath) -> Result<Option<Vec<u8>>, NotebookError> {
+        let gone = || self.require(collection).map(|()| None);
+        let whole = format!("{collection}/{file}");
+        let path = NotePath::parse_vault(&whole).ok();
+        let Some(path) = path.filter(|path| path.as_str() == whole) else {
+            return gone();
+        };
+        let is_wanted = !is_notebook(file) || self.walk.includes(path.as_str());
+        if !is_collection_name(collection)
+            || !is_wanted
+            || !self
+                .root
+                .reaches(&path, &self.walk)
+                .map_err(|error| failed(&error))?
+        {
+            return gone();
+        }
+        match self.plain(&path)? {
+            Some(bytes) => Ok(Some(bytes)),
+            None => gone(),
+        }
+    }
+
+    fn read_listed(
+        &self,
+        collection: &str,
+        file: &NotePath,
+    ) -> Result<Option<Vec<u8>>, NotebookError> {
+        match NotePath::parse_vault(&format!("{collection}/{file}")) {
+            Ok(path) => self.plain(&path),
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn require(&self, collection: &str) -> Result<(), NotebookError> {
+        match self.has(collection)? {
+            true => Ok(()),
+            false => Err(NotebookError::CollectionNotFound),
+        }
+    }
+
+    fn watch(
+        &self,
+        collection: &str,
+        changed: Box<dyn Fn() + Send + Sync>,
+    ) -> Option<Box<dyn Any + Send + Sync>> {
+        let told = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            let is_read_only = event.is_ok_and(|event| event.kind.is_access());
+            if !is_read_only {
+                changed();
+            }
+        });
+        let mut watcher = told.ok()?;
+        let folder = self.root.location().join(collection);
+        if let Err(error) = watcher.watch(&folder, RecursiveMode::Recursive) {
+            tracing::warn!(kind = ?error.kind, "changes to notebooks are noticed only now and then");
+            return None;
+        }
+        Some(Box::new(watcher))
+    }
+
+    fn artifact_files(&self, collection: &str) -> Result<Vec<NotePath>, NotebookError> {
+        self.require(collection)?;
+        let folder = format!("{collection}/{ARTIFACTS}");
+        let folders = Cell::new(0_usize);
+        let stop = || {
+            folders.set(folders.get() + 1);
+            folders.get() > MAX_ARTIFACT_FOLDERS
+        };
+        let listed = match self.root.list_files(&folder, &self.walk, &stop) {
+            Ok(listed) => listed,
+            Err(WalkError::Stopped) => {
+                return Err(NotebookError::UpstreamFailure {
+                    message: format!(
+                        "`{ARTIFACTS}` of the collection has more than {MAX_ARTIFACT_FOLDERS} folders."
+                    ),
+                });
+            }
+            Err(error) if is_absence(&error) => return Ok(Vec::new()),
+            Err(error) => return Err(failed(&error)),
+        };
+        let files = listed.iter().filter_map(|(file, _)| {
+            let path = format!("{ARTIFACTS}/{file}");
+            NotePath::parse_vault(&path).ok()
+        });
+        Ok(files.collect())
+    }
+
+    fn remembered(&self) -> Option<&Remembered> {
+        Some(&self.remembered)
+    }
+}
+
+/// Whether a file of a collection, by its path, is a notebook.
+pub(crate) fn is_notebook(file: &NotePath) -> bool {
+    let name = file.file_name();
+    let ending = name.len().checked_sub(3).and_then(|at| name.get(at..));
+    name.len() > 3
+        && ending.is_some_and(|ending| ending.eq_ignore_ascii_case(".md"))
+        && file.segments().next() != Some(ARTIFACTS)
+}
+
+fn is_collection_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with(['_', '.']) && !name.contains(['/', '\\', '\0'])
+}
+
+fn condensed(stamp: &FileStamp) -> Stamp {
+    Stamp {
+        bytes: stamp.bytes,
+        modified: stamp.modified_ns.div_euclid(1_000_000),
+        state: [
+            stamp.bytes,
+            stamp.modified_ns.cast_unsigned(),
+            stamp.changed_ns.cast_unsigned(),
+            stamp.file,
+        ],
+    }
+}
+
+fn is_absence(error: &WalkError) -> bool {
+    matches!(
+        error,
+        WalkError::Unreadable(io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    )
+}
+
+fn failed(error: &WalkError) -> NotebookError {
+    match error {
+        WalkError::Stopped => NotebookError::Cancelled,
+        WalkError::Unreadable(kind) => NotebookError::UpstreamFailure {
+            message: format!("The folder of the notebooks cannot be read ({kind})."),
+        },
+        _ => NotebookError::UpstreamFailure {
+            message: "The folder of the notebooks cannot be read.".to_owned(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

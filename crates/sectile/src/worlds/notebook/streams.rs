@@ -1,0 +1,325 @@
+//! Result streams: what a search found, disclosed step by step to a caller who pulls.
+//!
+//! A stream keeps ids, scores and matched words, never a text: whatever a chunk quotes is read and hashed when the chunk is
+//! asked for. How many chunks there will be is known from the start, so what is said of the rest is exact.
+
+mod chunks;
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    sync::{Arc, Mutex},
+};
+
+use sectile_markdown::{Digest, Span};
+use sectile_vault::NotePath;
+
+pub(crate) use self::chunks::{Chunk, Reading};
+use super::{
+    errors::NotebookError,
+    ids::SourceId,
+    shelf::{Found, Hit, Scores},
+    storage::Storage,
+};
+
+/// Most streams of one context; the oldest makes room for a new one.
+pub(crate) const MOST_STREAMS: usize = 8;
+
+/// Most tokens of ended streams that a context remembers, so that it can say how they ended.
+const MOST_ENDED: usize = 64;
+
+/// Most sections of one chunk: they are long.
+const SECTIONS_A_CHUNK: usize = 4;
+
+/// The steps, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    References,
+    Passages,
+    Sections,
+    Links,
+}
+
+impl Step {
+    pub(crate) const ALL: [Self; 4] = [
+        Self::References,
+        Self::Passages,
+        Self::Sections,
+        Self::Links,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::References => "reference_identifiers",
+            Self::Passages => "passages",
+            Self::Sections => "dense_sections",
+            Self::Links => "artifact_links",
+        }
+    }
+}
+
+/// One passage that was found: where it is and what it scored, not what it says.
+#[derive(Clone, Debug)]
+struct Reference {
+    id: SourceId,
+    scores: Scores,
+    matched: Vec<String>,
+}
+
+/// A section in which several references lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Cluster {
+    /// The whole section as a passage.
+    id: SourceId,
+    hits: usize,
+}
+
+/// A stream that somebody pulls from.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    token: String,
+    query: String,
+    collection: String,
+    expires_at: i64,
+    references: Vec<Reference>,
+    clusters: Vec<Cluster>,
+    /// Passages that matched at all.
+    total: usize,
+    unknown_words: Vec<String>,
+    /// Entries of one chunk.
+    page: usize,
+    /// The chunk that comes next.
+    next: usize,
+}
+
+/// What a stream is made from.
+pub(crate) struct Beginning<'a> {
+    pub(crate) token: String,
+    pub(crate) query: &'a str,
+    pub(crate) collection: &'a str,
+    pub(crate) expires_at: i64,
+    /// Entries of one chunk.
+    pub(crate) page: usize,
+}
+
+impl Stream {
+    /// A stream of what was found.
+    pub(crate) fn new(
+        beginning: Beginning<'_>,
+        found: Found,
+        storage: &dyn Storage,
+    ) -> Result<Self, NotebookError> {
+        let clusters = clusters(&found.hits, storage)?;
+        let references = found.hits.into_iter().map(|hit| Reference {
+            id: hit.id,
+            scores: hit.scores,
+            matched: hit.matched,
+        });
+        Ok(Self {
+            token: beginning.token,
+            query: beginning.query.to_owned(),
+            collection: beginning.collection.to_owned(),
+            expires_at: beginning.expires_at,
+            references: references.collect(),
+            clusters,
+            total: found.total,
+            unknown_words: found.unknown_words,
+            page: beginning.page.max(1),
+            next: 0,
+        })
+    }
+
+    pub(crate) fn collection(&self) -> &str {
+        &self.collection
+    }
+
+    /// The references that were found, best first.
+    pub(crate) fn reference_ids(&self) -> Vec<String> {
+        let ids = self.references.iter();
+        ids.map(|reference| reference.id.to_string()).collect()
+    }
+
+    /// Chunks with content. A step that has nothing says so in a chunk of its own.
+    pub(crate) fn chunks(&self) -> usize {
+        Step::ALL.iter().map(|step| self.chunks_of(*step)).sum()
+    }
+
+    fn chunks_of(&self, step: Step) -> usize {
+        let pages = |entries: usize, page: usize| entries.div_ceil(page).max(1);
+        match step {
+            Step::References | Step::Passages => pages(self.references.len(), self.page),
+            Step::Sections => pages(self.clusters.len(), self.page.min(SECTIONS_A_CHUNK)),
+            Step::Links => 1,
+        }
+    }
+
+    /// The step of a chunk, and its place among the chunks of that step.
+    fn place(&self, chunk: usize) -> Option<(Step, usize)> {
+        let mut before = 0;
+        for step in Step::ALL {
+            let chunks = self.chunks_of(step);
+            if chunk < before + chunks {
+                return Some((step, chunk - before));
+            }
+            before += chunks;
+        }
+        None
+    }
+
+    /// The notebooks that hold references.
+    fn notebooks(&self) -> Vec<NotePath> {
+        let notebooks: BTreeSet<&NotePath> = self
+            .references
+            .iter()
+            .map(|reference| &reference.id.notebook)
+            .collect();
+        notebooks.into_iter().cloned().collect()
+    }
+}
+
+/// The sections that hold at least two hits: most hits first, then by the best of them.
+fn clusters(hits: &[Hit], storage: &dyn Storage) -> Result<Vec<Cluster>, NotebookError> {
+    let mut groups: Vec<(&NotePath, Span, Vec<&SourceId>)> = Vec::new();
+    for hit in hits {
+        let group = groups.iter_mut().find(|(notebook, section, _)| {
+            **notebook == hit.id.notebook && *section == hit.section
+        });
+        match group {
+            Some((.., ids)) => ids.push(&hit.id),
+            None => groups.push((&hit.id.notebook, hit.section, vec![&hit.id])),
+        }
+    }
+    groups.retain(|(.., ids)| ids.len() > 1);
+    groups.sort_by_key(|(.., ids)| std::cmp::Reverse(ids.len()));
+    let mut clusters = Vec::with_capacity(groups.len());
+    for (notebook, section, ids) in groups {
+        let collection = &ids[0].collection;
+        let Some(bytes) = storage.read(collection, notebook)? else {
+            continue;
+        };
+        // The hits tell whether these are the bytes that were searched.
+        let is_same = section.end <= bytes.len()
+            && ids
+                .iter()
+                .all(|id| id.is_of(&Digest::of(id.span.slice(&bytes))));
+        if is_same {
+            let digest = Digest::of(section.slice(&bytes));
+            clusters.push(Cluster {
+                id: SourceId::new(collection, notebook, section, &digest),
+                hits: ids.len(),
+            });
+        }
+    }
+    Ok(clusters)
+}
+
+/// A stream, locked while a chunk of it is made: a chunk counts as delivered only when it could be made.
+pub(crate) type Running = Arc<Mutex<Stream>>;
+
+/// How a stream ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Finished,
+    CollectionChanged,
+    Displaced,
+    Expired,
+}
+
+impl End {
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::CollectionChanged => "collection_changed",
+            Self::Displaced => "displaced",
+            Self::Expired => "expired",
+        }
+    }
+
+    fn error(self) -> NotebookError {
+        match self {
+            Self::Expired => NotebookError::StreamTokenExpired,
+            _ => NotebookError::StreamTokenInvalid {
+                reason: self.reason(),
+            },
+        }
+    }
+}
+
+/// The streams of one context.
+#[derive(Default)]
+pub(crate) struct Streams {
+    /// The oldest first.
+    running: VecDeque<Entry>,
+    ended: VecDeque<(String, End)>,
+}
+
+struct Entry {
+    token: String,
+    expires_at: i64,
+    stream: Running,
+}
+
+impl Streams {
+    /// Keeps a new stream.
+    pub(crate) fn begin(&mut self, stream: Stream, now: i64) {
+        self.expire(now);
+        if self.running.len() >= MOST_STREAMS
+            && let Some(oldest) = self.running.pop_front()
+        {
+            self.remember(oldest.token, End::Displaced);
+        }
+        self.running.push_back(Entry {
+            token: stream.token.clone(),
+            expires_at: stream.expires_at,
+            stream: Arc::new(Mutex::new(stream)),
+        });
+    }
+
+    /// The stream with this token, or how it ended.
+    pub(crate) fn find(&mut self, token: &str, now: i64) -> Result<Running, NotebookError> {
+        self.expire(now);
+        if let Some(entry) = self.running.iter().find(|entry| entry.token == token) {
+            return Ok(Arc::clone(&entry.stream));
+        }
+        let ended = self.ended.iter().find(|(known, _)| known == token);
+        Err(match ended {
+            Some((_, end)) => end.error(),
+            None => NotebookError::StreamTokenInvalid { reason: "unknown" },
+        })
+    }
+
+    /// Ends one stream.
+    pub(crate) fn end(&mut self, token: &str, end: End) {
+        let at = self.running.iter().position(|entry| entry.token == token);
+        if let Some(entry) = at.and_then(|at| self.running.remove(at)) {
+            self.remember(entry.token, end);
+        }
+    }
+
+    /// Ends every stream.
+    pub(crate) fn end_all(&mut self, end: End, now: i64) {
+        self.expire(now);
+        while let Some(entry) = self.running.pop_front() {
+            self.remember(entry.token, end);
+        }
+    }
+
+    fn expire(&mut self, now: i64) {
+        let (expired, running) = std::mem::take(&mut self.running)
+            .into_iter()
+            .partition::<VecDeque<_>, _>(|entry| entry.expires_at <= now);
+        self.running = running;
+        for entry in expired {
+            self.remember(entry.token, End::Expired);
+        }
+    }
+
+    fn remember(&mut self, token: String, end: End) {
+        if self.ended.len() >= MOST_ENDED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back((token, end));
+    }
+}
+
+#[cfg(test)]
+mod tests;

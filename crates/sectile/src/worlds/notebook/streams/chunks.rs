@@ -1,0 +1,488 @@
+//! What a stream delivers: chunks, each with what it adds and the measured fact why, and the record of completion.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use sectile_vault::NotePath;
+use serde::Serialize;
+
+use super::{
+    super::{
+        answers::{GoneNote, ScoreParts, Verdict, counted, score},
+        artifacts::ArtifactLink,
+        errors::NotebookError,
+        ids::SourceId,
+        quote::Quote,
+    },
+    Cluster, Reference, SECTIONS_A_CHUNK, Step, Stream,
+};
+
+/// Most characters of one whole section.
+const MOST_CHARACTERS: usize = 8000;
+
+/// Most links of the last chunk.
+const MOST_LINKS: usize = 50;
+
+/// How a stream reads what it discloses.
+pub(crate) struct Reading<'a> {
+    /// Reads and hashes a passage now.
+    pub(crate) quote: &'a Quoting<'a>,
+    /// The artifacts that record one of these notebooks as a source.
+    pub(crate) links: &'a Linking<'a>,
+}
+
+type Quoting<'a> = dyn Fn(&SourceId) -> Result<Quote, NotebookError> + 'a;
+type Linking<'a> = dyn Fn(&[NotePath]) -> Result<Vec<ArtifactLink>, NotebookError> + 'a;
+
+/// One answer of a stream: a chunk, or the record of its completion.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Chunk {
+    /// The stream.
+    stream_token: String,
+    /// Number of the chunk, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chunk_index: Option<usize>,
+    /// The step; at the end `stream_complete`.
+    chunk_type: &'static str,
+    /// What the chunk delivers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<Payload>,
+    /// What the chunk adds, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_metadata: Option<StreamMetadata>,
+    /// What was delivered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<Summary>,
+    /// What comes next.
+    continuation: Continuation,
+    /// For the access log.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) handed_out: Vec<String>,
+}
+
+/// What a chunk delivers: items, or links at the end.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct Payload {
+    /// References, passages or sections, by the type of the chunk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<Vec<StreamItem>>,
+    /// Artifacts made from these notebooks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    links: Option<Vec<ArtifactLink>>,
+    /// How many links there are; 50 are listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_links: Option<usize>,
+}
+
+/// A reference, a passage, or a section in which several references lie.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct StreamItem {
+    /// The id, for fetch_passage.
+    reference_id: String,
+    /// Path of the notebook in the collection.
+    notebook_id: String,
+    /// Title and headings above it.
+    heading_path: Vec<String>,
+    /// Its line, from 1; null when it is gone.
+    line: Option<usize>,
+    /// Whether it was read now and is what the id says.
+    verified: bool,
+    /// Why it is not.
+    gone: Option<GoneNote>,
+    /// Of a reference: how well it fits, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relevance_score: Option<f64>,
+    /// What that is made of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scores: Option<ScoreParts>,
+    /// Words of the query in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matched_terms: Option<Vec<String>>,
+    /// Of a passage or section: its text, verbatim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exact_text: Option<String>,
+    /// SHA-256 of its bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checksum: Option<String>,
+    /// When it was read, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_verified: Option<i64>,
+    /// Of a section: whether it was cut at 8,000 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated: Option<bool>,
+    /// References in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hits: Option<usize>,
+    /// Its length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<usize>,
+    /// References for each 1,000 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hits_per_1000_bytes: Option<f64>,
+}
+
+/// What a chunk adds, and why.
+#[derive(Debug, Serialize, JsonSchema)]
+struct StreamMetadata {
+    /// What this chunk adds.
+    what_changed: String,
+    /// The measured fact behind it.
+    why: String,
+    /// Where the stream is.
+    progress: Progress,
+}
+
+/// Where a stream is.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Progress {
+    /// The step of this chunk.
+    current_step: &'static str,
+    /// The steps before it.
+    completed_steps: Vec<&'static str>,
+    /// The steps after it.
+    remaining_steps: Vec<&'static str>,
+}
+
+/// What was delivered.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Summary {
+    /// Chunks with content.
+    total_chunks: usize,
+    /// References.
+    total_references: usize,
+    /// The query.
+    query: String,
+}
+
+/// What comes next.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Continuation {
+    /// Whether there is another answer: a chunk, or `stream_complete`.
+    has_more: bool,
+    /// Whether that is a chunk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_chunk_available: Option<bool>,
+    /// Chunks that are left, exactly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimated_remaining: Option<usize>,
+    /// True at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_closed: Option<bool>,
+}
+
+/// The payload of a chunk with what is said of it.
+struct Delivery {
+    payload: Payload,
+    what_changed: String,
+    why: String,
+    handed_out: Vec<String>,
+}
+
+impl Chunk {
+    /// Whether it is the last answer of its stream.
+    pub(crate) fn is_completion(&self) -> bool {
+        self.summary.is_some()
+    }
+}
+
+impl Stream {
+    /// The next chunk, or the record of completion. Nothing has been delivered when this fails.
+    pub(crate) fn pull(&mut self, reading: &Reading<'_>) -> Result<Chunk, NotebookError> {
+        let index = self.next;
+        let Some((step, page)) = self.place(index) else {
+            return Ok(self.completion());
+        };
+        let delivery = match step {
+            Step::References => self.references(page, reading)?,
+            Step::Passages => self.passages(page, reading)?,
+            Step::Sections => self.sections(page, reading)?,
+            Step::Links => self.links(reading)?,
+        };
+        self.next = index + 1;
+        let remaining = self.chunks() - self.next;
+        let names = |steps: &[Step]| steps.iter().map(|step| step.name()).collect();
+        let at = Step::ALL.iter().position(|other| *other == step);
+        let (before, after) = Step::ALL.split_at(at.unwrap_or_default());
+        Ok(Chunk {
+            stream_token: self.token.clone(),
+            chunk_index: Some(index),
+            chunk_type: step.name(),
+            payload: Some(delivery.payload),
+            stream_metadata: Some(StreamMetadata {
+                what_changed: delivery.what_changed,
+                why: delivery.why,
+                progress: Progress {
+                    current_step: step.name(),
+                    completed_steps: names(before),
+                    remaining_steps: names(&after[1..]),
+                },
+            }),
+            summary: None,
+            continuation: Continuation {
+                has_more: true,
+                next_chunk_available: Some(remaining > 0),
+                estimated_remaining: Some(remaining),
+                stream_closed: None,
+            },
+            handed_out: delivery.handed_out,
+        })
+    }
+
+    fn completion(&self) -> Chunk {
+        Chunk {
+            stream_token: self.token.clone(),
+            chunk_index: None,
+            chunk_type: "stream_complete",
+            payload: None,
+            stream_metadata: None,
+            summary: Some(Summary {
+                total_chunks: self.chunks(),
+                total_references: self.references.len(),
+                query: self.query.clone(),
+            }),
+            continuation: Continuation {
+                has_more: false,
+                next_chunk_available: None,
+                estimated_remaining: None,
+                stream_closed: Some(true),
+            },
+            handed_out: Vec::new(),
+        }
+    }
+
+    fn references(&self, page: usize, reading: &Reading<'_>) -> Result<Delivery, NotebookError> {
+        let (first, references) = page_of(&self.references, page, self.page);
+        let (payload, gone) = items(references, |one| reference(one, reading))?;
+        let (count, all) = (references.len(), self.references.len());
+        Ok(Delivery {
+            payload,
+            what_changed: added("reference", first, count, all, gone),
+            why: self.why_references(first, references),
+            handed_out: ids(references),
+        })
+    }
+
+    /// What was measured by the search.
+    fn why_references(&self, first: usize, references: &[Reference]) -> String {
+        let mut why = match references {
+            [] => "The search found 0 passages in this collection.".to_owned(),
+            [best, ..] => {
+                let last = references.last().unwrap_or(best);
+                let with_words = references.iter().filter(|one| !one.matched.is_empty());
+                let words: BTreeSet<&str> = references
+                    .iter()
+                    .flat_map(|one| one.matched.iter().map(String::as_str))
+                    .collect();
+                let words: Vec<&str> = words.into_iter().collect();
+                let words = match words.as_slice() {
+                    [] => String::new(),
+                    words => format!(" ({})", words.join(", ")),
+                };
+                format!(
+                    "Ranked by fused score, here from {:.6} to {:.6}; {} of {} hold words of the query{words}.",
+                    score(best.scores.fused),
+                    score(last.scores.fused),
+                    with_words.count(),
+                    references.len(),
+                )
+            }
+        };
+        if first == 0 && self.total > self.references.len() {
+            why += &format!(
+                " {} match; the best {} are disclosed.",
+                counted(self.total, "passage"),
+                self.references.len()
+            );
+        }
+        if first == 0 && !self.unknown_words.is_empty() {
+            why += &format!(
+                " Words that the collection does not have: {}.",
+                self.unknown_words.join(", ")
+            );
+        }
+        why
+    }
+
+    fn passages(&self, page: usize, reading: &Reading<'_>) -> Result<Delivery, NotebookError> {
+        let (first, references) = page_of(&self.references, page, self.page);
+        let (payload, gone) = items(references, |one| passage(&one.id, reading))?;
+        let count = references.len();
+        let why = match count {
+            0 => "There are 0 references to quote.".to_owned(),
+            count => format!(
+                "Each was read from its notebook and hashed in this call; {} of {count} are what their ids say.",
+                count - gone
+            ),
+        };
+        Ok(Delivery {
+            payload,
+            what_changed: added("passage", first, count, self.references.len(), gone),
+            why,
+            handed_out: ids(references),
+        })
+    }
+
+    fn sections(&self, page: usize, reading: &Reading<'_>) -> Result<Delivery, NotebookError> {
+        let size = self.page.min(SECTIONS_A_CHUNK);
+        let (first, clusters) = page_of(&self.clusters, page, size);
+        let (payload, gone) = items(clusters, |one| section(one, reading))?;
+        let (count, all) = (clusters.len(), self.clusters.len());
+        let why = match clusters {
+            [] => format!(
+                "No section holds two or more of the {}.",
+                counted(self.references.len(), "reference")
+            ),
+            clusters => {
+                let measured: Vec<String> = clusters.iter().map(measured).collect();
+                format!("References lie together here: {}.", measured.join("; "))
+            }
+        };
+        let handed_out = clusters.iter().map(|cluster| cluster.id.to_string());
+        Ok(Delivery {
+            payload,
+            what_changed: added("whole section", first, count, all, gone),
+            why,
+            handed_out: handed_out.collect(),
+        })
+    }
+
+    fn links(&self, reading: &Reading<'_>) -> Result<Delivery, NotebookError> {
+        let notebooks = self.notebooks();
+        let mut links = match notebooks.as_slice() {
+            [] => Vec::new(),
+            notebooks => (reading.links)(notebooks)?,
+        };
+        let total = links.len();
+        links.truncate(MOST_LINKS);
+        Ok(Delivery {
+            what_changed: added("artifact link", 0, links.len(), total, 0),
+            why: format!(
+                "Notebooks that hold references: {}. Artifacts that record one of them as a source: {total}.",
+                notebooks.len()
+            ),
+            handed_out: Vec::new(),
+            payload: Payload {
+                links: Some(links),
+                total_links: Some(total),
+                ..Payload::default()
+            },
+        })
+    }
+}
+
+/// One page of a list, and the place of its first entry.
+fn page_of<T>(all: &[T], page: usize, size: usize) -> (usize, &[T]) {
+    let first = (page * size).min(all.len());
+    let end = (first + size).min(all.len());
+    (first, &all[first..end])
+}
+
+fn ids(references: &[Reference]) -> Vec<String> {
+    let ids = references.iter();
+    ids.map(|reference| reference.id.to_string()).collect()
+}
+
+/// What a chunk adds, in a sentence or two.
+fn added(what: &str, first: usize, count: usize, all: usize, gone: usize) -> String {
+    let mut text = match count {
+        0 => format!("Added no {what}s."),
+        _ => format!(
+            "Added {}: {} to {} of {all}.",
+            counted(count, what),
+            first + 1,
+            first + count
+        ),
+    };
+    if gone > 0 {
+        text += &format!(" {gone} of them changed since the search and cannot be quoted.");
+    }
+    text
+}
+
+/// What every item has, read now; and the quote, where there is one.
+fn item(
+    id: &SourceId,
+    reading: &Reading<'_>,
+) -> Result<(StreamItem, Option<Quote>), NotebookError> {
+    let mut item = StreamItem {
+        reference_id: id.to_string(),
+        notebook_id: id.notebook.as_str().to_owned(),
+        ..StreamItem::default()
+    };
+    Ok(match Verdict::of((reading.quote)(id))? {
+        Verdict::Verified(quote) => {
+            item.heading_path.clone_from(&quote.heading_path);
+            item.line = Some(quote.line);
+            item.verified = true;
+            (item, Some(*quote))
+        }
+        Verdict::Gone(note) => {
+            item.gone = Some(note);
+            (item, None)
+        }
+    })
+}
+
+fn reference(of: &Reference, reading: &Reading<'_>) -> Result<StreamItem, NotebookError> {
+    let (mut item, _) = item(&of.id, reading)?;
+    item.relevance_score = Some(score(of.scores.fused));
+    item.scores = Some(of.scores.into());
+    item.matched_terms = Some(of.matched.clone());
+    Ok(item)
+}
+
+fn passage(id: &SourceId, reading: &Reading<'_>) -> Result<StreamItem, NotebookError> {
+    let (mut item, quote) = item(id, reading)?;
+    if let Some(quote) = quote {
+        item.exact_text = Some(quote.text);
+        item.checksum = Some(quote.digest.to_string());
+        item.last_verified = Some(quote.verified_at);
+    }
+    Ok(item)
+}
+
+fn section(cluster: &Cluster, reading: &Reading<'_>) -> Result<StreamItem, NotebookError> {
+    let mut item = passage(&cluster.id, reading)?;
+    if let Some(text) = &mut item.exact_text {
+        let cut = text.char_indices().nth(MOST_CHARACTERS);
+        if let Some((end, _)) = cut {
+            text.truncate(end);
+        }
+        item.truncated = Some(cut.is_some());
+    }
+    let bytes = cluster.id.span.len();
+    item.hits = Some(cluster.hits);
+    item.bytes = Some(bytes);
+    item.hits_per_1000_bytes = Some(density(cluster.hits, bytes));
+    Ok(item)
+}
+
+fn measured(cluster: &Cluster) -> String {
+    let bytes = cluster.id.span.len();
+    format!(
+        "{} in {bytes} bytes, {} for each 1,000",
+        counted(cluster.hits, "hit"),
+        density(cluster.hits, bytes)
+    )
+}
+
+/// One item for each, and how many of them are gone.
+fn items<T>(
+    all: &[T],
+    make: impl Fn(&T) -> Result<StreamItem, NotebookError>,
+) -> Result<(Payload, usize), NotebookError> {
+    let items: Vec<StreamItem> = all.iter().map(make).collect::<Result<_, _>>()?;
+    let gone = items.iter().filter(|item| !item.verified).count();
+    let payload = Payload {
+        items: Some(items),
+        ..Payload::default()
+    };
+    Ok((payload, gone))
+}
+
+/// Hits for each 1,000 bytes, in thousandths.
+fn density(hits: usize, bytes: usize) -> f64 {
+    let thousandths = hits.saturating_mul(1_000_000) / bytes.max(1);
+    u32::try_from(thousandths).map_or(f64::from(u32::MAX), f64::from) / 1000.0
+}

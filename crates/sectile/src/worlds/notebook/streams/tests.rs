@@ -1,0 +1,326 @@
+//! Streams over a library in memory.
+
+use std::cell::RefCell;
+
+use serde_json::Value;
+
+use super::{
+    super::{errors::Gone, quote::Quote, shelf::IndexState, testing::Memory},
+    *,
+};
+
+const NOTE: &str = "# One\n\nalpha beta\n\nalpha gamma\n\n# Two\n\nalpha delta\n";
+
+fn hit(text: &str, passage: &str, section: Span, fused: u32) -> Hit {
+    let start = text.find(passage).expect("the passage is there");
+    let span = Span::new(start, start + passage.len());
+    let notebook = NotePath::parse_vault("n.md").expect("a path");
+    Hit {
+        id: SourceId::new("a", &notebook, span, &Digest::of(passage.as_bytes())),
+        scores: Scores {
+            lexical: fused,
+            semantic: 0,
+            fused,
+        },
+        matched: vec!["alpha".to_owned()],
+        heading_path: Vec::new(),
+        section,
+        line: 1,
+        timestamp: None,
+        text: passage.to_owned(),
+        verified_at: 0,
+    }
+}
+
+fn found(hits: Vec<Hit>) -> Found {
+    Found {
+        total: hits.len() + 7,
+        hits,
+        state: IndexState {
+            as_of: 0,
+            on_disk: false,
+            changed: Some(0),
+            semantic: false,
+        },
+        unknown_words: vec!["zeta".to_owned()],
+    }
+}
+
+/// Three hits, two of them in the first section.
+fn three() -> Found {
+    let first = Span::new(0, NOTE.find("# Two").expect("a heading"));
+    let second = Span::new(first.end, NOTE.len());
+    found(vec![
+        hit(NOTE, "alpha delta", second, 900_000),
+        hit(NOTE, "alpha beta", first, 500_000),
+        hit(NOTE, "alpha gamma", first, 250_000),
+    ])
+}
+
+fn stream(found: Found, page: usize, token: &str) -> Stream {
+    let storage = Memory::shared(&[("a", "n.md", NOTE)]);
+    let beginning = Beginning {
+        token: token.to_owned(),
+        query: "alpha zeta",
+        collection: "a",
+        expires_at: 300,
+        page,
+    };
+    Stream::new(beginning, found, storage.as_ref()).expect("a stream")
+}
+
+/// Quotes from a text.
+fn quoted(text: &str, id: &SourceId) -> Result<Quote, NotebookError> {
+    let bytes = id.span.slice(text.as_bytes());
+    let digest = Digest::of(bytes);
+    if !id.is_of(&digest) {
+        return Err(NotebookError::SourceNotFound {
+            source_id: id.to_string(),
+            reason: Gone::Changed,
+            new_source_id: None,
+        });
+    }
+    Ok(Quote {
+        id: id.clone(),
+        text: String::from_utf8(bytes.to_vec()).expect("text"),
+        before: String::new(),
+        after: String::new(),
+        digest,
+        notebook_digest: Digest::of(text.as_bytes()),
+        notebook_title: "N".to_owned(),
+        heading_path: vec!["One".to_owned()],
+        line: 3,
+        timestamp: None,
+        author: None,
+        verified_at: 42,
+    })
+}
+
+/// Pulls everything while the notebook holds `text`.
+fn pull_all(mut stream: Stream, text: &str) -> Vec<Value> {
+    let reading = Reading {
+        quote: &|id| quoted(text, id),
+        links: &|notebooks| {
+            assert_eq!(notebooks.len(), 1, "each notebook is asked for once");
+            Ok(Vec::new())
+        },
+    };
+    let mut all = Vec::new();
+    loop {
+        let chunk = stream.pull(&reading).expect("a chunk");
+        let is_last = chunk.is_completion();
+        all.push(serde_json::to_value(chunk).expect("JSON"));
+        if is_last {
+            return all;
+        }
+    }
+}
+
+fn types(chunks: &[Value]) -> Vec<&str> {
+    let types = chunks.iter();
+    types
+        .filter_map(|chunk| chunk["chunk_type"].as_str())
+        .collect()
+}
+
+#[test]
+fn the_four_steps_deliver_their_payload_and_then_the_totals() {
+    let stream = stream(three(), 2, "t");
+    assert_eq!(stream.chunks(), 6);
+    let chunks = pull_all(stream, NOTE);
+    assert_eq!(
+        types(&chunks),
+        [
+            "reference_identifiers",
+            "reference_identifiers",
+            "passages",
+            "passages",
+            "dense_sections",
+            "artifact_links",
+            "stream_complete",
+        ]
+    );
+    for (index, chunk) in chunks[..6].iter().enumerate() {
+        assert_eq!(chunk["chunk_index"], index);
+        assert_eq!(chunk["continuation"]["has_more"], true);
+        assert_eq!(chunk["continuation"]["estimated_remaining"], 5 - index);
+        assert_eq!(chunk["continuation"]["next_chunk_available"], index < 5);
+        let progress = &chunk["stream_metadata"]["progress"];
+        assert_eq!(progress["current_step"], chunk["chunk_type"]);
+        let steps = |key: &str| progress[key].as_array().map_or(0, Vec::len);
+        assert_eq!(steps("completed_steps") + steps("remaining_steps"), 3);
+    }
+    assert_eq!(chunks[0]["payload"]["items"][0]["relevance_score"], 0.9);
+    assert_eq!(chunks[2]["payload"]["items"][1]["exact_text"], "alpha beta");
+    assert_eq!(chunks[3]["payload"]["items"][0]["verified"], true);
+    let section = &chunks[4]["payload"]["items"][0];
+    assert_eq!(
+        section["exact_text"],
+        "# One\n\nalpha beta\n\nalpha gamma\n\n"
+    );
+    assert_eq!(section["hits"], 2);
+    assert_eq!(section["bytes"], 32);
+    assert_eq!(section["hits_per_1000_bytes"], 62.5);
+    assert_eq!(chunks[5]["payload"]["total_links"], 0);
+    let end = &chunks[6];
+    assert_eq!(end["summary"]["total_chunks"], 6);
+    assert_eq!(end["summary"]["total_references"], 3);
+    assert_eq!(end["summary"]["query"], "alpha zeta");
+    assert_eq!(end["continuation"]["has_more"], false);
+    assert_eq!(end["continuation"]["stream_closed"], true);
+}
+
+#[test]
+fn every_chunk_says_what_it_adds_and_the_measured_fact_why() {
+    let chunks = pull_all(stream(three(), 2, "t"), NOTE);
+    let said = |index: usize| {
+        let metadata: &Value = &chunks[index]["stream_metadata"];
+        let text = |key: &str| metadata[key].as_str().expect("a text").to_owned();
+        (text("what_changed"), text("why"))
+    };
+    assert_eq!(
+        said(0),
+        (
+            "Added 2 references: 1 to 2 of 3.".to_owned(),
+            "Ranked by fused score, here from 0.900000 to 0.500000; 2 of 2 hold words of the query (alpha). \
+             10 passages match; the best 3 are disclosed. Words that the collection does not have: zeta."
+                .to_owned()
+        )
+    );
+    assert_eq!(said(3).0, "Added 1 passage: 3 to 3 of 3.");
+    assert_eq!(
+        said(4).1,
+        "References lie together here: 2 hits in 32 bytes, 62.5 for each 1,000."
+    );
+    assert_eq!(
+        said(5).1,
+        "Notebooks that hold references: 1. Artifacts that record one of them as a source: 0."
+    );
+}
+
+#[test]
+fn a_step_without_anything_says_so_in_one_chunk() {
+    let chunks = pull_all(stream(found(Vec::new()), 10, "t"), NOTE);
+    assert_eq!(types(&chunks).len(), 5);
+    for (chunk, key) in chunks.iter().zip(["items", "items", "items", "links"]) {
+        assert_eq!(chunk["payload"][key], Value::Array(Vec::new()), "{chunk}");
+        let what = chunk["stream_metadata"]["what_changed"].as_str();
+        assert!(what.is_some_and(|what| what.starts_with("Added no ")));
+    }
+    assert_eq!(chunks[4]["summary"]["total_chunks"], 4);
+    assert_eq!(chunks[4]["summary"]["total_references"], 0);
+}
+
+#[test]
+fn what_changed_since_the_search_is_reported_and_never_quoted() {
+    let changed = NOTE.replace("alpha gamma", "alpha GAMMA");
+    let chunks = pull_all(stream(three(), 10, "t"), &changed);
+    let passage = &chunks[1]["payload"]["items"][2];
+    assert_eq!(passage["verified"], false);
+    assert_eq!(passage["exact_text"], Value::Null);
+    assert_eq!(passage["gone"]["reason"], "changed");
+    assert_eq!(chunks[0]["payload"]["items"][2]["verified"], false);
+    let section = &chunks[2]["payload"]["items"][0];
+    assert_eq!(section["exact_text"], Value::Null);
+    assert_eq!(section["gone"]["reason"], "changed");
+    let text = serde_json::to_string(&chunks).expect("JSON");
+    assert!(!text.contains("gamma") && !text.contains("GAMMA"), "{text}");
+}
+
+#[test]
+fn a_long_section_is_cut_with_a_mark() {
+    let note = format!("# One\n\nalpha beta\n\nalpha gamma\n\n{}", "é".repeat(9000));
+    let section = Span::new(0, note.len());
+    let hits = vec![
+        hit(&note, "alpha beta", section, 2),
+        hit(&note, "alpha gamma", section, 1),
+    ];
+    let storage = Memory::shared(&[("a", "n.md", &note)]);
+    let beginning = Beginning {
+        token: "t".to_owned(),
+        query: "alpha",
+        collection: "a",
+        expires_at: 300,
+        page: 10,
+    };
+    let stream = Stream::new(beginning, found(hits), storage.as_ref()).expect("a stream");
+    let chunks = pull_all(stream, &note);
+    let section = &chunks[2]["payload"]["items"][0];
+    assert_eq!(section["truncated"], true);
+    let text = section["exact_text"].as_str().expect("a text");
+    assert_eq!(text.chars().count(), 8000);
+    assert!(note.starts_with(text));
+}
+
+#[test]
+fn a_chunk_that_could_not_be_made_can_be_pulled_again() {
+    let mut stream = stream(three(), 10, "t");
+    let fails = RefCell::new(true);
+    let reading = Reading {
+        quote: &|id| match fails.replace(false) {
+            true => Err(NotebookError::UpstreamFailure {
+                message: "No.".to_owned(),
+            }),
+            false => quoted(NOTE, id),
+        },
+        links: &|_| Ok(Vec::new()),
+    };
+    assert!(stream.pull(&reading).is_err());
+    let chunk = serde_json::to_value(stream.pull(&reading).expect("a chunk")).expect("JSON");
+    assert_eq!(chunk["chunk_index"], 0);
+}
+
+fn reason(streams: &mut Streams, token: &str, now: i64) -> Option<NotebookError> {
+    streams.find(token, now).err()
+}
+
+fn invalid(reason: &'static str) -> Option<NotebookError> {
+    Some(NotebookError::StreamTokenInvalid { reason })
+}
+
+#[test]
+fn expired_finished_dropped_and_unknown_tokens_are_told_apart() {
+    let mut streams = Streams::default();
+    for token in ["a", "b"] {
+        streams.begin(stream(three(), 10, token), 0);
+    }
+    assert_eq!(reason(&mut streams, "a", 299), None);
+    assert_eq!(reason(&mut streams, "x", 0), invalid("unknown"));
+    streams.end("a", End::Finished);
+    assert_eq!(reason(&mut streams, "a", 0), invalid("finished"));
+    assert_eq!(
+        reason(&mut streams, "b", 300),
+        Some(NotebookError::StreamTokenExpired)
+    );
+    // Later too, and how it ended does not change.
+    streams.end_all(End::CollectionChanged, 400);
+    assert_eq!(
+        reason(&mut streams, "b", 400),
+        Some(NotebookError::StreamTokenExpired)
+    );
+    assert_eq!(reason(&mut streams, "a", 400), invalid("finished"));
+    let mut late = stream(three(), 10, "c");
+    late.expires_at = 700;
+    streams.begin(late, 400);
+    streams.end_all(End::CollectionChanged, 400);
+    assert_eq!(
+        reason(&mut streams, "c", 400),
+        invalid("collection_changed")
+    );
+}
+
+#[test]
+fn the_oldest_stream_makes_room_and_few_ended_ones_are_remembered() {
+    let mut streams = Streams::default();
+    for number in 0..=MOST_STREAMS {
+        streams.begin(stream(three(), 10, &number.to_string()), 0);
+    }
+    assert_eq!(reason(&mut streams, "0", 0), invalid("displaced"));
+    assert_eq!(reason(&mut streams, "1", 0), None);
+    for number in 0..200 {
+        streams.begin(stream(three(), 10, &format!("n{number}")), 0);
+    }
+    assert_eq!(streams.running.len(), MOST_STREAMS);
+    assert_eq!(streams.ended.len(), MOST_ENDED);
+    assert_eq!(reason(&mut streams, "0", 0), invalid("unknown"));
+}

@@ -1,0 +1,200 @@
+//! A storage in memory, for tests.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+use sectile_markdown::Digest;
+use sectile_vault::NotePath;
+
+use super::{
+    artifacts::{
+        ArtifactType, Maker, Record, SIDECAR, Status,
+        record::{Payload, Source, Step},
+    },
+    errors::NotebookError,
+    storage::{ARTIFACTS, Listed, Stamp, Storage, is_notebook},
+};
+
+/// Files by collection and path.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    files: Mutex<BTreeMap<(String, String), File>>,
+    reads: Mutex<usize>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct File {
+    bytes: Vec<u8>,
+    modified: i64,
+}
+
+impl Memory {
+    /// A storage of these files, named as `collection/path`.
+    pub(crate) fn of(files: &[(&str, &str)]) -> Self {
+        let storage = Self::default();
+        for (path, text) in files {
+            let (collection, path) = path.split_once('/').unwrap();
+            storage.write(collection, path, text.as_bytes());
+        }
+        storage
+    }
+
+    /// A storage of these files, each as collection, path and text.
+    pub(crate) fn shared(files: &[(&str, &str, &str)]) -> Arc<dyn Storage> {
+        let storage = Self::default();
+        for (collection, path, text) in files {
+            storage.write(collection, path, text.as_bytes());
+        }
+        Arc::new(storage)
+    }
+
+    pub(crate) fn write(&self, collection: &str, path: &str, bytes: &[u8]) {
+        let mut files = self.files.lock().unwrap();
+        let file = files
+            .entry((collection.to_owned(), path.to_owned()))
+            .or_default();
+        file.bytes = bytes.to_vec();
+        file.modified += 1;
+    }
+
+    pub(crate) fn remove(&self, collection: &str, path: &str) {
+        let key = (collection.to_owned(), path.to_owned());
+        self.files.lock().unwrap().remove(&key);
+    }
+
+    pub(crate) fn set_modified(&self, collection: &str, path: &str, modified: i64) {
+        let key = (collection.to_owned(), path.to_owned());
+        let mut files = self.files.lock().unwrap();
+        files.get_mut(&key).unwrap().modified = modified;
+    }
+
+    /// How many notebooks were read.
+    pub(crate) fn read_of_notebooks(&self) -> usize {
+        *self.reads.lock().unwrap()
+    }
+
+    fn paths(&self, collection: &str) -> Result<Vec<(NotePath, File)>, NotebookError> {
+        let files = self.files.lock().unwrap();
+        let found: Vec<(NotePath, File)> = files
+            .iter()
+            .filter(|((owner, _), _)| owner == collection)
+            .map(|((_, path), file)| (NotePath::parse_vault(path).unwrap(), file.clone()))
+            .collect();
+        if found.is_empty() {
+            return Err(NotebookError::CollectionNotFound);
+        }
+        Ok(found)
+    }
+}
+
+impl Storage for Memory {
+    fn collections(&self) -> Result<Vec<String>, NotebookError> {
+        let files = self.files.lock().unwrap();
+        let mut names: Vec<String> = files.keys().map(|(name, _)| name.clone()).collect();
+        names.dedup();
+        Ok(names)
+    }
+
+    fn notebooks(
+        &self,
+        collection: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<Listed>, NotebookError> {
+        if stop() {
+            return Err(NotebookError::Cancelled);
+        }
+        let files = self.paths(collection)?.into_iter();
+        let listed = files.filter(|(path, _)| is_notebook(path));
+        Ok(listed
+            .map(|(notebook, file)| Listed {
+                notebook,
+                stamp: Stamp {
+                    bytes: file.bytes.len() as u64,
+                    modified: file.modified,
+                    state: [file.modified.cast_unsigned(), 0, 0, 0],
+                },
+            })
+            .collect())
+    }
+
+    fn read(&self, collection: &str, file: &NotePath) -> Result<Option<Vec<u8>>, NotebookError> {
+        if is_notebook(file) {
+            *self.reads.lock().unwrap() += 1;
+        }
+        let files = self.paths(collection)?.into_iter();
+        let mut found = files.filter(|(path, _)| path == file);
+        Ok(found.next().map(|(_, file)| file.bytes))
+    }
+
+    fn artifact_files(&self, collection: &str) -> Result<Vec<NotePath>, NotebookError> {
+        let files = self.paths(collection)?.into_iter().map(|(path, _)| path);
+        Ok(files
+            .filter(|path| path.segments().next() == Some(ARTIFACTS))
+            .collect())
+    }
+}
+
+/// A sidecar that records these notebooks as sources, one step, and these payloads, all as they are in the storage.
+pub(crate) fn sidecar(
+    storage: &Memory,
+    collection: &str,
+    set: &str,
+    sources: &[&str],
+    files: &[&str],
+) -> Record {
+    let digest = |path: &str| {
+        let path = NotePath::parse_vault(path).unwrap();
+        let bytes = storage.read(collection, &path).unwrap().unwrap();
+        (Digest::of(&bytes), bytes.len() as u64)
+    };
+    let sources: Vec<Source> = sources
+        .iter()
+        .map(|path| Source {
+            notebook: NotePath::parse_vault(path).unwrap(),
+            digest: digest(path).0,
+        })
+        .collect();
+    let payloads: Vec<Payload> = files
+        .iter()
+        .map(|file| {
+            let (digest, bytes) = digest(&format!("{ARTIFACTS}/{set}/{file}"));
+            Payload {
+                file: (*file).to_owned(),
+                digest,
+                bytes,
+            }
+        })
+        .collect();
+    let step = Step {
+        tool: "summarise".to_owned(),
+        parameters: serde_json::Map::new(),
+        timestamp: 2000,
+        inputs: sources.iter().map(|source| source.digest).collect(),
+        outputs: payloads.iter().map(|payload| payload.digest).collect(),
+    };
+    let record = Record {
+        kind: ArtifactType::Summary,
+        status: Status::Offered,
+        created_at: 1000,
+        created_by: Maker::SynthesisPipeline,
+        last_refreshed: None,
+        confidence_note: None,
+        sources,
+        steps: vec![step],
+        payloads,
+    };
+    keep(storage, collection, set, &record);
+    record
+}
+
+/// Writes the sidecar of a set.
+pub(crate) fn keep(storage: &Memory, collection: &str, set: &str, record: &Record) {
+    let text = record.to_toml().unwrap();
+    storage.write(
+        collection,
+        &format!("{ARTIFACTS}/{set}/{SIDECAR}"),
+        text.as_bytes(),
+    );
+}

@@ -1,0 +1,136 @@
+//! `begin_result_stream`: a search whose results are disclosed step by step.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::{
+    NotebookWorld, check_query,
+    streams::{Beginning, Step, Stream},
+    tokens::uuid,
+};
+use crate::mcp::{
+    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+};
+
+pub(super) const TOOL: Tool<NotebookWorld> = Tool {
+    name: Cow::Borrowed("begin_result_stream"),
+    title: "Begin a result stream",
+    description: "Initiates a pull-based result stream for progressive disclosure. next_stream_chunk pulls from it; nothing is sent by itself.",
+    access: Access::Read,
+    idempotent: false,
+    open_world: false,
+    pace: Pace::Slow,
+    input: input_schema::<Params>,
+    output: output_schema::<Begun>,
+    handler: |world, arguments, context| run(world, arguments, context, handle),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    /// Search query for streaming results; up to 2,048 bytes and 32 words.
+    query: String,
+    /// Handle from enter_collection, where it gave one.
+    context_handle: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Begun {
+    /// The token, for next_stream_chunk. Good in this context only.
+    stream_token: String,
+    /// The query.
+    query: String,
+    /// What will be disclosed, and how.
+    disclosure_policy: DisclosurePolicy,
+    /// About the stream.
+    metadata: Metadata,
+    /// What is not here.
+    note: &'static str,
+}
+
+/// What will be disclosed, and how.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DisclosurePolicy {
+    /// The steps, in order.
+    step_order: Vec<&'static str>,
+    /// How they follow each other.
+    chunk_strategy: &'static str,
+    /// Whether it can be given up: by not pulling, by entering a collection, or by closing the connection.
+    cancelable: bool,
+    /// How long the stream lasts, in seconds, from its beginning.
+    timeout_s: u64,
+}
+
+/// About the stream.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Metadata {
+    /// Chunks that there will be, exactly, without the record of completion.
+    estimated_chunks: Option<usize>,
+    /// When the stream began, in milliseconds since 1970.
+    created_at: i64,
+    /// When it ends, in milliseconds since 1970.
+    expires_at: i64,
+    /// References that it discloses.
+    references: usize,
+    /// Passages that fit at all.
+    total_matches: usize,
+    /// When the index was made, in milliseconds since 1970.
+    index_as_of: i64,
+    /// Notebooks that changed since and are not indexed yet.
+    changed_not_indexed: Option<usize>,
+}
+
+fn handle(
+    world: &NotebookWorld,
+    params: Params,
+    call: &CallContext,
+) -> Result<(Begun, Facts), Failure> {
+    let entered = world.entered(params.context_handle.as_deref(), call)?;
+    check_query(&params.query)?;
+    let most = world.constraints.max_search_results;
+    let found = world.search(&entered, &params.query, most, call)?;
+    let (state, total_matches) = (found.state, found.total);
+    let timeout_s = world.constraints.stream_timeout_s;
+    let created_at = world.now();
+    let lasts = i64::try_from(timeout_s.saturating_mul(1000)).unwrap_or(i64::MAX);
+    let expires_at = created_at.saturating_add(lasts);
+    let token = uuid()?;
+    let beginning = Beginning {
+        token: token.clone(),
+        query: &params.query,
+        collection: &entered.collection,
+        expires_at,
+        page: world.constraints.stream_chunk_size,
+    };
+    let stream = Stream::new(beginning, found, world.storage.as_ref())?;
+    let estimated_chunks = Some(stream.chunks());
+    let references = stream.reference_ids();
+    entered.context.begin(stream, created_at)?;
+    let begun = Begun {
+        stream_token: token,
+        disclosure_policy: DisclosurePolicy {
+            step_order: Step::ALL.map(Step::name).to_vec(),
+            chunk_strategy: "progressive_depth",
+            cancelable: true,
+            timeout_s,
+        },
+        metadata: Metadata {
+            estimated_chunks,
+            created_at,
+            expires_at,
+            references: references.len(),
+            total_matches,
+            index_as_of: state.as_of,
+            changed_not_indexed: state.changed,
+        },
+        query: params.query,
+        note: "No content returned. Use next_stream_chunk to retrieve incrementally.",
+    };
+    // The references themselves are handed out by the chunks.
+    entered
+        .context
+        .record(created_at, "begin_result_stream", Vec::new());
+    Ok((begun, Facts::default()))
+}

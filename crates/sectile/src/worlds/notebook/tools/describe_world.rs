@@ -1,0 +1,178 @@
+//! `describe_world`: what this world is for, and what it refuses.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    super::{NotebookWorld, contexts::AccessRecord, shelf::IndexState},
+    NAMES,
+};
+use crate::mcp::{
+    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+};
+
+pub(super) const TOOL: Tool<NotebookWorld> = Tool {
+    name: Cow::Borrowed("describe_world"),
+    title: "Describe the world",
+    description: "Returns the purpose, boundaries, prohibitions, and requirements of the Open Notebook world.",
+    access: Access::Read,
+    idempotent: true,
+    open_world: false,
+    pace: Pace::Quick,
+    input: input_schema::<Params>,
+    output: output_schema::<Described>,
+    handler: |world, arguments, context| run(world, arguments, context, handle),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    /// Handle from enter_collection, to see its session; a connection that keeps its collection needs none.
+    context_handle: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Described {
+    /// What kind of world this is.
+    world: World,
+    /// What it is for.
+    purpose: &'static [&'static str],
+    /// What it keeps to.
+    boundaries: Boundaries,
+    /// The tools that there are for this caller.
+    available_affordances: Vec<&'static str>,
+    /// What whoever uses an answer must do.
+    citation_requirements: CitationRequirements,
+    /// Whether answers say where they come from.
+    provenance_available: bool,
+    /// How searches work.
+    retrieval: Retrieval,
+    /// What is kept for this caller, in memory only.
+    session: Session,
+}
+
+/// What kind of world this is.
+#[derive(Debug, Serialize, JsonSchema)]
+struct World {
+    /// Its name.
+    name: &'static str,
+    /// Its kind.
+    r#type: &'static str,
+    /// What it may decide.
+    authority_level: &'static str,
+    /// Whether it changes anything.
+    mutation: &'static str,
+    /// What lasts.
+    persistence: &'static str,
+}
+
+/// What the world keeps to.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Boundaries {
+    /// What it holds.
+    scope: &'static str,
+    /// Whether it reasons.
+    reasoning: &'static str,
+    /// Whether it learns.
+    learning: &'static str,
+    /// Whether it decides.
+    decisions: &'static str,
+}
+
+/// What whoever uses an answer must do.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CitationRequirements {
+    /// Passages are quoted word for word.
+    passages_must_quote: bool,
+    /// Artifacts carry their disclaimer.
+    artifacts_must_disclaim: bool,
+    /// Synthesis is labelled.
+    synthesis_must_label: bool,
+}
+
+/// How searches work.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Retrieval {
+    /// The method.
+    method: &'static str,
+    /// What searches of the active collection use: `lexical+semantic` or `lexical`; null before the first.
+    active: Option<&'static str>,
+}
+
+/// What is kept for this caller.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct Session {
+    /// The collection that was entered; null: the safe state, in which nothing can be read.
+    active_collection: Option<String>,
+    /// Calls that were answered before this one.
+    accesses: u64,
+    /// The last of them.
+    last_access: Option<AccessRecord>,
+}
+
+/// Which retrieval a search used.
+pub(super) fn retrieval(state: IndexState) -> &'static str {
+    match state.semantic {
+        true => "lexical+semantic",
+        false => "lexical",
+    }
+}
+
+fn handle(
+    world: &NotebookWorld,
+    params: Params,
+    call: &CallContext,
+) -> Result<(Described, Facts), Failure> {
+    let context = world.context(params.context_handle.as_deref(), call)?;
+    let session = context.as_ref().map(|context| Session {
+        active_collection: context.collection(),
+        accesses: context.accesses(),
+        last_access: context.last_access(),
+    });
+    let session = session.unwrap_or_default();
+    let open = session
+        .active_collection
+        .as_deref()
+        .and_then(|collection| world.shelves.opened(collection));
+    if let Some(context) = context {
+        context.record(world.now(), "describe_world", Vec::new());
+    }
+    let described = Described {
+        world: World {
+            name: "Open Notebook",
+            r#type: "read-only knowledge jurisdiction",
+            authority_level: "none",
+            mutation: "forbidden",
+            persistence: "external only (artifacts, vectors)",
+        },
+        purpose: &[
+            "preserve human-authored cognition",
+            "enable safe inspection and retrieval",
+            "prevent ungoverned synthesis",
+        ],
+        boundaries: Boundaries {
+            scope: "previously authored notebooks and derived artifacts only",
+            reasoning: "forbidden",
+            learning: "forbidden",
+            decisions: "forbidden",
+        },
+        available_affordances: NAMES
+            .into_iter()
+            .filter(|name| call.may_use(name))
+            .collect(),
+        citation_requirements: CitationRequirements {
+            passages_must_quote: true,
+            artifacts_must_disclaim: true,
+            synthesis_must_label: true,
+        },
+        provenance_available: true,
+        retrieval: Retrieval {
+            method: "words (BM25F) and meaning (embedding similarity) of section chunks, fused in whole numbers",
+            active: open.map(|shelf| retrieval(shelf.state())),
+        },
+        session,
+    };
+    Ok((described, Facts::default()))
+}

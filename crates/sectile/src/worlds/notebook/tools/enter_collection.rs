@@ -1,0 +1,97 @@
+//! `enter_collection`: the one act that makes notebooks readable.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::{NotebookWorld, collection};
+use crate::mcp::{
+    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+};
+
+pub(super) const TOOL: Tool<NotebookWorld> = Tool {
+    name: Cow::Borrowed("enter_collection"),
+    title: "Enter a collection",
+    description: "Establishes active collection context, restricting all subsequent operations. Replaces the context before it and ends its streams.",
+    access: Access::Read,
+    idempotent: true,
+    open_world: false,
+    pace: Pace::Slow,
+    input: input_schema::<Params>,
+    output: output_schema::<EnteredCollection>,
+    handler: |world, arguments, context| run(world, arguments, context, handle),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    /// Collection identifier from list_collections
+    collection_id: String,
+    /// A handle to give up for the new one; a connection that keeps its collection needs none.
+    context_handle: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct EnteredCollection {
+    /// The collection.
+    collection_id: String,
+    /// Its title.
+    title: String,
+    /// Whether it is the active one now.
+    context_established: bool,
+    /// What that means.
+    scope_note: &'static str,
+    /// What can be done in it.
+    available_operations: Vec<&'static str>,
+    /// What was loaded.
+    preload_note: &'static str,
+    /// Pass it with every later call. Null where the connection keeps the collection.
+    context_handle: Option<String>,
+}
+
+const OPERATIONS: [&str; 5] = [
+    "list_artifact_sets",
+    "semantic_search",
+    "fetch_passage",
+    "retrieve_artifact",
+    "begin_result_stream",
+];
+
+fn handle(
+    world: &NotebookWorld,
+    params: Params,
+    call: &CallContext,
+) -> Result<(EnteredCollection, Facts), Failure> {
+    let stop = || call.cancelled.is_cancelled();
+    let card = collection::card(world.storage.as_ref(), &params.collection_id, &stop)?;
+    let caller = call.caller.as_deref();
+    if let Some(given_up) = &params.context_handle {
+        world.contexts.drop_handle(caller, given_up);
+    }
+    let now = world.now();
+    let (context_handle, context) = match world.context(None, call)? {
+        Some(context) => {
+            context.enter(&card.collection_id, now);
+            (None, context)
+        }
+        None => {
+            let (handle, context) = world.contexts.make(caller, &card.collection_id, now)?;
+            (Some(handle), context)
+        }
+    };
+    context.record(now, "enter_collection", Vec::new());
+    let entered = EnteredCollection {
+        collection_id: card.collection_id,
+        title: card.title,
+        context_established: true,
+        scope_note: "All subsequent operations restricted to this collection until exit or new enter_collection call",
+        available_operations: OPERATIONS
+            .into_iter()
+            .filter(|name| call.may_use(name))
+            .collect(),
+        preload_note: "No data preloaded. Invoke retrieval tools explicitly.",
+        context_handle,
+    };
+    Ok((entered, Facts::default()))
+}

@@ -1,0 +1,82 @@
+//! `explain_provenance`: where a passage or an artifact comes from.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::{
+    NotebookWorld,
+    provenance::{self, Provenance},
+    source_id,
+};
+use crate::mcp::{
+    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+};
+
+pub(super) const TOOL: Tool<NotebookWorld> = Tool {
+    name: Cow::Borrowed("explain_provenance"),
+    title: "Explain provenance",
+    description: "Returns origin, transformation steps, tools, and confidence notes for a source or artifact.",
+    access: Access::Read,
+    idempotent: true,
+    open_world: false,
+    pace: Pace::Slow,
+    input: input_schema::<Params>,
+    output: output_schema::<Explained>,
+    handler: |world, arguments, context| run(world, arguments, context, handle),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    /// Source ID or artifact ID
+    id: String,
+    /// Type of identifier
+    id_type: IdType,
+    /// Handle from enter_collection, where it gave one.
+    context_handle: Option<String>,
+}
+
+/// Type of identifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum IdType {
+    Source,
+    Artifact,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Explained {
+    /// The id.
+    id: String,
+    /// What it is the id of.
+    id_type: IdType,
+    #[serde(flatten)]
+    provenance: Provenance,
+}
+
+fn handle(
+    world: &NotebookWorld,
+    params: Params,
+    call: &CallContext,
+) -> Result<(Explained, Facts), Failure> {
+    let entered = world.entered(params.context_handle.as_deref(), call)?;
+    let storage = world.storage.as_ref();
+    let provenance = match params.id_type {
+        IdType::Source => {
+            let id = source_id(&entered, &params.id)?;
+            provenance::of_source(storage, &world.quote(&entered, &id, 0)?)?
+        }
+        IdType::Artifact => provenance::of_artifact(storage, &entered.collection, &params.id)?,
+    };
+    entered
+        .context
+        .record(world.now(), "explain_provenance", vec![params.id.clone()]);
+    let explained = Explained {
+        id: params.id,
+        id_type: params.id_type,
+        provenance,
+    };
+    Ok((explained, Facts::default()))
+}

@@ -1,0 +1,148 @@
+//! `fetch_passage`: the exact text of one passage, read and hashed in this call.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::{NotebookWorld, errors::NotebookError, quote::Quote, source_id};
+use crate::mcp::{
+    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+};
+
+/// The longest passage that one answer holds, in bytes.
+const MOST_BYTES: usize = 1 << 20;
+
+pub(super) const TOOL: Tool<NotebookWorld> = Tool {
+    name: Cow::Borrowed("fetch_passage"),
+    title: "Fetch a passage",
+    description: "Retrieves exact quoted passage with bounded context from source. The bytes are read and hashed in this call; a passage that changed is never quoted.",
+    access: Access::Read,
+    idempotent: true,
+    open_world: false,
+    pace: Pace::Slow,
+    input: input_schema::<Params>,
+    output: output_schema::<Fetched>,
+    handler: |world, arguments, context| run(world, arguments, context, handle),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    /// Reference identifier from semantic_search
+    source_id: String,
+    /// Handle from enter_collection, where it gave one.
+    context_handle: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Fetched {
+    /// The id.
+    source_id: String,
+    /// The text.
+    passage: Passage,
+    /// Where it comes from.
+    provenance: Provenance,
+    /// How to check it.
+    integrity: Integrity,
+    /// What it is.
+    disclaimer: &'static str,
+}
+
+/// The text.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Passage {
+    /// The passage, verbatim.
+    exact_text: String,
+    /// What stands before it in the notebook, up to 500 characters unless the settings say otherwise.
+    context_before: String,
+    /// What stands after it.
+    context_after: String,
+}
+
+/// Where it comes from.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Provenance {
+    /// The notebook: its path in the collection.
+    notebook_id: String,
+    /// Title of the notebook.
+    notebook_title: String,
+    /// Always null: Markdown has no pages. See line.
+    page: Option<u32>,
+    /// The moment that the passage speaks of, in milliseconds since 1970, where its headings or front matter name one.
+    timestamp: Option<i64>,
+    /// How the text got here: `verbatim_file_read`.
+    export_method: &'static str,
+    /// When the bytes were read and hashed, in milliseconds since 1970.
+    last_verified: i64,
+    /// Title and headings above the passage, outermost first.
+    heading_path: Vec<String>,
+    /// Line of the passage in its notebook, from 1.
+    line: usize,
+    /// Offset of its first byte in the notebook.
+    first_byte: usize,
+    /// Offset after its last byte.
+    end_byte: usize,
+    /// SHA-256 of the whole notebook.
+    notebook_checksum: String,
+}
+
+/// How to check it.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Integrity {
+    /// SHA-256 of the passage's bytes.
+    checksum: String,
+    /// Whether the bytes that were read in this call are those that the id was given for.
+    verified: bool,
+}
+
+impl From<Quote> for Fetched {
+    fn from(quote: Quote) -> Self {
+        Self {
+            source_id: quote.id.to_string(),
+            provenance: Provenance {
+                notebook_id: quote.id.notebook.as_str().to_owned(),
+                notebook_title: quote.notebook_title,
+                page: None,
+                timestamp: quote.timestamp,
+                export_method: "verbatim_file_read",
+                last_verified: quote.verified_at,
+                heading_path: quote.heading_path,
+                line: quote.line,
+                first_byte: quote.id.span.start,
+                end_byte: quote.id.span.end,
+                notebook_checksum: quote.notebook_digest.to_string(),
+            },
+            passage: Passage {
+                exact_text: quote.text,
+                context_before: quote.before,
+                context_after: quote.after,
+            },
+            integrity: Integrity {
+                checksum: quote.digest.to_string(),
+                verified: true,
+            },
+            disclaimer: "This is a quoted passage from human-authored material. It is provided as-is with no interpretation.",
+        }
+    }
+}
+
+fn handle(
+    world: &NotebookWorld,
+    params: Params,
+    call: &CallContext,
+) -> Result<(Fetched, Facts), Failure> {
+    let entered = world.entered(params.context_handle.as_deref(), call)?;
+    let id = source_id(&entered, &params.source_id)?;
+    if id.span.len() > MOST_BYTES {
+        return Err(Failure::from(NotebookError::AmbiguousRequest {
+            argument: "source_id",
+            message: "The passage is longer than one answer may be.".to_owned(),
+        }));
+    }
+    let quote = world.quote(&entered, &id, world.constraints.max_passage_context)?;
+    entered
+        .context
+        .record(world.now(), "fetch_passage", vec![id.to_string()]);
+    Ok((Fetched::from(quote), Facts::default()))
+}

@@ -1,0 +1,59 @@
+//! `list_artifact_sets`: what was derived from the active collection.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::{
+    NotebookWorld,
+    artifacts::{self, ArtifactSets},
+};
+use crate::mcp::{
+    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+};
+
+pub(super) const TOOL: Tool<NotebookWorld> = Tool {
+    name: Cow::Borrowed("list_artifact_sets"),
+    title: "List artifact sets",
+    description: "Returns artifact sets derived from the active collection.",
+    access: Access::Read,
+    idempotent: true,
+    open_world: false,
+    pace: Pace::Slow,
+    input: input_schema::<Params>,
+    output: output_schema::<Listed>,
+    handler: |world, arguments, context| run(world, arguments, context, handle),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    /// Handle from enter_collection, where it gave one.
+    context_handle: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Listed {
+    /// The active collection.
+    collection_id: String,
+    #[serde(flatten)]
+    sets: ArtifactSets,
+}
+
+fn handle(
+    world: &NotebookWorld,
+    params: Params,
+    call: &CallContext,
+) -> Result<(Listed, Facts), Failure> {
+    let entered = world.entered(params.context_handle.as_deref(), call)?;
+    let sets = artifacts::sets(world.storage.as_ref(), &entered.collection)?;
+    entered
+        .context
+        .record(world.now(), "list_artifact_sets", Vec::new());
+    let listed = Listed {
+        collection_id: entered.collection,
+        sets,
+    };
+    Ok((listed, Facts::default()))
+}

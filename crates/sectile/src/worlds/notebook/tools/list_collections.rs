@@ -1,0 +1,72 @@
+//! `list_collections`: which collections there are, without their contents.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::{
+    NotebookWorld,
+    collection::{self, CollectionCard},
+};
+use crate::mcp::{
+    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+};
+
+pub(super) const TOOL: Tool<NotebookWorld> = Tool {
+    name: Cow::Borrowed("list_collections"),
+    title: "List collections",
+    description: "Returns available notebook collections with metadata, no content.",
+    access: Access::Read,
+    idempotent: true,
+    open_world: false,
+    pace: Pace::Slow,
+    input: input_schema::<Params>,
+    output: output_schema::<Listed>,
+    handler: |world, arguments, context| run(world, arguments, context, handle),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Params {}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Listed {
+    /// The collections, by id.
+    collections: Vec<CollectionCard>,
+    /// About the list.
+    metadata: Metadata,
+}
+
+/// About the list.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Metadata {
+    /// How many there are.
+    total_collections: usize,
+    /// When the list was made, in milliseconds since 1970.
+    data_as_of: i64,
+    /// Always null: the list is made anew for each call.
+    next_refresh: Option<i64>,
+}
+
+fn handle(
+    world: &NotebookWorld,
+    _: Params,
+    call: &CallContext,
+) -> Result<(Listed, Facts), Failure> {
+    let stop = || call.cancelled.is_cancelled();
+    let data_as_of = world.now();
+    let collections = collection::cards(world.storage.as_ref(), &stop)?;
+    if let Some(context) = world.context(None, call)? {
+        context.record(world.now(), "list_collections", Vec::new());
+    }
+    let listed = Listed {
+        metadata: Metadata {
+            total_collections: collections.len(),
+            data_as_of,
+            next_refresh: None,
+        },
+        collections,
+    };
+    Ok((listed, Facts::default()))
+}

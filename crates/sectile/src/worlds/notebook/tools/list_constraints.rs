@@ -1,0 +1,211 @@
+//! `list_constraints`: everything that this world refuses, requires and bounds.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::{
+    NotebookWorld,
+    contexts::{HANDLE_IDLE_S, MOST_HANDLES},
+    streams::MOST_STREAMS,
+    volatile::VOLATILE,
+};
+use crate::mcp::{
+    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+};
+
+pub(super) const TOOL: Tool<NotebookWorld> = Tool {
+    name: Cow::Borrowed("list_constraints"),
+    title: "List constraints",
+    description: "Returns mutation prohibitions, scope limits, citation requirements, and refusal conditions.",
+    access: Access::Read,
+    idempotent: true,
+    open_world: false,
+    pace: Pace::Quick,
+    input: input_schema::<Params>,
+    output: output_schema::<Listed>,
+    handler: |world, arguments, context| run(world, arguments, context, handle),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Params {}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Listed {
+    /// What is never done here.
+    mutation_prohibitions: &'static [&'static str],
+    /// What the world keeps to.
+    scope_limits: ScopeLimits,
+    /// What whoever uses an answer must do.
+    citation_requirements: CitationRequirements,
+    /// What is refused.
+    refusal_conditions: &'static [&'static str],
+    /// What happens when a request can be read in several ways.
+    interpretation_rule: InterpretationRule,
+    /// What the world can do at all.
+    capabilities: Capabilities,
+    /// Bounds on what is handed out.
+    limits: Limits,
+    /// How long what is kept for a caller lasts.
+    context_rules: &'static [&'static str],
+    /// What differs between two equal calls on an equal library: the tool, a space, and the path in its answer. All else
+    /// is the same, byte for byte.
+    volatile_fields: &'static [&'static str],
+}
+
+/// What the world keeps to.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ScopeLimits {
+    /// Its kind.
+    world_type: &'static str,
+    /// What it may decide.
+    authority_level: &'static str,
+    /// Whether it reasons.
+    reasoning: &'static str,
+    /// Whether it learns.
+    learning: &'static str,
+    /// Whether it decides.
+    decisions: &'static str,
+}
+
+/// What whoever uses an answer must do.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CitationRequirements {
+    /// With passages.
+    passages: &'static str,
+    /// With artifacts.
+    artifacts: &'static str,
+    /// With synthesis.
+    synthesis: &'static str,
+}
+
+/// What happens when a request can be read in several ways.
+#[derive(Debug, Serialize, JsonSchema)]
+struct InterpretationRule {
+    /// When a request is ambiguous.
+    when_ambiguous: &'static [&'static str],
+    /// When there is doubt.
+    when_in_doubt: &'static [&'static str],
+}
+
+/// What the world can do at all.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Capabilities {
+    /// Reads notebooks and artifacts.
+    read: bool,
+    /// Writes them.
+    write: bool,
+    /// Changes them.
+    mutate: bool,
+    /// Runs anything.
+    execute: bool,
+    /// Keeps anything beyond the connection.
+    persist: bool,
+}
+
+/// Bounds on what is handed out.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Limits {
+    /// Most characters before and after a passage.
+    max_passage_context: usize,
+    /// Most results of a search, and most references of a stream.
+    max_search_results: usize,
+    /// How long a stream lasts, in seconds, from its beginning.
+    stream_timeout_s: u64,
+    /// Entries of one chunk of a stream.
+    stream_chunk_size: usize,
+    /// Streams of one context at the same time.
+    max_streams: usize,
+    /// How long a context_handle is good after its last use, in seconds.
+    context_handle_idle_s: u64,
+    /// Handles at the same time.
+    max_context_handles: usize,
+}
+
+fn handle(
+    world: &NotebookWorld,
+    _: Params,
+    call: &CallContext,
+) -> Result<(Listed, Facts), Failure> {
+    if let Some(context) = world.context(None, call)? {
+        context.record(world.now(), "list_constraints", Vec::new());
+    }
+    let constraints = &world.constraints;
+    let limits = Limits {
+        max_passage_context: constraints.max_passage_context,
+        max_search_results: constraints.max_search_results,
+        stream_timeout_s: constraints.stream_timeout_s,
+        stream_chunk_size: constraints.stream_chunk_size,
+        max_streams: MOST_STREAMS,
+        context_handle_idle_s: HANDLE_IDLE_S,
+        max_context_handles: MOST_HANDLES,
+    };
+    Ok((listed(limits), Facts::default()))
+}
+
+fn listed(limits: Limits) -> Listed {
+    Listed {
+        mutation_prohibitions: &[
+            "writing notebooks",
+            "editing notebooks",
+            "deleting notebooks",
+            "modifying vectors",
+            "modifying embeddings",
+            "generating new knowledge",
+            "applying reasoning outcomes",
+            "persisting memory",
+            "triggering workflows",
+            "scheduling tasks",
+            "calling external tools",
+            "expanding affordances dynamically",
+        ],
+        scope_limits: ScopeLimits {
+            world_type: "read-only knowledge jurisdiction",
+            authority_level: "none",
+            reasoning: "forbidden",
+            learning: "forbidden",
+            decisions: "forbidden",
+        },
+        citation_requirements: CitationRequirements {
+            passages: "must quote verbatim",
+            artifacts: "must include non-authoritative disclaimer",
+            synthesis: "must label as synthesized with metadata",
+        },
+        refusal_conditions: &[
+            "requests for mutation",
+            "requests for reasoning",
+            "requests for decision-making",
+            "requests for external tool invocation",
+            "requests for memory persistence",
+            "ambiguous requests (when scope reduction insufficient)",
+        ],
+        interpretation_rule: InterpretationRule {
+            when_ambiguous: &[
+                "reduce scope",
+                "return less data",
+                "prefer references over content",
+                "prefer artifacts over synthesis",
+            ],
+            when_in_doubt: &["do not answer", "explain why"],
+        },
+        capabilities: Capabilities {
+            read: true,
+            write: false,
+            mutate: false,
+            execute: false,
+            persist: false,
+        },
+        limits,
+        context_rules: &[
+            "no collection is active at the start; every tool that reads notebooks or artifacts needs one",
+            "enter_collection replaces the active collection and ends its streams",
+            "the end of the connection ends the context; nothing of it is kept",
+            "a client without a connection passes the context_handle of enter_collection with each call",
+            "a stream lasts for its time from its beginning, however it is used; the oldest makes room for one too many",
+            "to cancel a stream: pull no more, enter a collection, or close the connection",
+        ],
+        volatile_fields: &VOLATILE,
+    }
+}

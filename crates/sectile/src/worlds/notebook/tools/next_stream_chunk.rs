@@ -1,0 +1,66 @@
+//! `next_stream_chunk`: pulls from a running stream.
+
+use std::{borrow::Cow, sync::PoisonError};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::super::{
+    NotebookWorld, artifacts,
+    errors::NotebookError,
+    streams::{Chunk, Reading},
+};
+use crate::mcp::{
+    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+};
+
+pub(super) const TOOL: Tool<NotebookWorld> = Tool {
+    name: Cow::Borrowed("next_stream_chunk"),
+    title: "Pull the next chunk",
+    description: "Retrieves next chunk from active result stream. Each says what it adds and the measured fact why; the last answer is stream_complete.",
+    access: Access::Read,
+    idempotent: false,
+    open_world: false,
+    pace: Pace::Slow,
+    input: input_schema::<Params>,
+    output: output_schema::<Chunk>,
+    handler: |world, arguments, context| run(world, arguments, context, handle),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    /// Stream token from begin_result_stream
+    stream_token: String,
+    /// Handle from enter_collection, where it gave one.
+    context_handle: Option<String>,
+}
+
+fn handle(
+    world: &NotebookWorld,
+    params: Params,
+    call: &CallContext,
+) -> Result<(Chunk, Facts), Failure> {
+    let entered = world.entered(params.context_handle.as_deref(), call)?;
+    let running = entered.context.stream(&params.stream_token, world.now())?;
+    let mut stream = running.lock().unwrap_or_else(PoisonError::into_inner);
+    let storage = world.storage.as_ref();
+    let reading = Reading {
+        quote: &|id| {
+            if call.cancelled.is_cancelled() {
+                return Err(NotebookError::Cancelled);
+            }
+            world.quote(&entered, id, 0)
+        },
+        links: &|notebooks| artifacts::linked_to(storage, &entered.collection, notebooks),
+    };
+    let mut chunk = stream.pull(&reading)?;
+    if chunk.is_completion() {
+        entered.context.finish(&params.stream_token);
+    }
+    let handed_out = std::mem::take(&mut chunk.handed_out);
+    entered
+        .context
+        .record(world.now(), "next_stream_chunk", handed_out);
+    Ok((chunk, Facts::default()))
+}

@@ -1,0 +1,50 @@
+//! `retrieve_artifact`: derived material, with where it comes from and what it is not.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::super::{
+    NotebookWorld,
+    artifacts::{self, Artifact},
+};
+use crate::mcp::{
+    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+};
+
+pub(super) const TOOL: Tool<NotebookWorld> = Tool {
+    name: Cow::Borrowed("retrieve_artifact"),
+    title: "Retrieve an artifact",
+    description: "Retrieves full artifact contents with provenance and non-authoritative disclaimer.",
+    access: Access::Read,
+    idempotent: true,
+    open_world: false,
+    pace: Pace::Slow,
+    input: input_schema::<Params>,
+    output: output_schema::<Artifact>,
+    handler: |world, arguments, context| run(world, arguments, context, handle),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    /// Artifact identifier from list_artifact_sets
+    artifact_id: String,
+    /// Handle from enter_collection, where it gave one.
+    context_handle: Option<String>,
+}
+
+fn handle(
+    world: &NotebookWorld,
+    params: Params,
+    call: &CallContext,
+) -> Result<(Artifact, Facts), Failure> {
+    let entered = world.entered(params.context_handle.as_deref(), call)?;
+    let storage = world.storage.as_ref();
+    let artifact = artifacts::retrieve(storage, &entered.collection, &params.artifact_id)?;
+    entered
+        .context
+        .record(world.now(), "retrieve_artifact", vec![params.artifact_id]);
+    Ok((artifact, Facts::default()))
+}

@@ -1,0 +1,207 @@
+//! `semantic_search`: references to the passages of the active collection that fit a query.
+
+use std::{borrow::Cow, time::Instant};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{
+    super::{
+        NotebookWorld,
+        answers::{ScoreParts, SourcePointer, score, snippet},
+        check_query,
+        shelf::Hit,
+    },
+    describe_world::retrieval,
+};
+use crate::mcp::{
+    Access, CallContext, Facts, Failure, JsonObject, Pace, Tool, input_schema, output_schema, run,
+};
+
+/// Most characters of a preview.
+const PREVIEW: usize = 100;
+
+/// Results when the call does not say how many.
+const DEFAULT_K: usize = 10;
+
+pub(super) fn tool(max_search_results: usize) -> Tool<NotebookWorld> {
+    Tool {
+        name: Cow::Borrowed("semantic_search"),
+        title: "Search the collection",
+        description: "Returns ranked reference identifiers for semantic query within active collection. Full text is not included: fetch_passage has it.",
+        access: Access::Read,
+        idempotent: true,
+        open_world: false,
+        pace: Pace::Slow,
+        input: input(max_search_results),
+        output: output_schema::<Answered>,
+        handler: |world, arguments, context| run(world, arguments, context, handle),
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    /// Natural language query; up to 2,048 bytes and 32 words.
+    query: String,
+    /// Maximum results
+    k: Option<usize>,
+    /// Handle from enter_collection, where it gave one.
+    context_handle: Option<String>,
+}
+
+/// The schema of the arguments, with the most results that the settings allow.
+fn input(max_search_results: usize) -> fn() -> JsonObject {
+    /// A schema is made by a function without arguments, so there is one for each number.
+    macro_rules! schemas {
+        ($($most:literal)+) => {
+            match max_search_results {
+                $($most => || schema($most),)+
+                0 => || schema(1),
+                _ => || schema(50),
+            }
+        };
+    }
+    schemas! {
+        1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25
+        26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49
+    }
+}
+
+fn schema(most: usize) -> JsonObject {
+    let mut schema = input_schema::<Params>();
+    let property = schema
+        .get_mut("properties")
+        .and_then(|properties| properties.get_mut("k"));
+    if let Some(property) = property {
+        let default = DEFAULT_K.min(most);
+        *property = json!({
+            "type": "integer",
+            "minimum": 1,
+            "maximum": most,
+            "default": default,
+            "description": format!("Maximum results (default {default}, max {most})"),
+        });
+    }
+    schema
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Answered {
+    /// The active collection.
+    collection_id: String,
+    /// The query.
+    query: String,
+    /// The passages that fit best, best first.
+    results: Vec<Reference>,
+    /// About the search.
+    metadata: Metadata,
+    /// What is not here.
+    note: &'static str,
+}
+
+/// A passage that was found.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Reference {
+    /// The id, for fetch_passage.
+    reference_id: String,
+    /// How well it fits, from 0 to 1.
+    relevance_score: f64,
+    /// Where it comes from.
+    source_pointer: SourcePointer,
+    /// The beginning of the passage, at most 100 characters, white space collapsed; for reference only, not to quote.
+    preview_snippet: String,
+    /// What the score is made of.
+    scores: ScoreParts,
+    /// Words of the query that the passage has.
+    matched_terms: Vec<String>,
+    /// Title and headings above the passage, outermost first.
+    heading_path: Vec<String>,
+    /// Line of the passage in its notebook, from 1.
+    line: usize,
+    /// Whether the passage was read and hashed in this call: always, for one that is not what was indexed is left out.
+    verified: bool,
+    /// When that was, in milliseconds since 1970.
+    last_verified: i64,
+}
+
+/// About the search.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Metadata {
+    /// Passages that fit at all.
+    total_matches: usize,
+    /// Passages in this answer.
+    returned: usize,
+    /// How long it took, in milliseconds.
+    search_time_ms: u64,
+    /// When the index was made, in milliseconds since 1970.
+    index_as_of: i64,
+    /// Where the index is: `disk`, or `memory` when there was none on disk.
+    index_location: &'static str,
+    /// Notebooks that changed since and are not indexed yet; null while that is being found out.
+    changed_not_indexed: Option<usize>,
+    /// What was used: `lexical+semantic` or `lexical`.
+    retrieval: &'static str,
+    /// Words of the query that the collection does not have.
+    unknown_words: Vec<String>,
+}
+
+impl From<Hit> for Reference {
+    fn from(hit: Hit) -> Self {
+        Self {
+            reference_id: hit.id.to_string(),
+            relevance_score: score(hit.scores.fused),
+            source_pointer: SourcePointer::new(&hit.id, hit.timestamp),
+            preview_snippet: snippet(&hit.text, PREVIEW),
+            scores: hit.scores.into(),
+            matched_terms: hit.matched,
+            heading_path: hit.heading_path,
+            line: hit.line,
+            verified: true,
+            last_verified: hit.verified_at,
+        }
+    }
+}
+
+fn handle(
+    world: &NotebookWorld,
+    params: Params,
+    call: &CallContext,
+) -> Result<(Answered, Facts), Failure> {
+    let started = Instant::now();
+    let entered = world.entered(params.context_handle.as_deref(), call)?;
+    check_query(&params.query)?;
+    let most = world.constraints.max_search_results;
+    let k = params.k.unwrap_or(DEFAULT_K).min(most);
+    let found = world.search(&entered, &params.query, k, call)?;
+    let results: Vec<Reference> = found.hits.into_iter().map(Reference::from).collect();
+    let references = results.iter().map(|result| result.reference_id.clone());
+    entered
+        .context
+        .record(world.now(), "semantic_search", references.collect());
+    let facts = Facts {
+        sections: Some(results.len()),
+        truncated: false,
+    };
+    let answered = Answered {
+        collection_id: entered.collection,
+        query: params.query,
+        metadata: Metadata {
+            total_matches: found.total,
+            returned: results.len(),
+            search_time_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            index_as_of: found.state.as_of,
+            index_location: match found.state.on_disk {
+                true => "disk",
+                false => "memory",
+            },
+            changed_not_indexed: found.state.changed,
+            retrieval: retrieval(found.state),
+            unknown_words: found.unknown_words,
+        },
+        results,
+        note: "Full text not included. Use fetch_passage to retrieve content.",
+    };
+    Ok((answered, facts))
+}

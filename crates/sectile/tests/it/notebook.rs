@@ -1,0 +1,158 @@
+//! The notebook world: what its contract's validation checklist asks for, box by box, and what can be sent to it.
+
+/// What bad arguments, ids and tokens answer.
+mod bad_input;
+/// The boxes of the contract's validation checklist, by name.
+mod checklist;
+/// Which collection a caller has entered, in both eras and on both transports.
+mod contexts;
+/// The listing and every schema, pinned.
+mod contract;
+/// What is hidden cannot be told from what does not exist.
+mod visibility;
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::fixture::{Era, Http, NOTE_TEXT, Stdio, TestVault, initialize, sectile, tool_text};
+
+/// The tools, in listing order.
+const TOOLS: [&str; 11] = [
+    "describe_world",
+    "list_collections",
+    "enter_collection",
+    "list_artifact_sets",
+    "semantic_search",
+    "fetch_passage",
+    "retrieve_artifact",
+    "begin_result_stream",
+    "next_stream_chunk",
+    "explain_provenance",
+    "list_constraints",
+];
+
+/// A call of each tool that needs a collection.
+fn data_calls() -> [(&'static str, Value); 7] {
+    [
+        ("list_artifact_sets", json!({})),
+        ("semantic_search", json!({ "query": "ice" })),
+        ("fetch_passage", json!({ "source_id": source("journal") })),
+        ("retrieve_artifact", json!({ "artifact_id": "x" })),
+        ("begin_result_stream", json!({ "query": "ice" })),
+        ("next_stream_chunk", json!({ "stream_token": "x" })),
+        (
+            "explain_provenance",
+            json!({ "id": source("journal"), "id_type": "source" }),
+        ),
+    ]
+}
+
+/// A well-formed id of a passage that is not there.
+fn source(collection: &str) -> String {
+    format!("{collection}/one.md@0-4:0123456789abcdef")
+}
+
+/// Two collections of notebooks.
+struct Library {
+    vault: TestVault,
+}
+
+impl Library {
+    fn new() -> Self {
+        let vault = TestVault::empty();
+        vault.note(
+            "journal/one.md",
+            format!("# Ice\n\nThe ice on the lake is thin. {NOTE_TEXT}\n\n# Snow\n\nSnow fell.\n"),
+        );
+        vault.note("journal/deep/two.md", "# Thaw\n\nThe ice broke.\n");
+        vault.note("physics/water.md", "# Phases\n\nIce floats on water.\n");
+        Self { vault }
+    }
+
+    fn command(&self, settings: &str) -> Command {
+        let mut command = sectile();
+        command.args(["serve", "notebook"]).arg(self.vault.root());
+        if !settings.is_empty() {
+            command.arg("--config").arg(self.vault.config(settings));
+        }
+        command
+    }
+
+    fn open(&self, era: Era) -> Client<'_> {
+        self.open_with(era, "")
+    }
+
+    fn open_with(&self, era: Era, settings: &str) -> Client<'_> {
+        let mut server = Stdio::spawn(&self.vault, self.command(settings));
+        if era == Era::Handshake {
+            server.exchange(&initialize(0));
+            server.send_line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        }
+        Client {
+            era,
+            server,
+            handle: None,
+        }
+    }
+
+    fn http(&self, settings: &str) -> Http<'_> {
+        Http::spawn(&self.vault, self.command(settings))
+    }
+}
+
+/// A client on stdio, which passes the handle that it was given.
+struct Client<'a> {
+    era: Era,
+    server: Stdio<'a>,
+    handle: Option<String>,
+}
+
+impl Client<'_> {
+    /// The whole result of a call.
+    fn result(&mut self, tool: &str, arguments: Value) -> Value {
+        let mut arguments = arguments;
+        if let Some(handle) = &self.handle
+            && !["list_collections", "list_constraints"].contains(&tool)
+            && arguments.get("context_handle").is_none()
+        {
+            arguments["context_handle"] = json!(handle);
+        }
+        let answer = self.server.call(self.era, tool, arguments);
+        let result = &answer["result"];
+        assert!(result.is_object(), "{answer}");
+        result.clone()
+    }
+
+    /// What a call answers, which must be no error.
+    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        let result = self.result(tool, arguments);
+        assert_ne!(result["isError"], true, "{tool}: {result}");
+        result["structuredContent"].clone()
+    }
+
+    /// The error that a call answers.
+    fn error(&mut self, tool: &str, arguments: Value) -> Value {
+        error_of(&self.result(tool, arguments))
+    }
+
+    fn enter(&mut self, collection: &str) -> Value {
+        let entered = self.call("enter_collection", json!({ "collection_id": collection }));
+        self.handle = entered["context_handle"].as_str().map(str::to_owned);
+        assert_eq!(self.handle.is_some(), self.era == Era::Stateless);
+        entered
+    }
+}
+
+/// The error in a result.
+fn error_of(result: &Value) -> Value {
+    assert_eq!(result["isError"], true, "{result}");
+    let text = tool_text(&json!({ "result": result })).to_owned();
+    let object: Value = serde_json::from_str(&text).unwrap();
+    let error = object["error"].clone();
+    for key in ["type", "message", "recovery"] {
+        assert!(error[key].is_string(), "{error}");
+    }
+    assert!(error["context"].is_object(), "{error}");
+    error
+}

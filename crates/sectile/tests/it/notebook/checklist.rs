@@ -1,0 +1,315 @@
+//! The boxes of the contract's validation checklist, by name.
+
+use serde_json::{Value, json};
+
+use super::{Library, TOOLS, data_calls};
+use crate::{contract::schema::violation, fixture::Era};
+
+#[test]
+fn safe_server_starts_with_no_active_collection() {
+    let library = Library::new();
+    for era in Era::BOTH {
+        let mut client = library.open(era);
+        let world = client.call("describe_world", json!({}));
+        assert_eq!(world["session"]["active_collection"], Value::Null);
+        for (tool, arguments) in data_calls() {
+            let error = client.error(tool, arguments);
+            assert_eq!(error["type"], "no_collection_context", "{tool}, {era:?}");
+            assert_eq!(
+                error["message"],
+                "No active collection. Invoke enter_collection first."
+            );
+            let recovery = error["recovery"].as_str().unwrap();
+            assert!(recovery.starts_with("Call list_collections, then enter_collection"));
+            let must_pass = recovery.contains("must pass context_handle");
+            assert_eq!(must_pass, era == Era::Stateless, "{recovery}");
+        }
+    }
+}
+
+#[test]
+fn context_nothing_loaded_until_explicit_enter_collection() {
+    let library = Library::new();
+    for era in Era::BOTH {
+        let mut client = library.open(era);
+        let listed = client.call("list_collections", json!({}));
+        let ids: Vec<&Value> = listed["collections"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|card| &card["collection_id"])
+            .collect();
+        assert_eq!(ids, ["journal", "physics"]);
+        assert_eq!(listed["metadata"]["total_collections"], 2);
+        assert_eq!(listed["metadata"]["next_refresh"], Value::Null);
+        assert!(!listed.to_string().contains("thin"), "no content is listed");
+        let entered = client.enter("journal");
+        assert_eq!(entered["context_established"], true);
+        assert_eq!(
+            entered["scope_note"],
+            "All subsequent operations restricted to this collection until exit or new enter_collection call"
+        );
+        assert_eq!(
+            entered["preload_note"],
+            "No data preloaded. Invoke retrieval tools explicitly."
+        );
+        assert_eq!(
+            entered["available_operations"],
+            json!([
+                "list_artifact_sets",
+                "semantic_search",
+                "fetch_passage",
+                "retrieve_artifact",
+                "begin_result_stream"
+            ])
+        );
+        let sets = client.call("list_artifact_sets", json!({}));
+        assert_eq!(sets["collection_id"], "journal");
+    }
+}
+
+#[test]
+fn awareness_all_constraints_enumerable_via_list_constraints() {
+    let library = Library::new();
+    let settings = "[notebook.constraints]\nmax_passage_context = 7\nmax_search_results = 8\n\
+                    stream_timeout_s = 9\nstream_chunk_size = 6\n";
+    let mut client = library.open_with(Era::Handshake, settings);
+    let constraints = client.call("list_constraints", json!({}));
+    let count = |key: &str| constraints[key].as_array().map(Vec::len);
+    assert_eq!(count("mutation_prohibitions"), Some(12));
+    assert_eq!(count("refusal_conditions"), Some(6));
+    assert_eq!(
+        constraints["scope_limits"],
+        json!({
+            "world_type": "read-only knowledge jurisdiction",
+            "authority_level": "none",
+            "reasoning": "forbidden",
+            "learning": "forbidden",
+            "decisions": "forbidden",
+        })
+    );
+    assert_eq!(
+        constraints["citation_requirements"],
+        json!({
+            "passages": "must quote verbatim",
+            "artifacts": "must include non-authoritative disclaimer",
+            "synthesis": "must label as synthesized with metadata",
+        })
+    );
+    assert_eq!(
+        constraints["interpretation_rule"],
+        json!({
+            "when_ambiguous": [
+                "reduce scope",
+                "return less data",
+                "prefer references over content",
+                "prefer artifacts over synthesis",
+            ],
+            "when_in_doubt": ["do not answer", "explain why"],
+        })
+    );
+    let limits = &constraints["limits"];
+    assert_eq!(limits["max_passage_context"], 7);
+    assert_eq!(limits["max_search_results"], 8);
+    assert_eq!(limits["stream_timeout_s"], 9);
+    assert_eq!(limits["stream_chunk_size"], 6);
+    assert!(count("volatile_fields").is_some_and(|fields| fields > 0));
+}
+
+#[test]
+fn exit_collection_context_clearable_no_persistent_state() {
+    let library = Library::new();
+    let before = library.vault.contents();
+    for era in Era::BOTH {
+        let mut client = library.open(era);
+        client.enter("journal");
+        let handle = client.handle.clone();
+        drop(client);
+        let mut again = library.open(era);
+        again.handle = handle;
+        let error = again.error("list_artifact_sets", json!({}));
+        assert_eq!(error["type"], "no_collection_context", "{era:?}");
+    }
+    assert_eq!(library.vault.contents(), before);
+}
+
+#[test]
+fn enumerated_affordances_exactly_11_tools_no_dynamic_invention() {
+    let library = Library::new();
+    for era in Era::BOTH {
+        let mut client = library.open(era);
+        for collection in ["journal", "physics"] {
+            let listed = client
+                .server
+                .exchange(&era.request(1, "tools/list", json!({})));
+            let tools = listed["result"]["tools"].as_array().unwrap();
+            let names: Vec<&Value> = tools.iter().map(|tool| &tool["name"]).collect();
+            assert_eq!(names, TOOLS, "{era:?}");
+            client.enter(collection);
+        }
+    }
+}
+
+#[test]
+fn structural_mediation_all_data_access_via_mcp_tools() {
+    let library = Library::new();
+    let mut client = library.open(Era::Handshake);
+    client.enter("journal");
+    for method in [
+        "resources/list",
+        "resources/read",
+        "resources/templates/list",
+        "prompts/list",
+        "completion/complete",
+    ] {
+        let request = Era::Handshake.request(5, method, json!({ "uri": "x" }));
+        let answer = client.server.exchange(&request);
+        assert_eq!(answer["error"]["code"], -32601, "{method}: {answer}");
+    }
+}
+
+#[test]
+fn inspectability_describe_world_exposes_all_capabilities() {
+    let library = Library::new();
+    let mut client = library.open(Era::Handshake);
+    let world = client.call("describe_world", json!({}));
+    assert_eq!(
+        world["world"],
+        json!({
+            "name": "Open Notebook",
+            "type": "read-only knowledge jurisdiction",
+            "authority_level": "none",
+            "mutation": "forbidden",
+            "persistence": "external only (artifacts, vectors)",
+        })
+    );
+    assert_eq!(
+        world["purpose"],
+        json!([
+            "preserve human-authored cognition",
+            "enable safe inspection and retrieval",
+            "prevent ungoverned synthesis",
+        ])
+    );
+    assert_eq!(
+        world["boundaries"],
+        json!({
+            "scope": "previously authored notebooks and derived artifacts only",
+            "reasoning": "forbidden",
+            "learning": "forbidden",
+            "decisions": "forbidden",
+        })
+    );
+    assert_eq!(world["available_affordances"], json!(TOOLS));
+    assert_eq!(
+        world["citation_requirements"],
+        json!({
+            "passages_must_quote": true,
+            "artifacts_must_disclaim": true,
+            "synthesis_must_label": true,
+        })
+    );
+    assert_eq!(world["provenance_available"], true);
+}
+
+#[test]
+fn reversibility_declaration_all_tools_marked_reversible() {
+    let library = Library::new();
+    for era in Era::BOTH {
+        let mut client = library.open(era);
+        let listed = client
+            .server
+            .exchange(&era.request(1, "tools/list", json!({})));
+        for tool in listed["result"]["tools"].as_array().unwrap() {
+            assert_eq!(tool["_meta"]["reversible"], true, "{tool}");
+            assert_eq!(tool["_meta"]["authority_level"], "none", "{tool}");
+            assert_eq!(tool["_meta"]["mutation"], false, "{tool}");
+            assert_eq!(tool["annotations"]["readOnlyHint"], true, "{tool}");
+            assert_eq!(tool["annotations"]["destructiveHint"], false, "{tool}");
+            assert_eq!(tool["annotations"]["openWorldHint"], false, "{tool}");
+        }
+    }
+}
+
+#[test]
+fn observability_surface_all_responses_include_metadata() {
+    let library = Library::new();
+    for era in Era::BOTH {
+        let mut client = library.open(era);
+        for (tool, arguments) in [
+            ("describe_world", json!({})),
+            ("list_collections", json!({})),
+            ("list_constraints", json!({})),
+            ("enter_collection", json!({ "collection_id": "journal" })),
+            ("enter_collection", json!({ "collection_id": "nowhere" })),
+            ("fetch_passage", json!({ "source_id": "x" })),
+            ("fetch_passage", json!({ "source_id": 5 })),
+            ("write_notebook", json!({})),
+        ] {
+            let result = client.result(tool, arguments);
+            assert_eq!(result["_meta"]["provenance_available"], true, "{result}");
+            assert_eq!(result["_meta"]["constraints_checkable"], true, "{result}");
+        }
+    }
+}
+
+#[test]
+fn no_implicit_memory_session_state_in_memory_only() {
+    let library = Library::new();
+    for era in Era::BOTH {
+        let mut client = library.open(era);
+        client.enter("journal");
+        let accesses = |client: &mut super::Client<'_>| {
+            let session = client.call("describe_world", json!({}))["session"].clone();
+            assert_eq!(session["active_collection"], "journal");
+            session["accesses"].as_u64().unwrap()
+        };
+        let first = accesses(&mut client);
+        client.call("list_artifact_sets", json!({}));
+        // The call that asked counts as well.
+        assert_eq!(accesses(&mut client), first + 2);
+    }
+}
+
+#[test]
+fn no_silent_mutation_mutation_attempts_return_explicit_refusal() {
+    let library = Library::new();
+    let before = library.vault.contents();
+    for era in Era::BOTH {
+        let mut client = library.open(era);
+        client.enter("journal");
+        client.handle = None;
+        for tool in ["write_notebook", "delete_notebook", "exit_collection", "x"] {
+            let error = client.error(tool, json!({ "path": "one.md" }));
+            assert_eq!(error["type"], "operation_forbidden", "{tool}");
+            let recovery = error["recovery"].as_str().unwrap();
+            assert!(
+                recovery.starts_with("This world is read-only. Use external tools for mutation."),
+                "{recovery}"
+            );
+            assert!(!error.to_string().contains(tool) || tool == "x");
+        }
+    }
+    assert_eq!(library.vault.contents(), before);
+}
+
+#[test]
+fn all_affordances_enumerable_tool_list_static_and_answers_keep_to_their_schemas() {
+    let library = Library::new();
+    let mut client = library.open(Era::Handshake);
+    let request = Era::Handshake.request(1, "tools/list", json!({}));
+    let listed = client.server.exchange(&request)["result"]["tools"].clone();
+    for (tool, arguments) in [
+        ("describe_world", json!({})),
+        ("list_collections", json!({})),
+        ("list_constraints", json!({})),
+        ("enter_collection", json!({ "collection_id": "journal" })),
+        ("describe_world", json!({})),
+        ("list_artifact_sets", json!({})),
+    ] {
+        let answer = client.call(tool, arguments);
+        let listed = listed.as_array().unwrap();
+        let schema = listed.iter().find(|listed| listed["name"] == tool).unwrap();
+        assert_eq!(violation(&schema["outputSchema"], &answer), None, "{tool}");
+    }
+}
