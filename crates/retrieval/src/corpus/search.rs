@@ -74,7 +74,7 @@ impl Corpus {
         };
         let best_words = words.iter().copied().max().unwrap_or_default().max(1);
         // One over the best, with 32 binary digits behind the point: a division for each chunk would cost more.
-        let one_over = |best: u64| (WHOLE << 32) / best;
+        let one_over = |best: u64| (WHOLE << 32).div_ceil(best);
         let share = |chunk: usize, words: u64, factor: u64| {
             let lexical = (words * factor) >> 32;
             let Some(meaning) = &meaning else {
