@@ -85,28 +85,24 @@ impl Corpus {
             (lexical, semantic, fused)
         };
         let factor = one_over(best_words);
-        let mut chunks: Vec<(Reverse<u64>, usize)> = (0..self.len())
-            .filter(|chunk| is_match(*chunk))
-            .map(|chunk| (Reverse(share(chunk, words[chunk], factor).2), chunk))
-            .collect();
-        let total = chunks.len();
-        let compared = MOST_COMPARED.max(most);
-        if chunks.len() > compared {
-            chunks.select_nth_unstable(compared);
-            chunks.truncate(compared);
+        let mut best = Best::new(MOST_COMPARED.max(most));
+        let mut total = 0;
+        for chunk in (0..self.len()).filter(|chunk| is_match(*chunk)) {
+            total += 1;
+            best.offer(share(chunk, words[chunk], factor).2, chunk);
         }
-        chunks.sort_unstable();
+        let chunks = best.finish();
         // Words that stand together count besides, in the best chunks.
         let words: Vec<u64> = chunks
             .iter()
-            .map(|(_, chunk)| words[*chunk] + ranked.together(*chunk))
+            .map(|chunk| words[*chunk] + ranked.together(*chunk))
             .collect();
         let best_words = words.iter().copied().max().unwrap_or_default().max(1);
         let factor = one_over(best_words);
         let mut hits: Vec<ChunkHit> = chunks
             .iter()
             .zip(words)
-            .map(|((_, chunk), words)| {
+            .map(|(chunk, words)| {
                 let (lexical, semantic, fused) = share(*chunk, words, factor);
                 ChunkHit {
                     chunk: *chunk,
@@ -143,5 +139,50 @@ impl Corpus {
             });
         }
         meanings
+    }
+}
+
+/// The best of many, by score and then by order.
+struct Best {
+    most: usize,
+    /// More than are wanted, so that the worst need not be found each time.
+    kept: Vec<(Reverse<u64>, usize)>,
+    /// What comes behind this is not among the best.
+    worst: Option<(Reverse<u64>, usize)>,
+}
+
+impl Best {
+    fn new(most: usize) -> Self {
+        Self {
+            most,
+            kept: Vec::with_capacity(most * 4),
+            worst: None,
+        }
+    }
+
+    fn offer(&mut self, score: u64, chunk: usize) {
+        let one = (Reverse(score), chunk);
+        if self.worst.is_some_and(|worst| one > worst) {
+            return;
+        }
+        self.kept.push(one);
+        if self.kept.len() == self.most * 4 {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        if self.kept.len() > self.most {
+            let (_, worst, _) = self.kept.select_nth_unstable(self.most - 1);
+            self.worst = Some(*worst);
+            self.kept.truncate(self.most);
+        }
+    }
+
+    /// The best, best first.
+    fn finish(mut self) -> Vec<usize> {
+        self.cut();
+        self.kept.sort_unstable();
+        self.kept.into_iter().map(|(_, chunk)| chunk).collect()
     }
 }

@@ -104,15 +104,17 @@ impl Totals {
 impl Norms {
     /// How much a term that occurs so often says of the passage.
     pub(super) fn weight(&self, counts: &Lengths) -> u32 {
-        let sum: u64 = self
-            .0
-            .iter()
-            .zip(counts)
-            .map(|(norm, count)| u64::from(*norm) * u64::from(*count))
-            .sum();
-        let sum = (sum >> NORM_DIGITS).min(ENOUGH) as u32;
-        let by_count = sum * MOST_BY_COUNT / (sum + SATURATION);
+        let part =
+            |field: Field| u64::from(self.0[field as usize]) * u64::from(counts[field as usize]);
+        let by_count = |sum: u64| {
+            let sum = (sum >> NORM_DIGITS).min(ENOUGH) as u32;
+            sum * MOST_BY_COUNT / (sum + SATURATION)
+        };
         let has = |field: Field| counts[field as usize] > 0;
+        if !has(Field::Heading) && !has(Field::Trail) {
+            return by_count(part(Field::Body));
+        }
+        let by_count = by_count(FIELDS.into_iter().map(part).sum());
         let heading = if has(Field::Heading) { IN_HEADING } else { 0 };
         let trail = if has(Field::Trail) { IN_TRAIL } else { 0 };
         by_count + heading + trail

@@ -10,7 +10,7 @@ use super::{
     collect::{ByTerm, Collected, Occurrence},
     field::{Norms, Totals},
     spelling::{nearest, ranked},
-    terms::{Counted, Places, Terms, merge},
+    terms::{Counted, List, Places, Terms, merge},
 };
 
 /// More passages than this are not indexed: what a question may cost depends on it.
@@ -202,14 +202,14 @@ impl Terms for Index {
         self.passages
     }
 
-    fn with_term(&self, term: &str) -> Cow<'_, [Posting]> {
-        Cow::Borrowed(self.list(self.terms.get(term)))
+    fn with_term(&self, term: &str) -> List<'_> {
+        List::Kept(self.list(self.terms.get(term)))
     }
 
-    fn with_stem(&self, stem: &str, word: &str) -> Option<Cow<'_, [Posting]>> {
+    fn with_stem(&self, stem: &str, word: &str) -> Option<List<'_>> {
         let list = self.stems.get(stem);
         let is_only = list.is_none() || list == self.terms.get(word);
-        (!is_only).then(|| Cow::Borrowed(self.list(list)))
+        (!is_only).then(|| List::Kept(self.list(list)))
     }
 
     fn places(&self, posting: &Posting) -> Places<'_> {

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use super::{
     Index, Posting, Query,
     query::Item,
-    terms::{Places, Terms},
+    terms::{List, Places, Terms},
 };
 use crate::{analysis::stem, fixed::ONE};
 
@@ -114,7 +114,7 @@ const TOGETHER_PERCENT: u64 = 40;
 /// Lists of passages, each fetched once.
 struct Lists<'a> {
     index: &'a dyn Terms,
-    terms: Vec<(Key, Cow<'a, [Posting]>)>,
+    terms: Vec<(Key, List<'a>)>,
 }
 
 /// What a list is of.
@@ -132,7 +132,10 @@ impl<'a> Lists<'a> {
         let number = known.unwrap_or_else(|| {
             let list = match &key {
                 Key::Term(term) => self.index.with_term(term),
-                Key::Stem(stem, word) => self.index.with_stem(stem, word).unwrap_or_default(),
+                Key::Stem(stem, word) => match self.index.with_stem(stem, word) {
+                    Some(list) => list,
+                    None => List::Kept(&[]),
+                },
             };
             self.terms.push((key, list));
             self.terms.len() - 1

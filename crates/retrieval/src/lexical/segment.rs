@@ -291,7 +291,7 @@ impl Lexical {
 }
 
 /// The distance from the last passage, how often each field has the term, and how many bytes the places take.
-#[inline]
+#[inline(always)]
 fn record(numbers: &mut Numbers<'_>) -> Option<(u32, Lengths, u32)> {
     let distance = numbers.next()?;
     let flags = numbers.next()?;

@@ -1,6 +1,9 @@
 //! The words of several files, of which some passages count and others do not: an index that can grow.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{
+    borrow::Cow,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use super::{
     Posting, Query, Ranked,
@@ -8,7 +11,7 @@ use super::{
     search::rank,
     segment::Lexical,
     spelling::{nearest, ranked},
-    terms::{Counted, Places, Terms, merge},
+    terms::{Counted, List, Places, Terms, merge},
 };
 
 /// A passage that does not count.
@@ -21,6 +24,47 @@ pub(crate) struct Segments {
     /// For each passage that counts, the number of its file.
     file_of: Vec<u32>,
     norms: Vec<Norms>,
+    /// Long lists that were made before.
+    memory: Mutex<Memory>,
+}
+
+/// What a list is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Key {
+    Term(String),
+    Stem(String),
+}
+
+/// Lists that were made before, those that were used last at the end.
+#[derive(Debug, Default)]
+struct Memory {
+    lists: Vec<(Key, Arc<Vec<Posting>>)>,
+    /// How many passages are in them all.
+    passages: usize,
+}
+
+/// Shorter lists are made as quickly as they are found.
+const SHORTEST_REMEMBERED: usize = 512;
+/// All lists together have at most so many passages: 16 MiB.
+const MOST_REMEMBERED: usize = 1 << 20;
+
+impl Memory {
+    fn find(&mut self, key: &Key) -> Option<Arc<Vec<Posting>>> {
+        let at = self.lists.iter().position(|(known, _)| known == key)?;
+        let found = self.lists.remove(at);
+        let list = Arc::clone(&found.1);
+        self.lists.push(found);
+        Some(list)
+    }
+
+    fn keep(&mut self, key: Key, list: &Arc<Vec<Posting>>) {
+        self.passages += list.len();
+        self.lists.push((key, Arc::clone(list)));
+        while self.passages > MOST_REMEMBERED && self.lists.len() > 1 {
+            let (_, forgotten) = self.lists.remove(0);
+            self.passages -= forgotten.len();
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -64,7 +108,24 @@ impl Segments {
             files,
             file_of,
             norms,
+            memory: Mutex::default(),
         }
+    }
+
+    /// A list from memory, or one that is made.
+    fn remembered(&self, key: Key, terms: impl Fn(&Lexical) -> Vec<usize>) -> List<'_> {
+        let memory = || self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(list) = memory().find(&key) {
+            return List::Shared(list);
+        }
+        let mut list = self.with(terms);
+        if list.len() < SHORTEST_REMEMBERED {
+            return List::Made(list);
+        }
+        list.shrink_to_fit();
+        let list = Arc::new(list);
+        memory().keep(key, &list);
+        List::Shared(list)
     }
 
     /// The passages that match.
@@ -120,16 +181,17 @@ impl Terms for Segments {
         self.norms.len()
     }
 
-    fn with_term(&self, term: &str) -> Cow<'_, [Posting]> {
-        Cow::Owned(self.with(|words| words.term(term)))
+    fn with_term(&self, term: &str) -> List<'_> {
+        self.remembered(Key::Term(term.to_owned()), |words| words.term(term))
     }
 
-    fn with_stem(&self, stem: &str, word: &str) -> Option<Cow<'_, [Posting]>> {
+    fn with_stem(&self, stem: &str, word: &str) -> Option<List<'_>> {
         let is_only = self
             .files
             .iter()
             .all(|file| file.words.has_no_form_but(stem, word));
-        (!is_only).then(|| Cow::Owned(self.with(|words| words.stem(stem).into_iter().collect())))
+        let lists = |words: &Lexical| words.stem(stem).into_iter().collect();
+        (!is_only).then(|| self.remembered(Key::Stem(stem.to_owned()), lists))
     }
 
     fn places(&self, posting: &Posting) -> Places<'_> {

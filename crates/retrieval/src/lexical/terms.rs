@@ -1,6 +1,6 @@
 //! What ranking asks of an index, wherever that is kept.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Deref, sync::Arc};
 
 use super::{
     collect::Occurrence,
@@ -20,6 +20,26 @@ pub(crate) struct Posting {
     pub(super) in_heading: bool,
 }
 
+/// A list of passages, in order.
+#[derive(Clone, Debug)]
+pub(super) enum List<'a> {
+    Kept(&'a [Posting]),
+    Shared(Arc<Vec<Posting>>),
+    Made(Vec<Posting>),
+}
+
+impl Deref for List<'_> {
+    type Target = [Posting];
+
+    fn deref(&self) -> &[Posting] {
+        match self {
+            Self::Kept(list) => list,
+            Self::Shared(list) => list,
+            Self::Made(list) => list,
+        }
+    }
+}
+
 /// Where a word is in a passage, in order.
 pub(super) type Places<'a> = Cow<'a, [u32]>;
 
@@ -28,9 +48,9 @@ pub(super) trait Terms {
     /// How many passages there are.
     fn len(&self) -> usize;
     /// The passages that have a word or a name, in order.
-    fn with_term(&self, term: &str) -> Cow<'_, [Posting]>;
+    fn with_term(&self, term: &str) -> List<'_>;
     /// The passages that have a word with this stem, in order, or `None` when they are those that have `word`.
-    fn with_stem(&self, stem: &str, word: &str) -> Option<Cow<'_, [Posting]>>;
+    fn with_stem(&self, stem: &str, word: &str) -> Option<List<'_>>;
     /// The places of a word in one passage.
     fn places(&self, posting: &Posting) -> Places<'_>;
     /// At most `most` words that are nearest to `word`: first by the number of letters that are wrong, missing, too many

@@ -24,6 +24,7 @@ use crate::{
             manual,
         },
         editor::{self, EditorWorld, ErrorStyle},
+        notebook::{self, Constraints, NotebookWorld, storage::FolderStorage},
         vault::{self, Vault},
     },
 };
@@ -90,10 +91,11 @@ async fn show(root: &Path) -> Result<(), CliError> {
 
     show_edits(root).await?;
     show_search().await?;
+    show_quote(root).await?;
 
     heading("Your turn")?;
     print(
-        "  sectile outline README.md\n  sectile edit list README.md\n  sectile docs search \"how do I undo an edit?\"\n  sectile connect claude-code --root ~/notes\n  sectile connect claude-code --world editor --root ~/notes\n",
+        "  sectile outline README.md\n  sectile edit list README.md\n  sectile docs search \"how do I undo an edit?\"\n  sectile connect claude-code --root ~/notes\n  sectile connect claude-code --world editor --root ~/notes\n  sectile notebook search ~/notes journal \"what did we decide?\"\n",
     )
 }
 
@@ -158,6 +160,39 @@ async fn show_search() -> Result<(), CliError> {
     ))
 }
 
+/// The fourth world: a library that is searched and quoted.
+async fn show_quote(root: &Path) -> Result<(), CliError> {
+    let mut client = Client::connect(notebook_surface(root)?).await?;
+    heading(
+        "The same notes as a library: a search finds by words and by meaning, and gives ids, not text",
+    )?;
+    let entered = json!({ "collection_id": "projects" });
+    client.call_quietly("enter_collection", entered).await?;
+    let query = json!({ "query": "ships and concerts at the weekend", "k": 1 });
+    let found = client.call_quietly("semantic_search", query).await?;
+    let hit = &found["results"][0];
+    print(format_args!(
+        "  {} {}\n",
+        Styled(NAME, "<-"),
+        folded(&json!({
+            "reference_id": hit["reference_id"],
+            "relevance_score": hit["relevance_score"],
+            "preview_snippet": hit["preview_snippet"],
+        }))
+    ))?;
+    heading("The quote is read and hashed in the same call: it proves itself")?;
+    let id = json!({ "source_id": hit["reference_id"] });
+    let quote = client.call_quietly("fetch_passage", id).await?;
+    print(format_args!(
+        "  {} {}\n",
+        Styled(NAME, "<-"),
+        folded(&json!({
+            "exact_text": quote["passage"]["exact_text"],
+            "integrity": quote["integrity"],
+        }))
+    ))
+}
+
 /// The diff of the first document that a write changed.
 fn diff(written: &Value) -> String {
     let text = written["documents"][0]["diff"].as_str().unwrap_or_default();
@@ -192,6 +227,19 @@ fn editor_surface(root: &Path) -> Result<Surface, CliError> {
         EditorWorld::open(root, EditorLimits::default(), MAX_BYTES, Walk::default())
             .map_err(CliError::failed)?;
     let spec = editor::spec(extent, ErrorStyle::Protocol);
+    Ok(Surface::new(spec, state, Policy::default(), LIMITS))
+}
+
+fn notebook_surface(root: &Path) -> Result<Surface, CliError> {
+    let storage = FolderStorage::open(root, Walk::default(), MAX_BYTES as u64);
+    let constraints = Constraints::default();
+    let state = NotebookWorld::new(
+        Arc::new(storage.map_err(CliError::failed)?),
+        None,
+        constraints,
+        editor::now,
+    );
+    let spec = notebook::spec(&constraints);
     Ok(Surface::new(spec, state, Policy::default(), LIMITS))
 }
 

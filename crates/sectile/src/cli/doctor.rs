@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use clap::ValueEnum as _;
+use sectile_retrieval::{Store, StoreError, built_in};
+use sectile_vault::Walk;
 
 use super::{
     args::{Client, DoctorArgs},
@@ -12,10 +14,14 @@ use super::{
     ui::{BAD, CliError, DIM, GOOD, Styled, print, visible},
 };
 use crate::{
-    config::{self, DocsSettings, Settings},
+    config::{self, DocsSettings, NotebookSettings, Settings},
     worlds::{
         self,
         docs::{corpus::Corpus, manual},
+        notebook::{
+            indexing::folder_of as folder_of_index,
+            storage::{FolderStorage, MAX_NOTE_BYTES, Storage as _},
+        },
         vault::Vault,
     },
 };
@@ -56,6 +62,9 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
     }
     if let Some(docs) = settings.as_ref().map(|settings| &settings.docs) {
         problems += documents(docs)?;
+    }
+    if let Some(notebook) = settings.as_ref().map(|settings| &settings.notebook) {
+        problems += library(notebook)?;
     }
     let edited = settings.and_then(|settings| settings.editor.root);
     match (&args.root, edited) {
@@ -108,6 +117,66 @@ fn documents(settings: &DocsSettings) -> Result<usize, CliError> {
         ))?;
     }
     Ok(corpus.skipped.len())
+}
+
+/// Looks at the collections of the notebook world and their indexes. The number of problems.
+fn library(settings: &NotebookSettings) -> Result<usize, CliError> {
+    let Some(root) = &settings.root else {
+        return Ok(0);
+    };
+    let opened = FolderStorage::open(root, Walk::default(), MAX_NOTE_BYTES);
+    let storage = match opened {
+        Ok(storage) => storage,
+        Err(error) => {
+            bad(&format!("notebook: {error}; correct notebook.root"))?;
+            return Ok(1);
+        }
+    };
+    let Ok(collections) = storage.collections() else {
+        bad("notebook: the folder of the collections cannot be read")?;
+        return Ok(1);
+    };
+    let indexes = match &settings.index {
+        Some(folder) => folder.clone(),
+        None => storage.index_folder(),
+    };
+    let mut problems = 0;
+    for collection in &collections {
+        let name = visible(collection);
+        match index_state(&folder_of_index(&indexes, collection)) {
+            Ok(true) => good(&format!("notebook: {name} has an index"))?,
+            Ok(false) => note(&format!(
+                "notebook: {name} has no index; make one with `sectile notebook index`"
+            ))?,
+            Err(what) => {
+                problems += 1;
+                bad(&format!(
+                    "notebook: {name}: {what}; make it anew with `sectile notebook index`"
+                ))?;
+            }
+        }
+    }
+    if collections.is_empty() {
+        note("notebook: there are no collections; each folder in notebook.root is one")?;
+    }
+    Ok(problems)
+}
+
+/// Whether there is an index, all of whose bytes are what they were.
+fn index_state(folder: &Path) -> Result<bool, String> {
+    let embedder = built_in().map_err(|error| error.to_string())?;
+    let unusable = |error: StoreError| error.to_string();
+    let Some(store) = Store::at(folder).map_err(|error| unusable(error.into()))? else {
+        return Ok(false);
+    };
+    let stored = store.read(Some(embedder)).map_err(unusable)?;
+    match stored {
+        Some(stored) => stored
+            .verify()
+            .map(|()| true)
+            .map_err(|error| unusable(error.into())),
+        None => Ok(false),
+    }
 }
 
 /// Looks at the journal of a folder or document that was edited. The number of problems.

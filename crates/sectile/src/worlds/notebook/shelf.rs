@@ -45,6 +45,8 @@ pub(crate) struct Shelf {
     embedder: &'static dyn Embedder,
     clock: Clock,
     snapshot: Mutex<Arc<Snapshot>>,
+    /// What is on disk and damaged.
+    damaged: Mutex<Option<Digest>>,
     /// Asks for a comparison.
     wake: mpsc::Sender<()>,
     /// Tells of changes for as long as it is kept.
@@ -145,6 +147,7 @@ impl Shelf {
             embedder,
             clock,
             snapshot: Mutex::new(Arc::new(snapshot)),
+            damaged: Mutex::default(),
             wake,
             _watch: watch,
         });
@@ -179,9 +182,23 @@ impl Shelf {
     /// Compares the index with the storage, and indexes what changed.
     fn refresh(&self) -> Result<(), NotebookError> {
         let now = self.current();
-        let newer = Snapshot::of_disk(self.index.as_deref(), &self.collection, self.embedder)
-            .filter(|disk| !disk.is_base_of(&now));
-        let base = newer.map_or(now, Arc::new);
+        let base = match self.newer(&now) {
+            Some(disk) if disk.is_whole() => Arc::new(disk),
+            Some(disk) => {
+                tracing::warn!("the index is damaged, and not used");
+                *locked(&self.damaged) = disk.manifest();
+                now
+            }
+            None => now,
+        };
+        let base = if base.manifest().is_some() && base.manifest() == *locked(&self.damaged) {
+            let (storage, embedder) = (&*self.storage, self.embedder);
+            let anew =
+                Snapshot::in_memory(storage, &self.collection, embedder, self.clock, &|| false);
+            Arc::new(anew?)
+        } else {
+            base
+        };
         let listed = self.storage.notebooks(&self.collection, &|| false)?;
         let changes = base.changes(&listed);
         if !changes.is_empty() {
@@ -191,6 +208,14 @@ impl Shelf {
         let fresh = base.refreshed(&*self.storage, &self.collection, self.embedder, &listed)?;
         self.replace(fresh);
         Ok(())
+    }
+
+    /// What is on disk, when it is something else than what is used, or was not looked at closely yet.
+    fn newer(&self, now: &Snapshot) -> Option<Snapshot> {
+        let disk = Snapshot::of_disk(self.index.as_deref(), &self.collection, self.embedder)?;
+        let is_known = disk.manifest() == now.manifest() && now.changed.is_some();
+        let is_damaged = disk.manifest() == *locked(&self.damaged);
+        (!is_known && !is_damaged).then_some(disk)
     }
 
     fn replace(&self, snapshot: Snapshot) {

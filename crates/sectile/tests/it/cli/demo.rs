@@ -22,7 +22,7 @@ const SAMPLE: [&str; 3] = [
 ];
 
 #[test]
-fn the_demo_shows_structure_without_text_then_an_edit_and_its_undo() {
+fn the_demo_shows_structure_without_text_then_an_edit_its_undo_and_a_verified_quote() {
     let home = Home::new();
     let ran = home.run(&["demo"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -37,6 +37,9 @@ fn the_demo_shows_structure_without_text_then_an_edit_and_its_undo() {
         "-Boats at ten, music at noon.\n",
         "sectile://docs/recipes#",
         "\"ranking\":\"sectile-docs-1+sectile-bm25f-2\"",
+        "\"reference_id\": \"projects/harbour/plan.md@",
+        "\"exact_text\": \"Boats at nine, music at noon.\"",
+        "\"verified\":true",
     ] {
         assert!(edits.contains(shown), "{shown} is not in {edits}");
     }

@@ -124,9 +124,15 @@ impl Snapshot {
         }
     }
 
-    /// Whether this, which is on disk, is what `other` was made from.
-    pub(super) fn is_base_of(&self, other: &Self) -> bool {
-        self.manifest == other.manifest
+    /// What the manifest on disk was that this was made from.
+    pub(super) fn manifest(&self) -> Option<Digest> {
+        self.manifest
+    }
+
+    /// Whether all bytes on disk are what they were.
+    pub(super) fn is_whole(&self) -> bool {
+        let mut on_disk = self.segments[..self.disk_segments].iter();
+        on_disk.all(|segment| segment.verify().is_ok())
     }
 
     /// Where a notebook is among those that are indexed.
