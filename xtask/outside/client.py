@@ -2,7 +2,8 @@
 
 Usage: client.py WORLD ERA NOTE SENTINELS TARGET...
 TARGET is a URL, or the command line of a stdio server. NOTE is the document to work with; it is empty where the server
-serves a single one. SENTINELS are texts, joined by commas, that no answer of the vault world may hold.
+serves a single one, and the folder that is served for the notebook world, which also needs the program in the environment
+variable PROGRAM. SENTINELS are texts, joined by commas, that no answer of the vault world may hold.
 """
 
 import functools
@@ -13,10 +14,16 @@ from mcp import Client, StdioServerParameters
 
 import docs_checks
 import editor_checks
+import notebook_checks
 import vault_checks
 from checks import VERSIONS, expect, has_failed
 
-WORLDS = {"vault": vault_checks.check, "editor": editor_checks.check, "docs": docs_checks.check}
+WORLDS = {
+    "vault": vault_checks.check,
+    "editor": editor_checks.check,
+    "docs": docs_checks.check,
+    "notebook": notebook_checks.check,
+}
 SECONDS = 100
 
 

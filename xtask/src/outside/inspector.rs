@@ -238,6 +238,42 @@ const DOCS: &[Request] = &[
     ),
 ];
 
+const NOTEBOOK: &[Request] = &[
+    request(
+        LIST_TOOLS,
+        "/tools",
+        Names(&[
+            "begin_result_stream",
+            "describe_world",
+            "enter_collection",
+            "explain_provenance",
+            "fetch_passage",
+            "list_artifact_sets",
+            "list_collections",
+            "list_constraints",
+            "next_stream_chunk",
+            "retrieve_artifact",
+            "semantic_search",
+        ]),
+    ),
+    request(
+        &["tools/call", "--tool-name", "list_collections"],
+        "/structuredContent/collections/0/collection_id",
+        Text("inbox"),
+    ),
+    request(
+        &[
+            "tools/call",
+            "--tool-name",
+            "enter_collection",
+            "--tool-arg",
+            "collection_id=projects",
+        ],
+        "/structuredContent/collection_id",
+        Text("projects"),
+    ),
+];
+
 #[derive(Clone, Copy)]
 enum Transport {
     Stdio,
@@ -266,6 +302,7 @@ fn ask_all(bench: &Bench, subject: &Subject, transport: Transport, era: &str, na
         Kind::EditorFolder => EDITOR_FOLDER,
         Kind::EditorDocument => EDITOR_DOCUMENT,
         Kind::Docs => DOCS,
+        Kind::Notebook => NOTEBOOK,
     };
     let log = name.replace(", ", "-");
     let mut row = Row::new(name);

@@ -11,7 +11,7 @@ use super::{Bench, Job, Row, in_parallel};
 use crate::process::bounded;
 
 /// The scripts; the first one is run.
-const SCRIPTS: [(&str, &str); 5] = [
+const SCRIPTS: [(&str, &str); 6] = [
     ("client.py", include_str!("../../outside/client.py")),
     ("checks.py", include_str!("../../outside/checks.py")),
     (
@@ -25,6 +25,10 @@ const SCRIPTS: [(&str, &str); 5] = [
     (
         "docs_checks.py",
         include_str!("../../outside/docs_checks.py"),
+    ),
+    (
+        "notebook_checks.py",
+        include_str!("../../outside/notebook_checks.py"),
     ),
 ];
 const LIMIT: Duration = Duration::from_secs(120);
@@ -70,10 +74,12 @@ fn exercise(
 ) -> Result<()> {
     let note = match subject.kind {
         Kind::EditorDocument => "",
+        Kind::Notebook => &subject.location.to_string_lossy(),
         _ => NOTE,
     };
     let mut command = bench.isolated(bench.folder.join("python/bin/python"));
     command
+        .env("PROGRAM", &bench.binary)
         .arg(bench.folder.join(SCRIPTS[0].0))
         .args([subject.world, era, note, &SENTINELS.join(",")])
         .args(target);

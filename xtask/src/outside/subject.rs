@@ -37,6 +37,7 @@ pub(super) enum Kind {
     EditorFolder,
     EditorDocument,
     Docs,
+    Notebook,
 }
 
 /// A server to check.
@@ -47,7 +48,7 @@ pub(super) struct Subject {
     /// The world, as the command line calls it.
     pub(super) world: &'static str,
     /// What is served: a folder or a document.
-    location: PathBuf,
+    pub(super) location: PathBuf,
     /// Where the HTTP server listens, once it does.
     pub(super) url: String,
 }
@@ -94,6 +95,8 @@ pub(super) fn all(bench: &Bench) -> Result<Vec<Subject>> {
         subject(Kind::EditorFolder, "editor-folder", "editor", "")?,
         subject(Kind::EditorDocument, "editor-document", "editor", NOTE)?,
         subject(Kind::Docs, "docs", "docs", "")?,
+        // Each folder is a collection; the walk adds one of its own.
+        subject(Kind::Notebook, "notebook", "notebook", "")?,
     ])
 }
 

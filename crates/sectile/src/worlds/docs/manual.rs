@@ -25,6 +25,10 @@ pub(crate) const EMBEDDED: &[Embedded] = &[
         bytes: include_bytes!("../../../../../docs/editor.md"),
     },
     Embedded {
+        name: "docs/notebook.md",
+        bytes: include_bytes!("../../../../../docs/notebook.md"),
+    },
+    Embedded {
         name: "docs/tools.md",
         bytes: include_bytes!("../../../../../docs/tools.md"),
     },
