@@ -18,7 +18,7 @@ const RULES: Name = *b"rules   ";
 const DOCUMENTS: Name = *b"document";
 const CHUNKS: Name = *b"chunks  ";
 /// Bytes of a chunk there.
-const CHUNK: usize = 5 * 4;
+const CHUNK: usize = 3 * 4;
 const PATH_STARTS: Name = *b"pathstar";
 const PATHS: Name = *b"paths   ";
 const DIGESTS: Name = *b"digests ";
@@ -32,8 +32,6 @@ pub struct Chunk {
     pub span: Span,
     /// The digest of its bytes.
     pub digest: Digest,
-    /// The section that it is in, smaller sections included.
-    pub section: Span,
     /// The 1-based line that it starts in.
     pub line: usize,
 }
@@ -79,8 +77,7 @@ impl<'m> SegmentBuilder<'m> {
     /// Adds a chunk to the document that was begun last.
     pub fn chunk(&mut self, chunk: &Chunk, passage: &Passage<'_>) {
         self.words.add(passage);
-        let Chunk { span, section, .. } = chunk;
-        for number in [span.start, span.end, section.start, section.end, chunk.line] {
+        for number in [chunk.span.start, chunk.span.end, chunk.line] {
             self.chunk_table.extend_from_slice(&number_bytes(number));
         }
         self.path_starts
@@ -180,10 +177,10 @@ impl Segment {
             chunks: words.passages(),
             words: Arc::new(words),
             documents: container.checked_part(&DOCUMENTS)?,
-            chunk_table: container.part(&CHUNKS)?,
-            path_starts: container.part(&PATH_STARTS)?,
-            paths: container.part(&PATHS)?,
-            digests: container.part(&DIGESTS)?,
+            chunk_table: container.checked_part(&CHUNKS)?,
+            path_starts: container.checked_part(&PATH_STARTS)?,
+            paths: container.checked_part(&PATHS)?,
+            digests: container.checked_part(&DIGESTS)?,
             vectors: container.part(&VECTORS)?,
             inverse_lengths: container.part(&LENGTHS)?,
             container,
@@ -233,8 +230,7 @@ impl Segment {
         Some(Chunk {
             span: Span::new(at(0)?, at(1)?),
             digest: Digest::from_bytes(*digests.get(number)?),
-            section: Span::new(at(2)?, at(3)?),
-            line: at(4)?,
+            line: at(2)?,
         })
     }
 

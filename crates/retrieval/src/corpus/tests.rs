@@ -24,7 +24,6 @@ fn segment(documents: &[&Vec<String>]) -> Segment {
             let chunk = Chunk {
                 span: Span::new(at, at + body.len()),
                 digest: Digest::of(body.as_bytes()),
-                section: Span::new(at, at + 1),
                 line: at,
             };
             builder.chunk(&chunk, &passage(body));
@@ -106,7 +105,7 @@ proptest! {
             builder.document();
             for body in document {
                 let span = Span::new(0, 1);
-                let chunk = Chunk { span, digest: Digest::of(b""), section: span, line: 1 };
+                let chunk = Chunk { span, digest: Digest::of(b""), line: 1 };
                 builder.chunk(&chunk, &passage(body));
             }
         }

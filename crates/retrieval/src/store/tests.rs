@@ -13,7 +13,6 @@ fn segment(bodies: &[&str]) -> Vec<u8> {
         let chunk = Chunk {
             span: Span::new(0, body.len()),
             digest: Digest::of(body.as_bytes()),
-            section: Span::new(0, body.len()),
             line: 1,
         };
         let passage = Passage {

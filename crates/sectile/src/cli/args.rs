@@ -42,7 +42,7 @@ pub(super) enum Command {
     Tools(ToolsArgs),
     /// Look at the documents of the docs world.
     Docs(DocsArgs),
-    /// Look after a library of notebooks: verify it, add artifacts to it.
+    /// A library of notebooks: index, search, quote and verify it, add artifacts to it.
     Notebook(super::notebook::NotebookArgs),
     /// Print a page of the manual that is made from the program itself.
     Reference(ReferenceArgs),

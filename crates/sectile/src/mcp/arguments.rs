@@ -154,7 +154,10 @@ impl Checker<'_> {
                 .into_iter()
                 .flat_map(|properties| properties.keys().map(String::as_str))
                 .collect();
-            return Err(place.wrong(format_args!("takes only: {}.", known.join(", "))));
+            return Err(match known.as_slice() {
+                [] => place.wrong("takes no arguments."),
+                known => place.wrong(format_args!("takes only: {}.", known.join(", "))),
+            });
         }
         let required = schema.get("required").and_then(Value::as_array);
         for name in required.into_iter().flatten().filter_map(Value::as_str) {

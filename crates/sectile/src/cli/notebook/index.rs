@@ -117,10 +117,10 @@ fn shown(rows: &[Row]) -> String {
             "up to date".to_owned()
         };
         text += &format!(
-            "{}  {} notebooks, {} chunks  {}\n",
+            "{}  {}, {}  {}\n",
             Styled(NAME, visible(collection_id)),
-            report.notebooks,
-            report.chunks,
+            counted(report.notebooks, "notebook"),
+            counted(report.chunks, "chunk"),
             Styled(DIM, what),
         );
         if let Some(reason) = &report.remade {
@@ -128,4 +128,9 @@ fn shown(rows: &[Row]) -> String {
         }
     }
     text
+}
+
+fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
 }

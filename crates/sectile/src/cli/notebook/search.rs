@@ -37,6 +37,7 @@ pub(super) fn search(args: &SearchArgs) -> Result<(), CliError> {
         &|| false,
     )
     .map_err(|error| failed(&error))?;
+    shelf.refresh().map_err(|error| failed(&error))?;
     let found = shelf
         .search(&args.query.join(" "), args.most, &|| false)
         .map_err(|error| failed(&error))?;
@@ -52,12 +53,12 @@ fn as_json(found: &Found) -> serde_json::Value {
             "reference_id": hit.id.to_string(),
             "heading_path": hit.heading_path,
             "line": hit.line,
+            "relevance_score": f64::from(hit.scores.fused) / 1e6,
             "scores": {
-                "lexical": hit.scores.lexical,
-                "semantic": hit.scores.semantic,
-                "fused": hit.scores.fused,
+                "lexical": f64::from(hit.scores.lexical) / 1e6,
+                "semantic": f64::from(hit.scores.semantic) / 1e6,
             },
-            "matched": hit.matched,
+            "matched_terms": hit.matched,
             "text": hit.text,
         })
     });
@@ -84,12 +85,12 @@ fn shown(found: &Found) -> String {
             Styled(
                 DIM,
                 format_args!(
-                    "{} · line {} · words {} + meaning {} = {}",
+                    "{} · line {} · score {}: words {}, meaning {}",
                     visible(&hit.heading_path.join(" > ")),
                     hit.line,
+                    share(hit.scores.fused),
                     share(hit.scores.lexical),
                     share(hit.scores.semantic),
-                    share(hit.scores.fused),
                 )
             ),
             visible(&said),
@@ -103,7 +104,7 @@ fn shown(found: &Found) -> String {
         text += &format!("{}\n", Styled(DIM, format_args!("not there: {words}")));
     }
     if !found.state.on_disk {
-        let hint = "There is no index on disk, so the collection was read for this: see `sectile notebook index`.";
+        let hint = "There is no index on disk that can be used, so the collection was read for this: see `sectile notebook index`.";
         text += &format!("{}\n", Styled(DIM, hint));
     }
     text

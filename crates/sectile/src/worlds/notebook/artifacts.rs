@@ -200,17 +200,17 @@ pub(crate) struct ArtifactIntegrity {
 /// An artifact that was made from given notebooks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct ArtifactLink {
-    /// Id of the artifact, for `retrieve_artifact`.
+    /// For `retrieve_artifact`.
     pub(crate) artifact_id: String,
-    /// Name of its set.
+    /// Its set.
     pub(crate) artifact_set_id: String,
-    /// What kind of derived material it is.
+    /// Its kind.
     pub(crate) artifact_type: ArtifactType,
-    /// Whether a person stands behind it.
+    /// Its standing.
     pub(crate) status: Status,
-    /// Whether its sources are still what it was made from.
+    /// Whether its sources changed.
     pub(crate) staleness_indicator: Staleness,
-    /// Those of its sources that were asked for.
+    /// Sources that hold references.
     pub(crate) matching_sources: Vec<String>,
 }
 

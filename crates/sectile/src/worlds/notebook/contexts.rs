@@ -228,6 +228,7 @@ mod tests {
                 semantic: false,
             },
             unknown_words: Vec::new(),
+            corrected_words: Vec::new(),
         };
         let beginning = Beginning {
             token: token.to_owned(),

@@ -98,7 +98,6 @@ impl Set {
             let chunk = Chunk {
                 span,
                 digest: Digest::of(document.text.as_bytes()),
-                section: span,
                 line: 1,
             };
             let passage = Passage {

@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use sectile_markdown::{Chunks, Digest, Document, Source, Span, chunks};
+use sectile_markdown::{Chunks, Digest, Document, Source, chunks};
 use sectile_retrieval::{
     Chunk, Embedder, Entry, Manifest, Passage, Place, SegmentBuilder, Store, StoreError, Stored,
 };
@@ -229,11 +229,10 @@ impl CutNotebook {
     /// A chunk as it is kept, and the title and headings above it.
     pub(crate) fn chunk(&self, bytes: &[u8], number: usize) -> (Chunk, Vec<&str>) {
         let chunk = &self.chunks.chunks[number];
-        let (section, path) = self.surroundings(chunk.section, bytes.len());
+        let path = self.path(chunk.section);
         let chunk = Chunk {
             span: chunk.span,
             digest: Digest::of(chunk.span.slice(bytes)),
-            section,
             line: self.line_of(chunk.span.start),
         };
         (chunk, path)
@@ -244,22 +243,13 @@ impl CutNotebook {
         self.line_ends.partition_point(|end| *end < at) + 1
     }
 
-    /// The section with this index, or what stands before the first one; and the title and headings above, outermost first.
-    pub(crate) fn surroundings(&self, section: Option<usize>, length: usize) -> (Span, Vec<&str>) {
+    /// The title, and the headings of the section with this index and of those above it, outermost first.
+    pub(crate) fn path(&self, section: Option<usize>) -> Vec<&str> {
         let document = &self.chunks.document;
-        let Some(index) = section else {
-            return (
-                Span::new(0, document.preamble().end.min(length)),
-                vec![&self.title],
-            );
-        };
-        let headings = headings_above(document, index);
+        let headings = section.map_or_else(Vec::new, |index| headings_above(document, index));
         // A first heading that says the title again says nothing more.
         let title = Some(self.title.as_str()).filter(|title| headings.first() != Some(title));
-        let span = document.sections()[index]
-            .extent
-            .map_or_else(|| Span::new(0, length), |extent| extent.subtree);
-        (span, title.into_iter().chain(headings).collect())
+        title.into_iter().chain(headings).collect()
     }
 
     /// The index of the section that a byte is in.
@@ -343,7 +333,13 @@ pub(crate) fn update(
     let writer = store.writer()?;
     let mut report = Report::default();
     let old = match store.read(Some(job.embedder)) {
-        Ok(Some(old)) if old.manifest.name == job.collection => Some(old),
+        Ok(Some(old)) if old.manifest.name == job.collection => match old.verify() {
+            Ok(()) => Some(old),
+            Err(error) => {
+                report.remade = Some(error.to_string());
+                None
+            }
+        },
         Ok(_) => None,
         Err(StoreError::Format(error)) => {
             report.remade = Some(error.to_string());

@@ -77,7 +77,7 @@ pub(crate) fn quote(
 /// What the notebook itself says of the place of a passage.
 fn looked_up(bytes: &[u8], id: &SourceId) -> Known {
     let cut = CutNotebook::new(bytes, &id.notebook);
-    let (_, path) = cut.surroundings(cut.section_at(id.span.start), bytes.len());
+    let path = cut.path(cut.section_at(id.span.start));
     Known {
         heading_path: path.into_iter().map(str::to_owned).collect(),
         line: cut.line_of(id.span.start),

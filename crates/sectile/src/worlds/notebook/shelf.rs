@@ -16,7 +16,7 @@ use std::{
 };
 
 use sectile_markdown::{Digest, Span};
-use sectile_retrieval::{Chunk, ChunkHit, Embedder, Query};
+use sectile_retrieval::{Chunk, ChunkHit, Correction, Embedder, Form, Query};
 use sectile_vault::NotePath;
 
 use self::snapshot::Snapshot;
@@ -62,6 +62,8 @@ pub(crate) struct Found {
     pub(crate) state: IndexState,
     /// Words of the query that the collection does not have.
     pub(crate) unknown_words: Vec<String>,
+    /// Words of the query that only words spelt almost the same were found for.
+    pub(crate) corrected_words: Vec<Correction>,
 }
 
 /// What the answer was made from.
@@ -86,8 +88,6 @@ pub(crate) struct Hit {
     pub(crate) matched: Vec<String>,
     /// Title and headings above, outermost first.
     pub(crate) heading_path: Vec<String>,
-    /// The section that holds the passage: its heading and all its text up to the next heading of its rank.
-    pub(crate) section: Span,
     /// 1-based line of the passage's first byte.
     pub(crate) line: usize,
     /// The moment that the passage speaks of, in milliseconds since 1970.
@@ -180,7 +180,7 @@ impl Shelf {
     }
 
     /// Compares the index with the storage, and indexes what changed.
-    fn refresh(&self) -> Result<(), NotebookError> {
+    pub(crate) fn refresh(&self) -> Result<(), NotebookError> {
         let now = self.current();
         let base = match self.newer(&now) {
             Some(disk) if disk.is_whole() => Arc::new(disk),
@@ -255,6 +255,7 @@ impl Shelf {
                 total: found.total,
                 state: snapshot.state(),
                 unknown_words: found.remarks.unknown,
+                corrected_words: found.remarks.corrected,
             });
         }
     }
@@ -337,8 +338,12 @@ impl Shelf {
                 semantic: millionths(hit.semantic),
                 fused: millionths(hit.fused),
             },
-            matched: hit.matches.iter().map(|one| one.asked.clone()).collect(),
-            section: chunk.section,
+            matched: hit
+                .matches
+                .iter()
+                .filter(|one| one.form != Form::Near)
+                .map(|one| one.asked.clone())
+                .collect(),
             line: chunk.line,
             timestamp: timestamp(&heading_path, &notebook_facts(bytes, notebook)),
             heading_path,

@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use sectile_markdown::{Digest, Span};
+use sectile_markdown::{Digest, Document, Source, Span};
 use sectile_vault::NotePath;
 
 pub(crate) use self::chunks::{Chunk, Reading};
@@ -176,40 +176,62 @@ impl Stream {
     }
 }
 
-/// The sections that hold at least two hits: most hits first, then by the best of them.
+/// The smallest sections that hold at least two hits: most hits first, then by the best of them.
 fn clusters(hits: &[Hit], storage: &dyn Storage) -> Result<Vec<Cluster>, NotebookError> {
-    let mut groups: Vec<(&NotePath, Span, Vec<&SourceId>)> = Vec::new();
+    let mut notebooks: Vec<(&NotePath, Vec<&SourceId>)> = Vec::new();
     for hit in hits {
-        let group = groups.iter_mut().find(|(notebook, section, _)| {
-            **notebook == hit.id.notebook && *section == hit.section
-        });
-        match group {
-            Some((.., ids)) => ids.push(&hit.id),
-            None => groups.push((&hit.id.notebook, hit.section, vec![&hit.id])),
+        let known = notebooks
+            .iter_mut()
+            .find(|(notebook, _)| **notebook == hit.id.notebook);
+        match known {
+            Some((_, ids)) => ids.push(&hit.id),
+            None => notebooks.push((&hit.id.notebook, vec![&hit.id])),
         }
     }
-    groups.retain(|(.., ids)| ids.len() > 1);
-    groups.sort_by_key(|(.., ids)| std::cmp::Reverse(ids.len()));
-    let mut clusters = Vec::with_capacity(groups.len());
-    for (notebook, section, ids) in groups {
+    notebooks.retain(|(_, ids)| ids.len() > 1);
+    let mut clusters = Vec::new();
+    for (notebook, ids) in notebooks {
         let collection = &ids[0].collection;
         let Some(bytes) = storage.read(collection, notebook)? else {
             continue;
         };
         // The hits tell whether these are the bytes that were searched.
-        let is_same = section.end <= bytes.len()
-            && ids
-                .iter()
-                .all(|id| id.is_of(&Digest::of(id.span.slice(&bytes))));
-        if is_same {
-            let digest = Digest::of(section.slice(&bytes));
-            clusters.push(Cluster {
-                id: SourceId::new(collection, notebook, section, &digest),
-                hits: ids.len(),
-            });
+        let is_there = |id: &&SourceId| {
+            let passage = bytes.get(id.span.range());
+            passage.is_some_and(|passage| id.is_of(&Digest::of(passage)))
+        };
+        if !ids.iter().all(is_there) {
+            continue;
         }
+        let document = Source::new(&bytes).parse();
+        clusters.extend(dense(&document, &ids).into_iter().map(|(section, hits)| {
+            let digest = Digest::of(section.slice(&bytes));
+            let id = SourceId::new(collection, notebook, section, &digest);
+            Cluster { id, hits }
+        }));
     }
+    clusters.sort_by_key(|cluster| std::cmp::Reverse(cluster.hits));
     Ok(clusters)
+}
+
+/// Sections that hold at least two of these passages, and in which no smaller one does; with how many they hold.
+fn dense(document: &Document, ids: &[&SourceId]) -> Vec<(Span, usize)> {
+    let sections = document.top_level().map(|(.., extent)| extent.subtree);
+    let held = |section: &Span| {
+        let inside = |id: &&&SourceId| section.range().contains(&id.span.start);
+        ids.iter().filter(inside).count()
+    };
+    let counted: Vec<(Span, usize)> = std::iter::once(document.preamble())
+        .chain(sections)
+        .map(|section| (section, held(&section)))
+        .filter(|(_, hits)| *hits > 1)
+        .collect();
+    let is_inside =
+        |one: &Span, other: &Span| one != other && other.start <= one.start && one.end <= other.end;
+    let smallest = counted
+        .iter()
+        .filter(|(section, _)| !counted.iter().any(|(other, _)| is_inside(other, section)));
+    smallest.copied().collect()
 }
 
 /// A stream, locked while a chunk of it is made: a chunk counts as delivered only when it could be made.

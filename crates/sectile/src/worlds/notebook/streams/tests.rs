@@ -11,7 +11,7 @@ use super::{
 
 const NOTE: &str = "# One\n\nalpha beta\n\nalpha gamma\n\n# Two\n\nalpha delta\n";
 
-fn hit(text: &str, passage: &str, section: Span, fused: u32) -> Hit {
+fn hit(text: &str, passage: &str, fused: u32) -> Hit {
     let start = text.find(passage).expect("the passage is there");
     let span = Span::new(start, start + passage.len());
     let notebook = NotePath::parse_vault("n.md").expect("a path");
@@ -24,7 +24,6 @@ fn hit(text: &str, passage: &str, section: Span, fused: u32) -> Hit {
         },
         matched: vec!["alpha".to_owned()],
         heading_path: Vec::new(),
-        section,
         line: 1,
         timestamp: None,
         text: passage.to_owned(),
@@ -43,17 +42,16 @@ fn found(hits: Vec<Hit>) -> Found {
             semantic: false,
         },
         unknown_words: vec!["zeta".to_owned()],
+        corrected_words: Vec::new(),
     }
 }
 
 /// Three hits, two of them in the first section.
 fn three() -> Found {
-    let first = Span::new(0, NOTE.find("# Two").expect("a heading"));
-    let second = Span::new(first.end, NOTE.len());
     found(vec![
-        hit(NOTE, "alpha delta", second, 900_000),
-        hit(NOTE, "alpha beta", first, 500_000),
-        hit(NOTE, "alpha gamma", first, 250_000),
+        hit(NOTE, "alpha delta", 900_000),
+        hit(NOTE, "alpha beta", 500_000),
+        hit(NOTE, "alpha gamma", 250_000),
     ])
 }
 
@@ -230,11 +228,7 @@ fn what_changed_since_the_search_is_reported_and_never_quoted() {
 #[test]
 fn a_long_section_is_cut_with_a_mark() {
     let note = format!("# One\n\nalpha beta\n\nalpha gamma\n\n{}", "é".repeat(9000));
-    let section = Span::new(0, note.len());
-    let hits = vec![
-        hit(&note, "alpha beta", section, 2),
-        hit(&note, "alpha gamma", section, 1),
-    ];
+    let hits = vec![hit(&note, "alpha beta", 2), hit(&note, "alpha gamma", 1)];
     let storage = Memory::shared(&[("a", "n.md", &note)]);
     let beginning = Beginning {
         token: "t".to_owned(),

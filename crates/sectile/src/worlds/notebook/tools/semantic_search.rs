@@ -3,6 +3,7 @@
 use std::{borrow::Cow, time::Instant};
 
 use schemars::JsonSchema;
+use sectile_retrieval::Correction;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -145,6 +146,17 @@ struct Metadata {
     retrieval: &'static str,
     /// Words of the query that the collection does not have.
     unknown_words: Vec<String>,
+    /// Words that were searched for in place of others that the collection does not have.
+    corrected_words: Vec<Corrected>,
+}
+
+/// A word that was replaced.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Corrected {
+    /// The word of the query.
+    asked: String,
+    /// Words that are spelt almost the same.
+    used: Vec<String>,
 }
 
 impl From<Hit> for Reference {
@@ -160,6 +172,15 @@ impl From<Hit> for Reference {
             line: hit.line,
             verified: true,
             last_verified: hit.verified_at,
+        }
+    }
+}
+
+impl From<Correction> for Corrected {
+    fn from(correction: Correction) -> Self {
+        Self {
+            asked: correction.asked,
+            used: correction.used,
         }
     }
 }
@@ -199,6 +220,11 @@ fn handle(
             changed_not_indexed: found.state.changed,
             retrieval: retrieval(found.state),
             unknown_words: found.unknown_words,
+            corrected_words: found
+                .corrected_words
+                .into_iter()
+                .map(Corrected::from)
+                .collect(),
         },
         results,
         note: "Full text not included. Use fetch_passage to retrieve content.",
