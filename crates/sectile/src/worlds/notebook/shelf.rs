@@ -12,14 +12,14 @@ use std::{
     any::Any,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use sectile_markdown::{Digest, Span};
 use sectile_retrieval::{Chunk, ChunkHit, Embedder, Query};
 use sectile_vault::NotePath;
 
-use self::snapshot::Snapshot;
+use self::snapshot::{Notebook, Snapshot};
 use super::{
     clock::Clock,
     errors::NotebookError,
@@ -33,6 +33,8 @@ use super::{
 const PAUSE: Duration = Duration::from_secs(30);
 /// Programs write in several steps; one comparison is enough.
 const QUIET: Duration = Duration::from_millis(50);
+/// Where something is written all the time, a comparison comes at last.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// More hits than were asked for, in place of those that turn out to be gone.
 const SPARE: usize = 16;
 
@@ -102,6 +104,13 @@ pub(crate) struct Scores {
     pub(crate) lexical: u32,
     pub(crate) semantic: u32,
     pub(crate) fused: u32,
+}
+
+/// A notebook that was read in this call.
+struct Today {
+    bytes: Vec<u8>,
+    /// Whether it is byte for byte what was indexed.
+    is_indexed: bool,
 }
 
 /// What the index knows of a passage in a notebook that is byte for byte what was indexed.
@@ -243,7 +252,7 @@ impl Shelf {
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Hit>, NotebookError> {
         let mut hits = Vec::with_capacity(most);
-        let mut read: Vec<(usize, Option<Vec<u8>>)> = Vec::new();
+        let mut read: Vec<(usize, Option<Today>)> = Vec::new();
         let mut is_behind = false;
         for one in found {
             if hits.len() == most {
@@ -253,28 +262,26 @@ impl Shelf {
                 return Err(NotebookError::Cancelled);
             }
             let document = snapshot.corpus.document_of(one.chunk);
-            let (Some(chunk), Some(notebook)) = (
+            let (Some(chunk), Some(known)) = (
                 snapshot.corpus.chunk(one.chunk),
-                snapshot
-                    .notebooks
-                    .get(document)
-                    .map(|known| &known.notebook),
+                snapshot.notebooks.get(document),
             ) else {
                 continue;
             };
             let at = match read.iter().position(|(known, _)| *known == document) {
                 Some(at) => at,
                 None => {
-                    let bytes = self.storage.read(&self.collection, notebook)?;
-                    read.push((document, bytes));
+                    read.push((document, self.today(known)?));
                     read.len() - 1
                 }
             };
-            let place = read[at]
+            let hit = read[at]
                 .1
-                .as_deref()
-                .and_then(|bytes| self.passage(snapshot, one, &chunk, bytes, notebook));
-            match place {
+                .as_ref()
+                .and_then(|today| self.passage(snapshot, one, &chunk, today, &known.notebook));
+            match hit {
+                // Of passages that say the same, one may stand for the others since they moved.
+                Some(hit) if hits.iter().any(|other: &Hit| other.id == hit.id) => {}
                 Some(hit) => hits.push(hit),
                 None => is_behind = true,
             }
@@ -285,23 +292,39 @@ impl Shelf {
         Ok(hits)
     }
 
-    /// The hit, if its bytes are still in the notebook, there or elsewhere.
+    /// A notebook as it is now; `None` when it is gone or cannot be read.
+    fn today(&self, known: &Notebook) -> Result<Option<Today>, NotebookError> {
+        let bytes = match self.storage.read(&self.collection, &known.notebook) {
+            Ok(bytes) => bytes,
+            // What cannot be read cannot be found either; the rest can.
+            Err(NotebookError::UpstreamFailure { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        Ok(bytes.map(|bytes| Today {
+            is_indexed: Digest::of(&bytes) == known.digest,
+            bytes,
+        }))
+    }
+
+    /// The hit, if its bytes are still in the notebook, there or elsewhere. What the index says of its headings and its
+    /// line counts only as long as no byte of the notebook is another.
     fn passage(
         &self,
         snapshot: &Snapshot,
         hit: &ChunkHit,
         chunk: &Chunk,
-        bytes: &[u8],
+        today: &Today,
         notebook: &NotePath,
     ) -> Option<Hit> {
+        let bytes = today.bytes.as_slice();
         let is_in_place = |chunk: &Chunk| {
             let passage = bytes.get(chunk.span.range());
             passage.is_some_and(|passage| Digest::of(passage) == chunk.digest)
         };
-        let (chunk, heading_path) = if is_in_place(chunk) {
-            (*chunk, snapshot.corpus.path(hit.chunk)?)
-        } else {
-            moved_in(bytes, notebook, |digest| *digest == chunk.digest)?
+        let (chunk, heading_path) = match (today.is_indexed, is_in_place(chunk)) {
+            (true, true) => (*chunk, snapshot.corpus.path(hit.chunk)?),
+            (_, true) => looked_up(bytes, notebook, chunk),
+            (_, false) => moved_in(bytes, notebook, |digest| *digest == chunk.digest)?,
         };
         let text = std::str::from_utf8(bytes.get(chunk.span.range())?).ok()?;
         let millionths = |score: u64| u32::try_from(score).unwrap_or(u32::MAX);
@@ -357,6 +380,21 @@ impl Shelf {
     }
 }
 
+/// A passage that is in its place, with what the notebook as it is now says of that place.
+fn looked_up(bytes: &[u8], notebook: &NotePath, chunk: &Chunk) -> (Chunk, Vec<String>) {
+    let cut = CutNotebook::new(bytes, notebook);
+    let start = chunk.span.start;
+    let (section, path) = cut.surroundings(cut.section_at(start), bytes.len());
+    let path = path.into_iter().map(str::to_owned).collect();
+    let line = cut.line_of(start);
+    let chunk = Chunk {
+        section,
+        line,
+        ..*chunk
+    };
+    (chunk, path)
+}
+
 /// A chunk of a notebook as it is now whose digest `wanted` says yes to, with the headings above it.
 pub(crate) fn moved_in(
     bytes: &[u8],
@@ -375,7 +413,10 @@ pub(crate) fn moved_in(
 fn keep_fresh(shelf: &Weak<Shelf>, woken: &mpsc::Receiver<()>) {
     loop {
         match woken.recv_timeout(PAUSE) {
-            Ok(()) => while woken.recv_timeout(QUIET).is_ok() {},
+            Ok(()) => {
+                let since = Instant::now();
+                while since.elapsed() < LONGEST_WAIT && woken.recv_timeout(QUIET).is_ok() {}
+            }
             Err(mpsc::RecvTimeoutError::Timeout) => {}
             Err(mpsc::RecvTimeoutError::Disconnected) => return,
         }
