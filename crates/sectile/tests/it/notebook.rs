@@ -8,6 +8,12 @@ mod checklist;
 mod contexts;
 /// The listing and every schema, pinned.
 mod contract;
+/// Numbers that look random and are the same for the same seed.
+mod dice;
+/// Whatever happens to the files between two calls, nothing false is verified.
+mod mutation;
+/// Answers held against the disk, by a second reading.
+mod proof;
 /// What is hidden cannot be told from what does not exist.
 mod visibility;
 
