@@ -165,7 +165,8 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Opens a file. Only what could lead astray is compared with its checksum now; see [`Self::verify`].
+    /// Opens a file. Whatever says what and where a chunk is has been compared with its checksum then; the rest, which
+    /// decides how well a chunk fits, is not: see [`Self::verify`].
     ///
     /// # Errors
     /// [`FormatError`] when it is none, is cut off, or was not made with `embedder` and the rules of this program.
@@ -180,10 +181,10 @@ impl Segment {
             chunks: words.passages(),
             words: Arc::new(words),
             documents: container.checked_part(&DOCUMENTS)?,
-            chunk_table: container.part(&CHUNKS)?,
-            path_starts: container.part(&PATH_STARTS)?,
-            paths: container.part(&PATHS)?,
-            digests: container.part(&DIGESTS)?,
+            chunk_table: container.checked_part(&CHUNKS)?,
+            path_starts: container.checked_part(&PATH_STARTS)?,
+            paths: container.checked_part(&PATHS)?,
+            digests: container.checked_part(&DIGESTS)?,
             vectors: container.part(&VECTORS)?,
             inverse_lengths: container.part(&LENGTHS)?,
             container,

@@ -1,7 +1,7 @@
 //! A collection made searchable: its index, kept fresh, and the search itself.
 //!
-//! The index on disk is taken as it is, at once. A thread compares it with the storage, when that tells of a change and now
-//! and then besides, and indexes in memory what changed. Nothing is ever written. Whatever a search hands out was read and
+//! The index on disk is taken as it is, at once. A thread compares it with its checksums and with the storage, when that
+//! tells of a change and now and then besides, and indexes in memory what changed, or everything when it is damaged. Nothing is ever written. Whatever a search hands out was read and
 //! hashed in that very search, so an index that is behind can only find too little.
 
 mod snapshot;
@@ -47,6 +47,8 @@ pub(crate) struct Shelf {
     embedder: &'static dyn Embedder,
     clock: Clock,
     snapshot: Mutex<Arc<Snapshot>>,
+    /// The manifest of an index that turned out to be damaged.
+    damaged: Mutex<Option<Digest>>,
     /// Asks for a comparison.
     wake: mpsc::Sender<()>,
     /// Tells of changes for as long as it is kept.
@@ -154,6 +156,7 @@ impl Shelf {
             embedder,
             clock,
             snapshot: Mutex::new(Arc::new(snapshot)),
+            damaged: Mutex::new(None),
             wake,
             _watch: watch,
         });
@@ -188,16 +191,27 @@ impl Shelf {
     /// Compares the index with the storage, and indexes what changed.
     fn refresh(&self) -> Result<(), NotebookError> {
         let now = self.current();
+        let known_damage = *locked(&self.damaged);
         let newer = Snapshot::of_disk(self.index.as_deref(), &self.collection, self.embedder)
-            .filter(|disk| !disk.is_base_of(&now));
+            .filter(|disk| !disk.is_base_of(&now) && disk.manifest != known_damage);
         let base = newer.map_or(now, Arc::new);
+        if !base.is_whole() {
+            tracing::warn!("the index is damaged and not used");
+            *locked(&self.damaged) = base.manifest;
+            let (storage, clock) = (&*self.storage, self.clock);
+            let fresh =
+                Snapshot::in_memory(storage, &self.collection, self.embedder, clock, &|| false)?;
+            self.replace(fresh);
+            return Ok(());
+        }
         let listed = self.storage.notebooks(&self.collection, &|| false)?;
         let changes = base.changes(&listed);
         if !changes.is_empty() {
             // So that answers can say it while the work goes on.
             self.replace(base.with_changed(changes.len()));
         }
-        let fresh = base.refreshed(&*self.storage, &self.collection, self.embedder, &listed)?;
+        let mut fresh = base.refreshed(&*self.storage, &self.collection, self.embedder, &listed)?;
+        fresh.is_checked = true;
         self.replace(fresh);
         Ok(())
     }
