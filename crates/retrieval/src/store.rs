@@ -92,7 +92,10 @@ impl Store {
                 .segments
                 .iter()
                 .map(|name| {
-                    let file = self.folder.map(name)?;
+                    let file = self.folder.map(name).map_err(|error| match error.kind() {
+                        io::ErrorKind::UnexpectedEof => FormatError::Damaged.into(),
+                        _ => StoreError::Io(error),
+                    })?;
                     Ok(Segment::open(&Bytes::new(file), embedder)?)
                 })
                 .collect();

@@ -162,7 +162,8 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Opens a file. Only what could lead astray is compared with its checksum now; see [`Self::verify`].
+    /// Opens a file. Whatever says what and where a chunk is has been compared with its checksum then; the rest, which
+    /// decides how well a chunk fits, is not: see [`Self::verify`].
     ///
     /// # Errors
     /// [`FormatError`] when it is none, is cut off, or was not made with `embedder` and the rules of this program.

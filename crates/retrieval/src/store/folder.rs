@@ -101,10 +101,14 @@ impl Folder {
         }
     }
 
-    /// A file as memory. Files that are mapped are replaced and removed, but never changed or cut off.
+    /// A file as memory. Files that are mapped are replaced and removed, but never changed or cut off. An empty one cannot
+    /// be mapped, and is none of ours.
     pub(super) fn map(&self, name: &str) -> io::Result<Mapped> {
         let file = self.open_file(name)?;
         let length = file.metadata()?.len();
+        if length == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         let map = MemoryMappedFile::from_file(file, MmapMode::ReadOnly, name)
             .map_err(io::Error::other)?;
         Ok(Mapped { map, length })

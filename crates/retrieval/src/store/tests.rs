@@ -112,6 +112,8 @@ fn damage_is_noticed() {
     }
     std::fs::write(&path, &whole[..whole.len() - 9]).unwrap();
     assert!(matches!(store.read(None), Err(StoreError::Format(_))));
+    std::fs::write(&path, b"").unwrap();
+    assert!(matches!(store.read(None), Err(StoreError::Format(_))));
     std::fs::remove_file(&path).unwrap();
     assert!(matches!(store.read(None), Err(StoreError::Format(_))));
     std::fs::write(folder.path().join(MANIFEST), b"").unwrap();

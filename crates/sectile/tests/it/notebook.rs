@@ -8,13 +8,28 @@ mod checklist;
 mod contexts;
 /// The listing and every schema, pinned.
 mod contract;
+/// A damaged index never gives a wrong answer.
+mod damage;
+/// Numbers that look random and are the same for the same seed.
+mod dice;
+/// What is found follows the files while the server runs.
+mod freshness;
+/// An index whose writer was killed is the old one or the new one.
+mod kills;
+/// Whatever happens to the files between two calls, nothing false is verified.
+mod mutation;
+/// Answers held against the disk, by a second reading.
+mod proof;
 /// What is hidden cannot be told from what does not exist.
 mod visibility;
+/// Answers without what the contract publishes as volatile.
+mod volatile;
 
-use std::process::Command;
+use std::{path::PathBuf, process::Command};
 
 use serde_json::{Value, json};
 
+use self::{proof::sha256, volatile::stable};
 use crate::fixture::{Era, Http, NOTE_TEXT, Stdio, TestVault, initialize, sectile, tool_text};
 
 /// The tools, in listing order.
@@ -96,6 +111,28 @@ impl Library {
         }
     }
 
+    /// A command that indexes the library, with more arguments.
+    fn index_command(&self, more: &[&str]) -> Command {
+        let mut command = sectile();
+        command.args(["notebook", "index"]).arg(self.vault.root());
+        command.arg("--json").args(more);
+        command
+    }
+
+    /// Indexes the library and returns what was done, by collection.
+    fn index(&self, more: &[&str]) -> Vec<Value> {
+        let output = self.index_command(more).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// Where the index of a collection is.
+    fn index_folder(&self, collection: &str) -> PathBuf {
+        let digits = sha256(collection.as_bytes());
+        let all = self.vault.root().join(".sectile/notebook");
+        all.join(&digits[..16])
+    }
+
     fn http(&self, settings: &str) -> Http<'_> {
         Http::spawn(&self.vault, self.command(settings))
     }
@@ -134,6 +171,10 @@ impl Client<'_> {
     /// The error that a call answers.
     fn error(&mut self, tool: &str, arguments: Value) -> Value {
         error_of(&self.result(tool, arguments))
+    }
+
+    fn search(&mut self, query: &str) -> Value {
+        self.call("semantic_search", json!({ "query": query }))
     }
 
     fn enter(&mut self, collection: &str) -> Value {

@@ -332,14 +332,15 @@ pub(crate) fn update(
     let store = Store::make_at(location)?;
     let writer = store.writer()?;
     let mut report = Report::default();
-    let old = match store.read(Some(job.embedder)) {
-        Ok(Some(old)) if old.manifest.name == job.collection => match old.verify() {
-            Ok(()) => Some(old),
-            Err(error) => {
-                report.remade = Some(error.to_string());
-                None
-            }
-        },
+    let whole = |stored: Option<Stored>| match stored {
+        Some(stored) => stored
+            .verify()
+            .map(|()| Some(stored))
+            .map_err(StoreError::from),
+        None => Ok(None),
+    };
+    let old = match store.read(Some(job.embedder)).and_then(whole) {
+        Ok(Some(old)) if old.manifest.name == job.collection => Some(old),
         Ok(_) => None,
         Err(StoreError::Format(error)) => {
             report.remade = Some(error.to_string());

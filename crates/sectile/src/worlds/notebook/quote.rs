@@ -8,8 +8,7 @@ use super::{
     errors::{Gone, NotebookError},
     facts::{notebook_facts, timestamp},
     ids::SourceId,
-    indexing::CutNotebook,
-    shelf::{Known, Shelf, moved_in},
+    shelf::{Known, Shelf, looked_up, moved_in},
     storage::Storage,
 };
 
@@ -56,7 +55,8 @@ pub(crate) fn quote(
     let notebook_digest = Digest::of(&bytes);
     let facts = notebook_facts(&bytes, &id.notebook);
     let known = shelf.and_then(|shelf| shelf.known(&id.notebook, &notebook_digest, id.span));
-    let Known { heading_path, line } = known.unwrap_or_else(|| looked_up(&bytes, id));
+    let Known { heading_path, line } =
+        known.unwrap_or_else(|| looked_up(&bytes, &id.notebook, id.span.start));
     let timestamp = timestamp(&heading_path, &facts);
     Ok(Quote {
         id: id.clone(),
@@ -72,16 +72,6 @@ pub(crate) fn quote(
         author: facts.author,
         verified_at: clock(),
     })
-}
-
-/// What the notebook itself says of the place of a passage.
-fn looked_up(bytes: &[u8], id: &SourceId) -> Known {
-    let cut = CutNotebook::new(bytes, &id.notebook);
-    let path = cut.path(cut.section_at(id.span.start));
-    Known {
-        heading_path: path.into_iter().map(str::to_owned).collect(),
-        line: cut.line_of(id.span.start),
-    }
 }
 
 /// Why a passage is not where its id says: it may be elsewhere in its notebook, or in another one of its collection.

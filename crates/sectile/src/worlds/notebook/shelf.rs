@@ -1,8 +1,9 @@
 //! A collection made searchable: its index, kept fresh, and the search itself.
 //!
-//! The index on disk is taken as it is, at once. A thread compares it with the storage, when that tells of a change and now
-//! and then besides, and indexes in memory what changed. Nothing is ever written. Whatever a search hands out was read and
-//! hashed in that very search, so an index that is behind can only find too little.
+//! The index on disk is taken as it is, at once. A thread compares it with its checksums and with the storage, when that
+//! tells of a change and now and then besides, and indexes in memory what changed, or everything when it is damaged. Nothing
+//! is ever written. Whatever a search hands out was read and hashed in that very search, so an index that is behind can only
+//! find too little.
 
 mod snapshot;
 #[cfg(test)]
@@ -12,14 +13,14 @@ use std::{
     any::Any,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use sectile_markdown::{Digest, Span};
 use sectile_retrieval::{Chunk, ChunkHit, Correction, Embedder, Form, Query};
 use sectile_vault::NotePath;
 
-use self::snapshot::Snapshot;
+use self::snapshot::{Notebook, Snapshot};
 use super::{
     clock::Clock,
     errors::NotebookError,
@@ -33,6 +34,8 @@ use super::{
 const PAUSE: Duration = Duration::from_secs(30);
 /// Programs write in several steps; one comparison is enough.
 const QUIET: Duration = Duration::from_millis(50);
+/// Where something is written all the time, a comparison comes at last.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// More hits than were asked for, in place of those that turn out to be gone.
 const SPARE: usize = 16;
 
@@ -45,7 +48,7 @@ pub(crate) struct Shelf {
     embedder: &'static dyn Embedder,
     clock: Clock,
     snapshot: Mutex<Arc<Snapshot>>,
-    /// What is on disk and damaged.
+    /// The manifest of an index that turned out to be damaged.
     damaged: Mutex<Option<Digest>>,
     /// Asks for a comparison.
     wake: mpsc::Sender<()>,
@@ -106,7 +109,14 @@ pub(crate) struct Scores {
     pub(crate) fused: u32,
 }
 
-/// What the index knows of a passage in a notebook that is byte for byte what was indexed.
+/// A notebook that was read in this call.
+struct Today {
+    bytes: Vec<u8>,
+    /// Whether it is byte for byte what was indexed.
+    is_indexed: bool,
+}
+
+/// What is known of the place of a passage.
 pub(crate) struct Known {
     pub(crate) heading_path: Vec<String>,
     pub(crate) line: usize,
@@ -147,7 +157,7 @@ impl Shelf {
             embedder,
             clock,
             snapshot: Mutex::new(Arc::new(snapshot)),
-            damaged: Mutex::default(),
+            damaged: Mutex::new(None),
             wake,
             _watch: watch,
         });
@@ -182,40 +192,29 @@ impl Shelf {
     /// Compares the index with the storage, and indexes what changed.
     pub(crate) fn refresh(&self) -> Result<(), NotebookError> {
         let now = self.current();
-        let base = match self.newer(&now) {
-            Some(disk) if disk.is_whole() => Arc::new(disk),
-            Some(disk) => {
-                tracing::warn!("the index is damaged, and not used");
-                *locked(&self.damaged) = disk.manifest();
-                now
-            }
-            None => now,
-        };
-        let base = if base.manifest().is_some() && base.manifest() == *locked(&self.damaged) {
-            let (storage, embedder) = (&*self.storage, self.embedder);
-            let anew =
-                Snapshot::in_memory(storage, &self.collection, embedder, self.clock, &|| false);
-            Arc::new(anew?)
-        } else {
-            base
-        };
+        let known_damage = *locked(&self.damaged);
+        let newer = Snapshot::of_disk(self.index.as_deref(), &self.collection, self.embedder)
+            .filter(|disk| !disk.is_base_of(&now) && disk.manifest != known_damage);
+        let base = newer.map_or(now, Arc::new);
+        if !base.is_whole() {
+            tracing::warn!("the index is damaged and not used");
+            *locked(&self.damaged) = base.manifest;
+            let (storage, clock) = (&*self.storage, self.clock);
+            let fresh =
+                Snapshot::in_memory(storage, &self.collection, self.embedder, clock, &|| false)?;
+            self.replace(fresh);
+            return Ok(());
+        }
         let listed = self.storage.notebooks(&self.collection, &|| false)?;
         let changes = base.changes(&listed);
         if !changes.is_empty() {
             // So that answers can say it while the work goes on.
             self.replace(base.with_changed(changes.len()));
         }
-        let fresh = base.refreshed(&*self.storage, &self.collection, self.embedder, &listed)?;
+        let mut fresh = base.refreshed(&*self.storage, &self.collection, self.embedder, &listed)?;
+        fresh.is_checked = true;
         self.replace(fresh);
         Ok(())
-    }
-
-    /// What is on disk, when it is something else than what is used, or was not looked at closely yet.
-    fn newer(&self, now: &Snapshot) -> Option<Snapshot> {
-        let disk = Snapshot::of_disk(self.index.as_deref(), &self.collection, self.embedder)?;
-        let is_known = disk.manifest() == now.manifest() && now.changed.is_some();
-        let is_damaged = disk.manifest() == *locked(&self.damaged);
-        (!is_known && !is_damaged).then_some(disk)
     }
 
     fn replace(&self, snapshot: Snapshot) {
@@ -269,7 +268,7 @@ impl Shelf {
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Hit>, NotebookError> {
         let mut hits = Vec::with_capacity(most);
-        let mut read: Vec<(usize, Option<Vec<u8>>)> = Vec::new();
+        let mut read: Vec<(usize, Option<Today>)> = Vec::new();
         let mut is_behind = false;
         for one in found {
             if hits.len() == most {
@@ -279,28 +278,26 @@ impl Shelf {
                 return Err(NotebookError::Cancelled);
             }
             let document = snapshot.corpus.document_of(one.chunk);
-            let (Some(chunk), Some(notebook)) = (
+            let (Some(chunk), Some(known)) = (
                 snapshot.corpus.chunk(one.chunk),
-                snapshot
-                    .notebooks
-                    .get(document)
-                    .map(|known| &known.notebook),
+                snapshot.notebooks.get(document),
             ) else {
                 continue;
             };
             let at = match read.iter().position(|(known, _)| *known == document) {
                 Some(at) => at,
                 None => {
-                    let bytes = self.storage.read(&self.collection, notebook)?;
-                    read.push((document, bytes));
+                    read.push((document, self.today(known)?));
                     read.len() - 1
                 }
             };
-            let place = read[at]
+            let hit = read[at]
                 .1
-                .as_deref()
-                .and_then(|bytes| self.passage(snapshot, one, &chunk, bytes, notebook));
-            match place {
+                .as_ref()
+                .and_then(|today| self.passage(snapshot, one, &chunk, today, &known.notebook));
+            match hit {
+                // Of passages that say the same, one may stand for the others since they moved.
+                Some(hit) if hits.iter().any(|other: &Hit| other.id == hit.id) => {}
                 Some(hit) => hits.push(hit),
                 None => is_behind = true,
             }
@@ -311,23 +308,42 @@ impl Shelf {
         Ok(hits)
     }
 
-    /// The hit, if its bytes are still in the notebook, there or elsewhere.
+    /// A notebook as it is now; `None` when it is gone or cannot be read.
+    fn today(&self, known: &Notebook) -> Result<Option<Today>, NotebookError> {
+        let bytes = match self.storage.read(&self.collection, &known.notebook) {
+            Ok(bytes) => bytes,
+            // What cannot be read cannot be found either; the rest can.
+            Err(NotebookError::UpstreamFailure { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        Ok(bytes.map(|bytes| Today {
+            is_indexed: Digest::of(&bytes) == known.digest,
+            bytes,
+        }))
+    }
+
+    /// The hit, if its bytes are still in the notebook, there or elsewhere. What the index says of its headings and its
+    /// line counts only as long as no byte of the notebook is another.
     fn passage(
         &self,
         snapshot: &Snapshot,
         hit: &ChunkHit,
         chunk: &Chunk,
-        bytes: &[u8],
+        today: &Today,
         notebook: &NotePath,
     ) -> Option<Hit> {
+        let bytes = today.bytes.as_slice();
         let is_in_place = |chunk: &Chunk| {
             let passage = bytes.get(chunk.span.range());
             passage.is_some_and(|passage| Digest::of(passage) == chunk.digest)
         };
-        let (chunk, heading_path) = if is_in_place(chunk) {
-            (*chunk, snapshot.corpus.path(hit.chunk)?)
-        } else {
-            moved_in(bytes, notebook, |digest| *digest == chunk.digest)?
+        let (chunk, heading_path) = match (today.is_indexed, is_in_place(chunk)) {
+            (true, true) => (*chunk, snapshot.corpus.path(hit.chunk)?),
+            (_, true) => {
+                let Known { heading_path, line } = looked_up(bytes, notebook, chunk.span.start);
+                (Chunk { line, ..*chunk }, heading_path)
+            }
+            (_, false) => moved_in(bytes, notebook, |digest| *digest == chunk.digest)?,
         };
         let text = std::str::from_utf8(bytes.get(chunk.span.range())?).ok()?;
         let millionths = |score: u64| u32::try_from(score).unwrap_or(u32::MAX);
@@ -387,6 +403,16 @@ impl Shelf {
     }
 }
 
+/// What a notebook as it is now says of the place of a passage that starts at `start`.
+pub(crate) fn looked_up(bytes: &[u8], notebook: &NotePath, start: usize) -> Known {
+    let cut = CutNotebook::new(bytes, notebook);
+    let path = cut.path(cut.section_at(start));
+    Known {
+        heading_path: path.into_iter().map(str::to_owned).collect(),
+        line: cut.line_of(start),
+    }
+}
+
 /// A chunk of a notebook as it is now whose digest `wanted` says yes to, with the headings above it.
 pub(crate) fn moved_in(
     bytes: &[u8],
@@ -405,7 +431,10 @@ pub(crate) fn moved_in(
 fn keep_fresh(shelf: &Weak<Shelf>, woken: &mpsc::Receiver<()>) {
     loop {
         match woken.recv_timeout(PAUSE) {
-            Ok(()) => while woken.recv_timeout(QUIET).is_ok() {},
+            Ok(()) => {
+                let since = Instant::now();
+                while since.elapsed() < LONGEST_WAIT && woken.recv_timeout(QUIET).is_ok() {}
+            }
             Err(mpsc::RecvTimeoutError::Timeout) => {}
             Err(mpsc::RecvTimeoutError::Disconnected) => return,
         }

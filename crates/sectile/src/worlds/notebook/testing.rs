@@ -28,6 +28,7 @@ pub(crate) struct Memory {
 struct File {
     bytes: Vec<u8>,
     modified: i64,
+    is_unreadable: bool,
 }
 
 impl Memory {
@@ -68,6 +69,13 @@ impl Memory {
         let key = (collection.to_owned(), path.to_owned());
         let mut files = self.files.lock().unwrap();
         files.get_mut(&key).unwrap().modified = modified;
+    }
+
+    /// Makes every reading of a file fail.
+    pub(crate) fn forbid(&self, collection: &str, path: &str) {
+        let key = (collection.to_owned(), path.to_owned());
+        let mut files = self.files.lock().unwrap();
+        files.get_mut(&key).unwrap().is_unreadable = true;
     }
 
     /// How many notebooks were read.
@@ -125,7 +133,12 @@ impl Storage for Memory {
         }
         let files = self.paths(collection)?.into_iter();
         let mut found = files.filter(|(path, _)| path == file);
-        Ok(found.next().map(|(_, file)| file.bytes))
+        match found.next() {
+            Some((_, file)) if file.is_unreadable => Err(NotebookError::UpstreamFailure {
+                message: "It cannot be read.".to_owned(),
+            }),
+            found => Ok(found.map(|(_, file)| file.bytes)),
+        }
     }
 
     fn artifact_files(&self, collection: &str) -> Result<Vec<NotePath>, NotebookError> {

@@ -32,7 +32,9 @@ pub(super) struct Snapshot {
     /// How many of the segments are on disk. They come first.
     disk_segments: usize,
     /// What the manifest on disk was.
-    manifest: Option<Digest>,
+    pub(super) manifest: Option<Digest>,
+    /// Whether all that is on disk was compared with its checksums.
+    pub(super) is_checked: bool,
 }
 
 /// A notebook that is indexed.
@@ -89,6 +91,7 @@ impl Snapshot {
             disk_segments: stored.segments.len(),
             segments: stored.segments,
             manifest: Some(Digest::of(&state)),
+            is_checked: false,
             notebooks,
         }
     }
@@ -110,6 +113,7 @@ impl Snapshot {
             segments: Vec::new(),
             disk_segments: 0,
             manifest: None,
+            is_checked: true,
         };
         let listed = storage.notebooks(collection, stop)?;
         empty.with(storage, collection, embedder, &listed, stop)
@@ -124,15 +128,15 @@ impl Snapshot {
         }
     }
 
-    /// What the manifest on disk was that this was made from.
-    pub(super) fn manifest(&self) -> Option<Digest> {
-        self.manifest
-    }
-
-    /// Whether all bytes on disk are what they were.
+    /// Whether what is on disk has its checksums. It takes a while to find out, once.
     pub(super) fn is_whole(&self) -> bool {
         let mut on_disk = self.segments[..self.disk_segments].iter();
-        on_disk.all(|segment| segment.verify().is_ok())
+        self.is_checked || on_disk.all(|segment| segment.verify().is_ok())
+    }
+
+    /// Whether this, which is on disk, is what `other` was made from.
+    pub(super) fn is_base_of(&self, other: &Self) -> bool {
+        self.manifest == other.manifest
     }
 
     /// Where a notebook is among those that are indexed.

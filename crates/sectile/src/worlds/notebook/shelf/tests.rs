@@ -108,3 +108,42 @@ fn a_collection_that_is_gone_is_not_found() {
     let gone = shelf.search("apples", 10, &|| false).unwrap_err();
     assert_eq!(gone, NotebookError::CollectionNotFound);
 }
+
+#[test]
+fn headings_and_lines_are_those_of_the_notebook_as_it_is_now() {
+    let storage = library();
+    let shelf = shelf(&storage, None);
+    // As long as before, and the passage is where it was.
+    storage.write(
+        "lab",
+        "a.md",
+        b"# Quince\n\nApples are red.\n\n# Cellar  \n\nKeep them cool.\n",
+    );
+    let found = shelf.search("keep them cool", 1, &|| false).unwrap();
+    assert_eq!(found.hits[0].heading_path, ["a", "Cellar"]);
+    assert_eq!(found.hits[0].line, 7);
+}
+
+#[test]
+fn passages_that_say_the_same_are_not_found_twice_in_one_place() {
+    let storage = library();
+    storage.write("lab", "c.md", b"# One\n\nPlums.\n\n# Two\n\nPlums.\n");
+    let shelf = shelf(&storage, None);
+    assert_eq!(ids(&shelf, "plums").len(), 2);
+    storage.write("lab", "c.md", b"# Now\n\nIn between.\n\n# One\n\nPlums.\n");
+    assert_eq!(ids(&shelf, "plums").len(), 1);
+}
+
+#[test]
+fn a_notebook_that_cannot_be_read_hides_no_other() {
+    let storage = library();
+    storage.write("lab", "c.md", b"# Apples\n\nApples of another tree.\n");
+    let shelf = shelf(&storage, None);
+    storage.forbid("lab", "a.md");
+    let found = ids(&shelf, "apples");
+    assert!(!found.is_empty(), "the rest is found");
+    assert!(
+        found.iter().all(|id| id.starts_with("lab/c.md@")),
+        "{found:?}"
+    );
+}
