@@ -15,7 +15,7 @@ use sectile_markdown::Digest;
 
 use self::folder::{Folder, Lock};
 pub use self::manifest::{Entry, Manifest};
-use crate::{Bytes, Corpus, Embedder, FormatError, Place, Segment};
+use crate::{Bytes, Corpus, Embedder, FormatError, Place, Segment, container};
 
 const MANIFEST: &str = "manifest";
 /// What names of segments begin with.
@@ -109,6 +109,19 @@ impl Store {
         Err(FormatError::Damaged.into())
     }
 
+    /// Compares segments with their checksums, without keeping them in memory.
+    ///
+    /// # Errors
+    /// [`StoreError`] when something is not what it was, or cannot be read.
+    pub fn verify(&self, segments: &[String]) -> Result<(), StoreError> {
+        for name in segments {
+            if !container::verify(self.folder.open_file(name)?)? {
+                return Err(FormatError::Damaged.into());
+            }
+        }
+        Ok(())
+    }
+
     /// Takes the right to write.
     ///
     /// # Errors
@@ -167,13 +180,5 @@ impl Stored {
             .map(|entry| entry.place)
             .collect();
         Corpus::new(self.segments.clone(), &places)
-    }
-
-    /// Compares everything with its checksum.
-    ///
-    /// # Errors
-    /// [`FormatError::Damaged`] when something is not what it was.
-    pub fn verify(&self) -> Result<(), FormatError> {
-        self.segments.iter().try_for_each(Segment::verify)
     }
 }

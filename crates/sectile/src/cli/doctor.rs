@@ -171,10 +171,10 @@ fn index_state(folder: &Path) -> Result<bool, String> {
     };
     let stored = store.read(Some(embedder)).map_err(unusable)?;
     match stored {
-        Some(stored) => stored
-            .verify()
+        Some(stored) => store
+            .verify(&stored.manifest.segments)
             .map(|()| true)
-            .map_err(|error| unusable(error.into())),
+            .map_err(unusable),
         None => Ok(false),
     }
 }

@@ -333,10 +333,9 @@ pub(crate) fn update(
     let writer = store.writer()?;
     let mut report = Report::default();
     let whole = |stored: Option<Stored>| match stored {
-        Some(stored) => stored
-            .verify()
-            .map(|()| Some(stored))
-            .map_err(StoreError::from),
+        Some(stored) => store
+            .verify(&stored.manifest.segments)
+            .map(|()| Some(stored)),
         None => Ok(None),
     };
     let old = match store.read(Some(job.embedder)).and_then(whole) {

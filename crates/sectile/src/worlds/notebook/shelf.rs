@@ -196,7 +196,7 @@ impl Shelf {
         let newer = Snapshot::of_disk(self.index.as_deref(), &self.collection, self.embedder)
             .filter(|disk| !disk.is_base_of(&now) && disk.manifest != known_damage);
         let base = newer.map_or(now, Arc::new);
-        if !base.is_whole() {
+        if !base.is_whole(self.index.as_deref()) {
             tracing::warn!("the index is damaged and not used");
             *locked(&self.damaged) = base.manifest;
             let (storage, clock) = (&*self.storage, self.clock);

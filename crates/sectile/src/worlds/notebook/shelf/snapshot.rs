@@ -1,9 +1,9 @@
 //! The state of an index at one moment: what is on disk, and what changed since, in memory.
 
-use std::path::Path;
+use std::{io, path::Path};
 
 use sectile_markdown::Digest;
-use sectile_retrieval::{Bytes, Corpus, Embedder, Place, Segment, Store, Stored};
+use sectile_retrieval::{Bytes, Corpus, Embedder, Place, Segment, Store, StoreError, Stored};
 use sectile_vault::NotePath;
 
 use super::{
@@ -31,6 +31,8 @@ pub(super) struct Snapshot {
     segments: Vec<Segment>,
     /// How many of the segments are on disk. They come first.
     disk_segments: usize,
+    /// The names of those.
+    names: Vec<String>,
     /// What the manifest on disk was.
     pub(super) manifest: Option<Digest>,
     /// Whether all that is on disk was compared with its checksums.
@@ -89,6 +91,7 @@ impl Snapshot {
             on_disk: true,
             changed: None,
             disk_segments: stored.segments.len(),
+            names: stored.manifest.segments,
             segments: stored.segments,
             manifest: Some(Digest::of(&state)),
             is_checked: false,
@@ -112,6 +115,7 @@ impl Snapshot {
             changed: None,
             segments: Vec::new(),
             disk_segments: 0,
+            names: Vec::new(),
             manifest: None,
             is_checked: true,
         };
@@ -128,10 +132,20 @@ impl Snapshot {
         }
     }
 
-    /// Whether what is on disk has its checksums. It takes a while to find out, once.
-    pub(super) fn is_whole(&self) -> bool {
-        let mut on_disk = self.segments[..self.disk_segments].iter();
-        self.is_checked || on_disk.all(|segment| segment.verify().is_ok())
+    /// Whether what is in the folder has its checksums, when this is made from it. It takes a while to find out, once.
+    pub(super) fn is_whole(&self, folder: Option<&Path>) -> bool {
+        if self.is_checked {
+            return true;
+        }
+        let Some(Ok(Some(store))) = folder.map(Store::at) else {
+            return true;
+        };
+        match store.verify(&self.names) {
+            Ok(()) => true,
+            // They were replaced, and what is mapped stays what it is.
+            Err(StoreError::Io(error)) => error.kind() == io::ErrorKind::NotFound,
+            Err(_) => false,
+        }
     }
 
     /// Whether this, which is on disk, is what `other` was made from.
@@ -169,6 +183,7 @@ impl Snapshot {
             corpus: corpus(&self.segments, &self.notebooks),
             notebooks: self.notebooks.clone(),
             segments: self.segments.clone(),
+            names: self.names.clone(),
             changed: Some(changed),
             ..*self
         }
@@ -271,6 +286,7 @@ impl Snapshot {
             corpus: corpus(&segments, &notebooks),
             notebooks,
             segments,
+            names: self.names.clone(),
             changed: Some(0),
             ..*self
         })
