@@ -13,6 +13,7 @@ mod fixed;
 mod lexical;
 mod sections;
 mod store;
+mod table;
 mod varint;
 
 pub use analysis::{fold, words};

@@ -4,15 +4,15 @@
 //! vocabulary), the rows of signed bytes, a scale of two bytes for each row, and the pieces themselves, each behind its
 //! length in one byte.
 
-use std::{collections::HashMap, sync::OnceLock};
+use std::sync::OnceLock;
 
-use foldhash::fast::RandomState;
 use sectile_markdown::Digest;
 
 use super::{
     DIMENSIONS, Embedder, EmbeddingReader, ModelError, Vector,
     pieces::{Vocabulary, runs},
 };
+use crate::table::Table;
 
 const MARK: &[u8] = b"SECTEMB1";
 const HEAD: usize = 64;
@@ -89,7 +89,8 @@ impl StaticModel {
                     let (Some(row), Some(scale)) = (rows.get(at), scales.get(at)) else {
                         continue;
                     };
-                    let scale = i32::from(u16::from_le_bytes(*scale));
+                    // Two bytes with a sign can be multiplied faster; scales are at most 4,095.
+                    let scale = i32::from(i16::from_le_bytes(*scale));
                     for (sum, value) in sum.iter_mut().zip(row) {
                         *sum += scale * i32::from(value.cast_signed());
                     }
@@ -112,7 +113,8 @@ impl Embedder for StaticModel {
     fn reader(&self) -> Box<dyn EmbeddingReader + '_> {
         Box::new(TableReader {
             model: self,
-            known: HashMap::default(),
+            known: Table::default(),
+            known_pieces: Vec::new(),
             pieces: Vec::new(),
         })
     }
@@ -123,21 +125,26 @@ const MOST_KNOWN: usize = 200_000;
 
 struct TableReader<'m> {
     model: &'m StaticModel,
-    /// The pieces of runs of letters, as they are written.
-    known: HashMap<Box<str>, Box<[u32]>, RandomState>,
+    /// Where the pieces of runs of letters are, as they are written.
+    known: Table<(u32, u32)>,
+    known_pieces: Vec<u32>,
     pieces: Vec<u32>,
 }
 
 impl TableReader<'_> {
     fn add_run(&mut self, run: &str) {
-        if let Some(known) = self.known.get(run) {
-            self.pieces.extend_from_slice(known);
+        if let Some((start, end)) = self.known.get(run) {
+            let known = self.known_pieces.get(start as usize..end as usize);
+            self.pieces.extend_from_slice(known.unwrap_or_default());
             return;
         }
         let start = self.pieces.len();
         self.model.vocabulary().split(run, &mut self.pieces);
         if self.known.len() < MOST_KNOWN {
-            self.known.insert(run.into(), self.pieces[start..].into());
+            let first = self.known_pieces.len() as u32;
+            self.known_pieces.extend_from_slice(&self.pieces[start..]);
+            self.known
+                .insert(run, (first, self.known_pieces.len() as u32));
         }
     }
 }

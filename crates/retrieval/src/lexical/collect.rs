@@ -1,34 +1,46 @@
 //! Passages read word by word: which term is where. What an index is made of, in memory or on disk.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
-
 use super::{
     Passage,
     field::{FIELDS, Field, Lengths, place},
     terms::Counted,
 };
-use crate::analysis::{LONGEST_WORD, Reader, fold, parts, read, stem};
+use crate::{
+    analysis::{LONGEST_WORD, Reader, fold, parts, read, stem},
+    table::{Table, Texts},
+};
 
 /// Terms and where they are. Words and names are counted apart, also where they are spelt the same: whether a name is a
 /// word as well must not depend on other passages.
 #[derive(Default)]
 pub(super) struct Collected {
     /// From a word to its number.
-    pub(super) words: HashMap<Box<str>, u32, RandomState>,
+    pub(super) words: Table<u32>,
     /// From a name to its number.
-    pub(super) names: HashMap<Box<str>, u32, RandomState>,
-    /// From a stem to its number, which is of another kind. Where the stem is, its words say.
-    pub(super) stems: HashMap<Box<str>, u32, RandomState>,
+    pub(super) names: Table<u32>,
+    /// What each term is called, by its number.
+    pub(super) terms: Texts,
     /// What each term is, by its number.
     kinds: Vec<Kind>,
+    /// From a stem to its number, which is of another kind. Where the stem is, its words say.
+    pub(super) stems: Table<u32>,
+    /// What each stem is called, by its number.
+    pub(super) stem_texts: Texts,
     occurrences: Vec<Occurrence>,
     /// How many words the fields of each passage have.
     pub(super) lengths: Vec<Lengths>,
     /// The words in what is written as one, and what is written as a name: each is taken apart once.
-    written_words: HashMap<Box<str>, Box<[u32]>, RandomState>,
-    written_names: HashMap<Box<str>, u32, RandomState>,
+    written_words: Table<Run>,
+    written_names: Table<u32>,
+    /// Numbers of words, those of one run together.
+    runs: Vec<u32>,
+}
+
+/// The words in what is written as one.
+#[derive(Clone, Copy)]
+struct Run {
+    start: u32,
+    length: u32,
 }
 
 /// What a term is.
@@ -88,32 +100,29 @@ impl Collected {
         self.occurrences.len()
     }
 
-    /// How many terms there are.
-    pub(super) fn terms(&self) -> usize {
-        self.kinds.len()
-    }
-
     /// Whether a term is a word. Only the places of words count.
     pub(super) fn is_word(&self, number: u32) -> bool {
         self.kinds[number as usize] != Kind::Name
     }
 
     fn next_number(&self) -> u32 {
-        u32::try_from(self.kinds.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.terms.len()).unwrap_or(u32::MAX)
     }
 
     /// The number of a word. The first time, its stem is found.
     fn word(&mut self, word: &str) -> u32 {
         if let Some(number) = self.words.get(word) {
-            return *number;
+            return number;
         }
         let number = self.next_number();
-        self.words.insert(word.into(), number);
-        let stem = stem(word).map(|stem| match self.stems.get(&*stem) {
-            Some(stem) => *stem,
+        self.words.insert(word, number);
+        self.terms.push(word);
+        let stem = stem(word).map(|stem| match self.stems.get(&stem) {
+            Some(stem) => stem,
             None => {
-                let next = u32::try_from(self.stems.len()).unwrap_or(u32::MAX);
-                self.stems.insert(stem.into(), next);
+                let next = u32::try_from(self.stem_texts.len()).unwrap_or(u32::MAX);
+                self.stems.insert(&stem, next);
+                self.stem_texts.push(&stem);
                 next
             }
         });
@@ -124,23 +133,41 @@ impl Collected {
     /// The number of a name, as it is written.
     fn name(&mut self, written: &str) -> u32 {
         if let Some(number) = self.written_names.get(written) {
-            return *number;
+            return number;
         }
         let name = fold(written);
-        let number = self.names.get(name.as_str()).copied();
-        let number = number.unwrap_or_else(|| {
+        let number = self.names.get(&name).unwrap_or_else(|| {
             let number = self.next_number();
-            self.names.insert(name.into(), number);
+            self.names.insert(&name, number);
+            self.terms.push(&name);
             self.kinds.push(Kind::Name);
             number
         });
-        self.written_names.insert(written.into(), number);
+        self.written_names.insert(written, number);
         number
+    }
+
+    /// The words in what is written as one.
+    fn run(&mut self, written: &str) -> Run {
+        if let Some(run) = self.written_words.get(written) {
+            return run;
+        }
+        let start = self.runs.len();
+        for word in parts(written) {
+            let number = self.word(&word);
+            self.runs.push(number);
+        }
+        let run = Run {
+            start: u32::try_from(start).unwrap_or(u32::MAX),
+            length: u32::try_from(self.runs.len() - start).unwrap_or(u32::MAX),
+        };
+        self.written_words.insert(written, run);
+        run
     }
 
     /// The words of each stem, by its number.
     pub(super) fn forms(&self) -> Vec<Vec<u32>> {
-        let mut forms = vec![Vec::new(); self.stems.len()];
+        let mut forms = vec![Vec::new(); self.stem_texts.len()];
         for (number, kind) in (0..).zip(&self.kinds) {
             if let Kind::Word { stem: Some(stem) } = kind {
                 forms[*stem as usize].push(number);
@@ -151,7 +178,7 @@ impl Collected {
 
     /// All places, those of one term together, in the order in which they came.
     pub(super) fn by_term(&self) -> ByTerm {
-        let terms = self.terms();
+        let terms = self.terms.len();
         let mut starts = vec![0_u32; terms + 1];
         for one in &self.occurrences {
             starts[one.term as usize + 1] += 1;
@@ -202,24 +229,19 @@ impl Reader for FieldReader<'_> {
             self.word(written, at);
             return 1;
         }
-        if !self.collected.written_words.contains_key(written) {
-            let words = parts(written);
-            let words = words.iter().map(|word| self.collected.word(word)).collect();
-            self.collected.written_words.insert(written.into(), words);
-        }
+        let run = self.collected.run(written);
         let (passage, field) = (self.passage, self.field);
         let Collected {
-            written_words: known,
-            occurrences,
-            ..
+            runs, occurrences, ..
         } = &mut *self.collected;
-        let words = known.get(written).map(|words| &**words).unwrap_or_default();
-        occurrences.extend(words.iter().zip(at..).map(|(term, at)| Occurrence {
+        let words = runs.iter().skip(run.start as usize);
+        let words = words.take(run.length as usize);
+        occurrences.extend(words.zip(at..).map(|(term, at)| Occurrence {
             term: *term,
             passage,
             place: place(field, at),
         }));
-        u32::try_from(words.len()).unwrap_or(u32::MAX)
+        run.length
     }
 
     fn word(&mut self, term: &str, at: u32) {

@@ -1,8 +1,7 @@
 //! The index in memory: for each term the passages that have it, and how much that says.
 
-use std::{borrow::Cow, collections::HashMap, sync::OnceLock};
+use std::{borrow::Cow, sync::OnceLock};
 
-use foldhash::fast::RandomState;
 use fst::Map;
 
 use super::{
@@ -12,6 +11,7 @@ use super::{
     spelling::{nearest, ranked},
     terms::{Counted, List, Places, Terms, merge},
 };
+use crate::table::{Table, Texts};
 
 /// More passages than this are not indexed: what a question may cost depends on it.
 pub const MAX_PASSAGES: usize = 10_000;
@@ -33,9 +33,11 @@ pub enum IndexError {
 pub struct Index {
     passages: usize,
     /// From a word or a name to its list.
-    terms: HashMap<Box<str>, u32, RandomState>,
+    terms: Table<u32>,
+    /// What the terms are called.
+    texts: Texts,
     /// From a stem to its list.
-    stems: HashMap<Box<str>, u32, RandomState>,
+    stems: Table<u32>,
     /// Terms in a form that can be searched for what is spelt almost the same; made when that is first needed.
     dictionary: OnceLock<Map<Vec<u8>>>,
     /// Where each list starts; one more for the end.
@@ -76,13 +78,14 @@ impl Index {
         let mut index = Self {
             passages: norms.len(),
             dictionary: OnceLock::new(),
-            starts: Vec::with_capacity(collected.terms() + collected.stems.len() / 4),
+            starts: Vec::with_capacity(collected.terms.len() + collected.stems.len() / 4),
             postings: Vec::with_capacity(collected.len()),
             places: Vec::with_capacity(collected.len() * 3 / 2),
-            terms: HashMap::default(),
-            stems: HashMap::default(),
+            terms: Table::default(),
+            texts: Texts::default(),
+            stems: Table::default(),
         };
-        for number in 0..collected.terms() as u32 {
+        for number in 0..collected.terms.len() as u32 {
             index.begin_list()?;
             index.add_term(by_term.of(number), collected.is_word(number), &norms)?;
         }
@@ -95,19 +98,26 @@ impl Index {
             });
         }
         let mut names = Vec::new();
-        for (name, number) in collected.names {
-            match collected.words.get(&name) {
-                None => names.push((name, number)),
-                Some(word) => {
-                    let list = index.add_merged(&by_term, &[*word, number], &norms)?;
-                    index.share_places(*word, list);
-                    names.push((name, list));
-                }
+        for number in 0..collected.terms.len() as u32 {
+            let name = collected.terms.get(number as usize);
+            if collected.is_word(number) {
+                continue;
             }
+            names.push(match collected.words.get(name) {
+                None => (name, number),
+                Some(word) => {
+                    let list = index.add_merged(&by_term, &[word, number], &norms)?;
+                    index.share_places(word, list);
+                    (name, list)
+                }
+            });
         }
         index.begin_list()?;
         index.terms = collected.words;
-        index.terms.extend(names);
+        for (name, list) in names {
+            index.terms.insert(name, list);
+        }
+        index.texts = collected.terms;
         index.stems = collected.stems;
         for list in index.stems.values_mut() {
             *list = lists.get(*list as usize).copied().unwrap_or_default();
@@ -173,21 +183,21 @@ impl Index {
         }
     }
 
-    fn list(&self, number: Option<&u32>) -> &[Posting] {
+    fn list(&self, number: Option<u32>) -> &[Posting] {
         number.map_or(&[], |number| {
-            let at = *number as usize;
+            let at = number as usize;
             &self.postings[self.starts[at] as usize..self.starts[at + 1] as usize]
         })
     }
 
     fn dictionary(&self) -> &Map<Vec<u8>> {
         self.dictionary.get_or_init(|| {
-            let mut terms: Vec<(&str, u64)> = self
-                .terms
-                .iter()
-                .map(|(term, number)| (&**term, u64::from(*number)))
-                .collect();
+            let texts = (0..self.texts.len()).map(|number| self.texts.get(number));
+            let numbered = texts.filter_map(|term| Some((term, u64::from(self.terms.get(term)?))));
+            let mut terms: Vec<(&str, u64)> = numbered.collect();
             terms.sort_unstable();
+            // A word that is a name as well is there twice.
+            terms.dedup();
             // They are in order and different, which is all that is asked of them.
             Map::from_iter(terms).unwrap_or_default()
         })
@@ -222,7 +232,7 @@ impl Terms for Index {
 
     fn nearest(&self, word: &str, most: usize) -> Vec<String> {
         let found = nearest(self.dictionary(), word);
-        let frequency = |number: u64| self.list(u32::try_from(number).ok().as_ref()).len();
+        let frequency = |number: u64| self.list(u32::try_from(number).ok()).len();
         let found = found.into_iter().map(|near| {
             let passages = frequency(near.number);
             (near.distance, passages, near.term)

@@ -5,9 +5,6 @@
 //! is in the body with two bits that say whether heading and trail have it too, how often these have it, and how many bytes
 //! its places take.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
 use fst::Map;
 
 use super::{
@@ -19,6 +16,7 @@ use super::{
 use crate::{
     bytes::Bytes,
     container::{Container, FormatError, Name, u32_at},
+    table::Texts,
     varint::{self, Numbers},
 };
 
@@ -48,10 +46,19 @@ impl LexicalBuilder {
     pub(crate) fn finish(self) -> Vec<(Name, Vec<u8>)> {
         let collected = self.0;
         let by_term = collected.by_term();
-        let (words, names) = (sorted(&collected.words), sorted(&collected.names));
-        let stems = sorted(&collected.stems);
+        let all = 0..collected.terms.len();
+        let (words, names): (Vec<usize>, Vec<usize>) =
+            all.partition(|number| collected.is_word(*number as u32));
+        let (words, names) = (
+            sorted(&collected.terms, words),
+            sorted(&collected.terms, names),
+        );
+        let stems = sorted(
+            &collected.stem_texts,
+            (0..collected.stem_texts.len()).collect(),
+        );
         // Terms are numbered by the alphabet in a file, names behind words.
-        let mut new_numbers = vec![0_u32; collected.terms()];
+        let mut new_numbers = vec![0_u32; collected.terms.len()];
         let mut lists = Lists::default();
         for (new, (_, old)) in (0..).zip(words.iter().chain(&names)) {
             new_numbers[*old as usize] = new;
@@ -104,10 +111,11 @@ fn offset(at: usize) -> [u8; 4] {
     u32::try_from(at).unwrap_or(u32::MAX).to_le_bytes()
 }
 
-fn sorted(terms: &HashMap<Box<str>, u32, RandomState>) -> Vec<(&str, u32)> {
-    let mut sorted: Vec<(&str, u32)> = terms
-        .iter()
-        .map(|(term, number)| (&**term, *number))
+/// Texts with these numbers, by the alphabet.
+fn sorted(texts: &Texts, numbers: Vec<usize>) -> Vec<(&str, u32)> {
+    let mut sorted: Vec<(&str, u32)> = numbers
+        .into_iter()
+        .map(|number| (texts.get(number), number as u32))
         .collect();
     sorted.sort_unstable();
     sorted
