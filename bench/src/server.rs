@@ -46,7 +46,7 @@ impl Server {
             let elapsed = started.elapsed();
             ensure!(length > 0, "the server has ended");
             // Notifications may come in between, and not every server prints JSON only.
-            if self.line.starts_with('{') && !self.line.contains("\"method\"") {
+            if self.line.starts_with('{') && !self.line.contains("\"method\":\"") {
                 break elapsed;
             }
         };

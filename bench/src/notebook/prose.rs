@@ -59,7 +59,7 @@ impl<'w> Note<'w> {
     /// The text of an ordinary note.
     pub(super) fn ordinary(self) -> String {
         // Few notes are long and many are short.
-        self.with_sections(|dice| 1 + dice.roll(3) + dice.roll(3) + dice.roll(4), 0)
+        self.with_sections(|dice| 1 + dice.roll(3) + dice.roll(3) + dice.roll(3), 0)
     }
 
     /// A text of at least `bytes`.
@@ -124,7 +124,7 @@ impl<'w> Note<'w> {
     }
 
     fn paragraph(&mut self) {
-        let sentences: Vec<String> = (0..2 + self.dice.roll(4))
+        let sentences: Vec<String> = (0..2 + self.dice.roll(3))
             .map(|_| self.sentence())
             .collect();
         self.text += &sentences.join(" ");
@@ -165,7 +165,7 @@ impl<'w> Note<'w> {
     }
 
     fn sentence(&mut self) -> String {
-        let length = 6 + self.dice.roll(16);
+        let length = 6 + self.dice.roll(18);
         let mut sentence = capital(&self.marked_words(length));
         sentence.push(if self.dice.roll(12) == 0 { '?' } else { '.' });
         sentence

@@ -114,7 +114,7 @@ fn english() -> Result<Vec<String>> {
 
 fn syllables(dice: &mut Dice) -> String {
     let mut word = String::new();
-    for _ in 0..2 + dice.roll(3) {
+    for _ in 0..2 + dice.roll(2) {
         for part in [&ONSETS[..], &NUCLEI[..], &CODAS[..]] {
             word += part[dice.roll(part.len())];
         }
