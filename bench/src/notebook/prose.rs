@@ -273,3 +273,36 @@ pub(super) fn questions(words: &Words, notes: usize, count: usize) -> Vec<String
     }
     questions
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sectile_markdown::{Source, chunks};
+
+    #[test]
+    fn notes_are_the_same_every_time_and_have_the_size_of_real_ones() {
+        let words = Words::new().unwrap();
+        let note = |number| Note::new(&words, number, 20_000);
+        assert_eq!(note(7).path(), note(7).path());
+        assert_eq!(note(7).ordinary(), note(7).ordinary());
+        let notes: Vec<String> = (0..400).map(|number| note(number).ordinary()).collect();
+        let bytes: usize = notes.iter().map(String::len).sum();
+        let cut = |note: &String| chunks(&Source::new(note.as_bytes()), 2_000).chunks.len();
+        let chunks: usize = notes.iter().map(cut).sum();
+        assert!((3_200..3_700).contains(&(bytes / 400)), "{bytes}");
+        assert!((1_900..2_100).contains(&chunks), "{chunks}");
+        assert!(note(7).long(100_000).len() >= 100_000);
+    }
+
+    #[test]
+    fn questions_differ_and_have_two_to_eight_words() {
+        let words = Words::new().unwrap();
+        let asked = questions(&words, 100, 200);
+        let different: BTreeSet<&String> = asked.iter().collect();
+        assert_eq!((asked.len(), different.len()), (200, 200));
+        assert_eq!(asked, questions(&words, 100, 200));
+        for question in asked {
+            assert!((2..=8).contains(&question.split(' ').count()), "{question}");
+        }
+    }
+}
