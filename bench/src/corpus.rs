@@ -1,10 +1,21 @@
 //! Notes to measure with: made here, the same every time.
 
 /// A small generator of numbers, so that every run sees the same notes.
-struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
+    /// Dice that fall in the same way for the same `seed`, and in quite another for the next.
+    pub(crate) fn new(seed: usize) -> Self {
+        let mut dice = Self((seed as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        // The first numbers of neighbours are alike.
+        for _ in 0..4 {
+            dice.roll(2);
+        }
+        dice
+    }
+
+    /// A number below `sides`, which must be far below 2 to the power of 31.
+    pub(crate) fn roll(&mut self, sides: usize) -> usize {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)

@@ -13,6 +13,7 @@ mod corpus;
 mod docs;
 mod editor;
 mod measure;
+mod notebook;
 mod parse;
 mod server;
 
@@ -44,7 +45,7 @@ impl Bench {
 /// Something to measure.
 type Group = fn(&mut Report, &Bench) -> Result<()>;
 
-const GROUPS: [(&str, Group); 9] = [
+const GROUPS: [(&str, Group); 10] = [
     ("parse", |report, bench| {
         parse::ordinary(report, bench.size(100, 10));
         parse::memory(report)
@@ -62,6 +63,7 @@ const GROUPS: [(&str, Group); 9] = [
     ("original", editor::original::run),
     ("repair", editor::repair::run),
     ("docs", docs::run),
+    ("notebook", notebook::run),
 ];
 
 fn main() -> Result<ExitCode> {

@@ -37,6 +37,13 @@ pub(crate) fn middle(mut times: Vec<Duration>) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
+/// The time that so many of a thousand do not exceed.
+pub(crate) fn per_mille(times: &mut [Duration], share: usize) -> Duration {
+    times.sort();
+    let at = (times.len() * share).div_ceil(1000).saturating_sub(1);
+    times.get(at).copied().unwrap_or_default()
+}
+
 /// Medians of two works measured in turns, so that a busy moment of the machine hits both.
 pub(crate) fn interleaved(
     rounds: usize,

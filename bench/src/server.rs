@@ -46,7 +46,7 @@ impl Server {
             let elapsed = started.elapsed();
             ensure!(length > 0, "the server has ended");
             // Notifications may come in between, and not every server prints JSON only.
-            if self.line.starts_with('{') && !self.line.contains("\"method\"") {
+            if self.line.starts_with('{') && !self.line.contains("\"method\":\"") {
                 break elapsed;
             }
         };
@@ -80,6 +80,51 @@ impl Server {
         let said: Value =
             serde_json::from_str(text).with_context(|| format!("{tool} answered {text}"))?;
         Ok((elapsed, said))
+    }
+
+    /// Calls a tool once for each of `arguments`, with up to `at_once` calls on their way. Answers what the tool said, in
+    /// the order of the arguments.
+    pub(crate) fn call_all(
+        &mut self,
+        tool: &str,
+        arguments: &[Value],
+        at_once: usize,
+    ) -> Result<Vec<Value>> {
+        let first = self.calls + 1;
+        let mut said = vec![Value::Null; arguments.len()];
+        let (mut sent, mut answered) = (0, 0);
+        while answered < arguments.len() {
+            while sent < arguments.len() && sent - answered < at_once {
+                let params = json!({ "name": tool, "arguments": arguments[sent] });
+                self.input
+                    .write_all(message(first + sent, "tools/call", &params).as_bytes())?;
+                sent += 1;
+            }
+            self.line.clear();
+            ensure!(
+                self.output.read_line(&mut self.line)? > 0,
+                "the server has ended"
+            );
+            let answer: Value = serde_json::from_str(&self.line)?;
+            let Some(id) = answer["id"].as_u64() else {
+                continue;
+            };
+            let text = answer["result"]["content"][0]["text"]
+                .as_str()
+                .with_context(|| format!("{tool} answered {}", self.line))?;
+            let place = usize::try_from(id)?
+                .checked_sub(first)
+                .and_then(|at| said.get_mut(at));
+            *place.context("an answer to nothing")? = serde_json::from_str(text)?;
+            answered += 1;
+        }
+        self.calls += sent;
+        Ok(said)
+    }
+
+    /// The number of the process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) fn stop(self) -> Result<()> {

@@ -27,8 +27,14 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
         "--package",
         "sectile-bench",
     ]))?;
-    if args.only.is_empty() || args.only.iter().any(|group| group == "original") {
+    let wants = |name: &str| args.only.is_empty() || args.only.iter().any(|group| group == name);
+    if wants("original") {
         install_original(repo);
+    }
+    if wants("notebook")
+        && let Err(error) = install::other_index(repo)
+    {
+        println!("nothing to compare the index of notebooks with: {error:#}");
     }
     let program = repo.target.join("release/sectile-bench");
     // On one core, so that figures do not depend on where the scheduler puts client and server: waking a second core

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::process::{self, bounded, is_present};
+use crate::process::{self, Repo, bounded, is_present};
 
 /// Exact versions: an outside check that changes by itself cannot be told from a defect of ours.
 const NODE_PACKAGES: &[(&str, &str)] = &[
@@ -19,8 +19,12 @@ const NODE_PACKAGES: &[(&str, &str)] = &[
 const PYTHON_PACKAGES: &[(&str, &str)] = &[("mcp", "2.3.0")];
 /// The server that the editor's contract comes from. It does not start with a newer SDK.
 const ORIGINAL: &[(&str, &str)] = &[("quantalogic-markdown-mcp", "0.2.2"), ("mcp", "1.30.0")];
+/// What the notebook world's index is compared with.
+const OTHER_INDEX: &[(&str, &str)] = &[("iwe", "0.29.3")];
 
 const LIMIT: Duration = Duration::from_secs(600);
+/// For what is compiled here.
+const LONG_LIMIT: Duration = Duration::from_secs(2400);
 
 /// Installs the Node packages; gives what is missing on this machine, if anything.
 pub(super) fn node(folder: &Path) -> Result<Option<String>> {
@@ -59,6 +63,24 @@ pub(super) fn python(folder: &Path) -> Result<Option<String>> {
 /// Installs the server to compare the editor with; gives what is missing on this machine, if anything.
 pub(crate) fn original(folder: &Path) -> Result<Option<String>> {
     python_packages(folder, "original", ORIGINAL)
+}
+
+/// Installs the program to compare the notebook world's index with.
+pub(crate) fn other_index(repo: &Repo) -> Result<()> {
+    let folder = repo.target.join("outside");
+    let home = folder.join("iwe");
+    once(&home, OTHER_INDEX, || {
+        let build = home.join("build");
+        for (name, version) in OTHER_INDEX {
+            let mut cargo = repo.cargo(["install", name, "--version", version, "--locked"]);
+            cargo.arg("--root").arg(&home);
+            cargo.arg("--target-dir").arg(&build);
+            install_within(LONG_LIMIT, &mut cargo, &folder.join("logs/iwe"))?;
+        }
+        // Many times as large as what it is for.
+        fs::remove_dir_all(build)?;
+        Ok(())
+    })
 }
 
 fn python_packages(folder: &Path, name: &str, packages: &[(&str, &str)]) -> Result<Option<String>> {
@@ -116,8 +138,12 @@ fn once(
 }
 
 fn install(command: &mut Command, log: &Path) -> Result<()> {
+    install_within(LIMIT, command, log)
+}
+
+fn install_within(limit: Duration, command: &mut Command, log: &Path) -> Result<()> {
     println!("$ {}", process::shown(command));
-    let finished = bounded(command, log, LIMIT)?;
+    let finished = bounded(command, log, limit)?;
     if !finished.status.success() {
         bail!("`{}` failed: {}", process::shown(command), finished.tail());
     }

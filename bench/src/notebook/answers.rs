@@ -1,0 +1,88 @@
+//! Whether a question has one answer: however many are asked at the same time, and however the index came about.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use sectile_markdown::Digest;
+use serde_json::Value;
+
+use super::{
+    asked, enter, indexing,
+    library::{LIBRARY, Library},
+    processes::on_all_cores,
+    search::lasting,
+    settle,
+};
+use crate::{Bench, measure::Report, server::Server};
+
+const AT_ONCE: [usize; 3] = [1, 2, 8];
+
+pub(super) fn run(
+    report: &mut Report,
+    bench: &Bench,
+    library: &Library,
+    questions: &[String],
+) -> Result<()> {
+    let grown = library.scratch.join("grown");
+    grow(bench, library, &grown)?;
+    indexing::update(bench, library, None)?;
+    let mut digests = Vec::new();
+    for index in [None, Some(grown.as_path())] {
+        digests.extend(ask(bench, library, index, questions)?);
+    }
+    let first = digests.first().context("no answers")?.to_string();
+    let same = digests.iter().filter(|digest| digest.to_string() == first);
+    let what = format!(
+        "{} questions, {} or {} or {} at once, index from nothing and one grown by edits",
+        questions.len(),
+        AT_ONCE[0],
+        AT_ONCE[1],
+        AT_ONCE[2]
+    );
+    let same = same.count();
+    let figures = format!(
+        "{same} of {} digests are the same: {}",
+        digests.len(),
+        &first[..16]
+    );
+    report.line(&what, &figures, same == digests.len());
+    Ok(())
+}
+
+/// An index of the library as it is, which was made on one core while notes were others, and changed with them.
+fn grow(bench: &Bench, library: &Library, index: &Path) -> Result<()> {
+    if index.is_dir() {
+        std::fs::remove_dir_all(index)?;
+    }
+    for time in 0..3 {
+        library.edit_all(1_000 * time)?;
+        indexing::update(bench, library, Some(index))?;
+        library.restore_all()?;
+        indexing::update(bench, library, Some(index))?;
+    }
+    Ok(())
+}
+
+/// The digests of all answers from one index.
+fn ask(
+    bench: &Bench,
+    library: &Library,
+    index: Option<&Path>,
+    questions: &[String],
+) -> Result<Vec<Digest>> {
+    let arguments: Vec<Value> = questions.iter().map(|question| asked(question)).collect();
+    let mut command = library.serve_command(bench);
+    command.envs(index.map(|index| ("SECTILE_NOTEBOOK__INDEX", index)));
+    let mut server = Server::start(&mut on_all_cores(&command))?;
+    server.initialize()?;
+    enter(&mut server, LIBRARY)?;
+    settle(&mut server, questions)?;
+    let mut digests = Vec::new();
+    for at_once in AT_ONCE {
+        let found = server.call_all("semantic_search", &arguments, at_once)?;
+        let all: String = found.into_iter().map(lasting).collect();
+        digests.push(Digest::of(all.as_bytes()));
+    }
+    server.stop()?;
+    Ok(digests)
+}

@@ -1,0 +1,103 @@
+//! Processes that work for themselves: how long they take, how much memory they need, and on which cores they run.
+
+use std::{
+    fs,
+    io::Read as _,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+/// How often a process is looked at while it runs.
+const POLL: Duration = Duration::from_millis(2);
+
+pub(super) struct Finished {
+    pub(super) elapsed: Duration,
+    /// The most memory that was resident, in bytes; 0 where the system does not tell.
+    pub(super) peak: u64,
+    pub(super) output: String,
+}
+
+/// The same command on all cores, though this process may be bound to one.
+pub(super) fn on_all_cores(command: &Command) -> Command {
+    let cores = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let has_taskset = Command::new("taskset")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    let mut wrapped = if has_taskset && !cores.trim().is_empty() {
+        // It becomes the program, so it is the program's memory that is looked at.
+        let mut wrapped = Command::new("taskset");
+        wrapped.args(["--cpu-list", cores.trim()]);
+        wrapped.arg(command.get_program());
+        wrapped
+    } else {
+        Command::new(command.get_program())
+    };
+    wrapped.args(command.get_args());
+    if let Some(folder) = command.get_current_dir() {
+        wrapped.current_dir(folder);
+    }
+    for (name, value) in command.get_envs() {
+        wrapped.envs(value.map(|value| (name, value)));
+    }
+    wrapped
+}
+
+/// Runs a command that prints little to its end.
+pub(super) fn finish(command: &mut Command) -> Result<Finished> {
+    let started = Instant::now();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .with_context(|| format!("cannot start {command:?}"))?;
+    let mut peak = 0;
+    let status = loop {
+        // It only grows, so the last look before the end is as good as one at the end.
+        peak = peak.max(memory(child.id(), "VmHWM").unwrap_or_default());
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        std::thread::sleep(POLL);
+    };
+    let elapsed = started.elapsed();
+    let mut output = String::new();
+    let mut pipe = child.stdout.take().context("no output")?;
+    pipe.read_to_string(&mut output)?;
+    ensure!(status.success(), "{command:?} failed: {status}");
+    Ok(Finished {
+        elapsed,
+        peak,
+        output,
+    })
+}
+
+/// Runs a command to its end without looking, for times that are short.
+pub(super) fn quickly(command: &mut Command) -> Result<(Duration, Value)> {
+    let started = Instant::now();
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start {command:?}"))?;
+    let elapsed = started.elapsed();
+    ensure!(
+        output.status.success(),
+        "{command:?} failed: {}",
+        output.status
+    );
+    Ok((elapsed, serde_json::from_slice(&output.stdout)?))
+}
+
+/// A figure of a process's memory, in bytes.
+pub(super) fn memory(process: u32, name: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with(name))?;
+    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes << 10)
+}

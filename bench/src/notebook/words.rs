@@ -1,0 +1,123 @@
+//! The words of made-up notes, used as often as words are: the one with number n about 1/n times as often as the first.
+//!
+//! A third are words that the embedding model knows, which are English and stand in its file in the order of their
+//! frequency. The others are made of syllables and stand for names, other languages and misspellings.
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::corpus::Dice;
+
+/// Word forms in all.
+const FORMS: usize = 60_000;
+/// So many frequent words are English; behind them every second one is made of syllables.
+const ENGLISH: usize = 1_500;
+/// How often the first word is used; divided by its number for another.
+const OFTEN: usize = 12_000_000;
+/// Added to the number of a word, so that the first few are not all there is.
+const FLAT: usize = 3;
+
+const ONSETS: [&str; 24] = [
+    "b", "br", "c", "ch", "d", "dr", "f", "g", "gr", "h", "k", "l", "m", "n", "p", "pr", "r", "s",
+    "st", "t", "tr", "v", "w", "z",
+];
+const NUCLEI: [&str; 9] = ["a", "e", "i", "o", "u", "ai", "ea", "io", "ou"];
+const CODAS: [&str; 10] = ["", "", "", "n", "r", "l", "s", "t", "m", "nd"];
+const SHORT: [&str; 28] = [
+    "a", "of", "to", "in", "is", "on", "at", "by", "an", "as", "or", "it", "be", "he", "we", "if",
+    "so", "do", "no", "up", "us", "my", "me", "go", "pm", "am", "ii", "vs",
+];
+
+pub(super) struct Words {
+    words: Vec<String>,
+    /// How often the words up to each are used, itself included.
+    sums: Vec<usize>,
+}
+
+impl Words {
+    pub(super) fn new() -> Result<Self> {
+        let known = english()?;
+        let mut made = BTreeSet::new();
+        let mut dice = Dice::new(7);
+        let mut words: Vec<String> = known.iter().take(ENGLISH).cloned().collect();
+        let mut rest = known.iter().skip(ENGLISH);
+        let taken: BTreeSet<&String> = known.iter().collect();
+        while words.len() < FORMS {
+            words.extend(rest.next().cloned());
+            let word = syllables(&mut dice);
+            if !taken.contains(&word) && made.insert(word.clone()) {
+                words.push(word);
+            }
+        }
+        words.truncate(FORMS);
+        let mut sum = 0;
+        let sums = (0..words.len()).map(|number| {
+            sum += OFTEN / (number + FLAT);
+            sum
+        });
+        Ok(Self {
+            sums: sums.collect(),
+            words,
+        })
+    }
+
+    /// The word with a number; the first is the most frequent one.
+    pub(super) fn word(&self, number: usize) -> &str {
+        &self.words[number % self.words.len()]
+    }
+
+    pub(super) fn all(&self) -> String {
+        self.words.join(" ")
+    }
+
+    /// The number of some word: most likely of a frequent one.
+    pub(super) fn any(&self, dice: &mut Dice) -> usize {
+        self.rarer(dice, 0)
+    }
+
+    /// The same without the `first` most frequent ones.
+    pub(super) fn rarer(&self, dice: &mut Dice, first: usize) -> usize {
+        let before = first.checked_sub(1).map_or(0, |at| self.sums[at]);
+        let all = self.sums.last().copied().unwrap_or_default();
+        let at = before + dice.roll(all - before);
+        self.sums.partition_point(|sum| *sum <= at)
+    }
+}
+
+/// The whole words that the model has, the most frequent one first.
+fn english() -> Result<Vec<String>> {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../model/sectile-static-1.bin");
+    let bytes = std::fs::read(file).context("the embedding model")?;
+    let length = bytes.get(20..24).context("a head")?;
+    let length = u32::from_le_bytes(length.try_into()?) as usize;
+    let start = bytes
+        .len()
+        .checked_sub(length)
+        .context("a vocabulary that is longer than the model")?;
+    let mut rest = &bytes[start..];
+    let mut words = Vec::new();
+    while let Some((length, behind)) = rest.split_first() {
+        let (word, behind) = behind
+            .split_at_checked(usize::from(*length))
+            .context("a vocabulary that is cut off")?;
+        rest = behind;
+        let word = String::from_utf8_lossy(word);
+        let is_word = word.bytes().all(|byte| byte.is_ascii_lowercase());
+        if is_word && (word.len() > 2 || SHORT.contains(&&*word)) {
+            words.push(word.into_owned());
+        }
+    }
+    ensure!(words.len() > 10_000, "a model that knows few words");
+    Ok(words)
+}
+
+fn syllables(dice: &mut Dice) -> String {
+    let mut word = String::new();
+    for _ in 0..2 + dice.roll(2) {
+        for part in [&ONSETS[..], &NUCLEI[..], &CODAS[..]] {
+            word += part[dice.roll(part.len())];
+        }
+    }
+    word
+}
