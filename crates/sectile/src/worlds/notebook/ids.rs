@@ -76,3 +76,6 @@ impl fmt::Display for SourceId {
         )
     }
 }
+
+#[cfg(test)]
+mod tests;
