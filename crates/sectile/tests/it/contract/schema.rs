@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 /// Keywords that say nothing about validity.
-const ANNOTATIONS: [&str; 4] = ["$defs", "description", "title", "default"];
+const ANNOTATIONS: [&str; 5] = ["$defs", "description", "title", "default", "format"];
 
 /// Every schema inside `schema`, itself included.
 pub(crate) fn schemas(schema: &Value) -> Vec<&Value> {
@@ -95,6 +95,7 @@ fn has_type(value: &Value, name: &str) -> bool {
         "array" => value.is_array(),
         "string" => value.is_string(),
         "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
         "boolean" => value.is_boolean(),
         "null" => value.is_null(),
         unknown => panic!("the validator does not know the type `{unknown}`"),
