@@ -176,9 +176,8 @@ impl NotebookWorld {
             .shelves
             .shelf(collection)
             .and_then(|shelf| shelf.search(query, most, &stop));
-        match &found {
-            Err(NotebookError::CollectionNotFound) => self.shelves.forget(collection),
-            _ => {}
+        if matches!(found, Err(NotebookError::CollectionNotFound)) {
+            self.shelves.forget(collection);
         }
         found
     }

@@ -40,8 +40,9 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
             "type" => has_type(value, rule.as_str().unwrap()),
             "const" => value == rule,
             "enum" => rule.as_array().unwrap().contains(value),
-            "minimum" => value.as_i64() >= rule.as_i64(),
-            "maximum" => value.as_i64() <= rule.as_i64(),
+            // What is no number is no business of these.
+            "minimum" => !value.is_number() || value.as_i64() >= rule.as_i64(),
+            "maximum" => !value.is_number() || value.as_i64() <= rule.as_i64(),
             "required" => {
                 let mut names = rule
                     .as_array()

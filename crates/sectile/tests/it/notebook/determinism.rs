@@ -98,7 +98,7 @@ fn answers(http: &Http<'_>, session: &str, at: usize, question: &str) -> String 
     );
     let mut said = stable("semantic_search", &answer).to_string();
     let first = &answer["results"][0]["reference_id"];
-    if at % 10 == 0 && first.is_string() {
+    if at.is_multiple_of(10) && first.is_string() {
         let fetched = ask(
             http,
             session,

@@ -21,7 +21,6 @@ fn measured(more: &[&str], queries: usize) -> (f64, f64) {
         (&2000.into(), &queries.into())
     );
     let of = |kind: &str| report[kind]["ndcg_at_10"].as_f64().unwrap();
-    println!("{report}");
     (of("words"), of("words_and_meaning"))
 }
 

@@ -25,12 +25,16 @@ fn rounds() -> usize {
 
 #[test]
 fn nothing_false_is_verified_without_an_index_on_disk() {
-    Game::play(SEED, Era::Handshake, false);
+    println!("seed {SEED:#x}, {} rounds", rounds() / 2);
+    let counts = Game::play(SEED, Era::Handshake, false);
+    println!("{counts:?}");
 }
 
 #[test]
 fn nothing_false_is_verified_with_an_index_on_disk_that_is_made_anew_meanwhile() {
-    Game::play(SEED + 1, Era::Stateless, true);
+    println!("seed {:#x}, {} rounds", SEED + 1, rounds() / 2);
+    let counts = Game::play(SEED + 1, Era::Stateless, true);
+    println!("{counts:?}");
 }
 
 /// What was counted, to see that the game was played at all.
@@ -64,9 +68,8 @@ struct Game<'a> {
 }
 
 impl Game<'_> {
-    fn play(seed: u64, era: Era, with_index: bool) {
+    fn play(seed: u64, era: Era, with_index: bool) -> Counts {
         let rounds = rounds() / 2;
-        println!("seed {seed:#x}, {rounds} rounds");
         let mut dice = Dice::new(seed);
         let library = Library::new(&mut dice);
         let mut server = {
@@ -106,8 +109,7 @@ impl Game<'_> {
             }
             game.round();
         }
-        println!("{:?}", game.counts);
-        game.finish(rounds);
+        game.finish(rounds)
     }
 
     /// Some changes, then a call that is held against the disk.
@@ -343,7 +345,7 @@ impl Game<'_> {
     }
 
     /// The game was really played, and the server ends in order.
-    fn finish(self, rounds: usize) {
+    fn finish(self, rounds: usize) -> Counts {
         let Counts {
             hits,
             fetched,
@@ -364,6 +366,7 @@ impl Game<'_> {
             assert!(count * 100 >= rounds, "{what}: {count} of {rounds} rounds");
         }
         assert!(self.client.server.finish().success());
+        self.counts
     }
 }
 
