@@ -51,8 +51,9 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
                     .map(|name| name.as_str().unwrap());
                 names.all(|name| value.get(name).is_some())
             }
+            "additionalProperties" if *rule == json!(true) => true,
             "additionalProperties" => {
-                assert_eq!(*rule, json!(false), "the only form in use");
+                assert_eq!(*rule, json!(false), "the only other form in use");
                 let known = &schema["properties"];
                 let mut names = value.as_object().into_iter().flat_map(Map::keys);
                 names.all(|name| known.get(name).is_some())
@@ -74,6 +75,11 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
             "anyOf" => {
                 let mut options = rule.as_array().unwrap().iter();
                 options.any(|option| check(root, option, value, at).is_ok())
+            }
+            "oneOf" => {
+                let options = rule.as_array().unwrap().iter();
+                let fit = options.filter(|option| check(root, option, value, at).is_ok());
+                fit.count() == 1
             }
             "$ref" => {
                 let pointer = rule.as_str().unwrap().strip_prefix('#').unwrap();
