@@ -2,19 +2,38 @@
 
 use std::{fmt, ops::Range, sync::Arc};
 
+/// Somebody who keeps bytes, and always gives the same.
+pub(crate) trait Keeper: AsRef<[u8]> + Send + Sync {
+    /// Gives memory back that these bytes take, if they can be had again.
+    fn release(&self, _: Range<usize>) {}
+}
+
+impl Keeper for Vec<u8> {}
+
 /// Shared bytes.
 #[derive(Clone)]
 pub struct Bytes {
-    owner: Arc<dyn AsRef<[u8]> + Send + Sync>,
+    owner: Arc<dyn Keeper>,
     range: Range<usize>,
 }
 
 impl Bytes {
-    /// All bytes of `owner`, which must always give the same.
-    pub fn new(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+    /// These bytes.
+    #[must_use]
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Self::kept(bytes)
+    }
+
+    /// All bytes of `owner`.
+    pub(crate) fn kept(owner: impl Keeper + 'static) -> Self {
         let range = 0..owner.as_ref().len();
         let owner = Arc::new(owner);
         Self { owner, range }
+    }
+
+    /// Gives memory back that they take, if they can be had again.
+    pub(crate) fn release(&self) {
+        self.owner.release(self.range.clone());
     }
 
     /// Some of them, or `None` when there are not so many.

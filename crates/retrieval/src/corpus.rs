@@ -92,6 +92,11 @@ impl Corpus {
         self.chunks.is_empty()
     }
 
+    /// Gives memory back that mapped files take, as far as not every search needs it.
+    pub fn release(&self) {
+        self.files.iter().for_each(|file| file.segment.release());
+    }
+
     /// A chunk that counts.
     #[must_use]
     pub fn chunk(&self, number: usize) -> Option<Chunk> {

@@ -96,7 +96,7 @@ impl Store {
                         io::ErrorKind::UnexpectedEof => FormatError::Damaged.into(),
                         _ => StoreError::Io(error),
                     })?;
-                    Ok(Segment::open(&Bytes::new(file), embedder)?)
+                    Ok(Segment::open(&Bytes::kept(file), embedder)?)
                 })
                 .collect();
             match segments {

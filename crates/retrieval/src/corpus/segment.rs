@@ -192,6 +192,8 @@ impl Segment {
             && fits(&segment.digests, 32)
             && fits(&segment.vectors, if has_vectors { DIMENSIONS } else { 0 })
             && fits(&segment.inverse_lengths, if has_vectors { 4 } else { 0 });
+        // Comparing brought all of it into memory; what is needed comes again.
+        file.release();
         fits.then_some(segment).ok_or(FormatError::Damaged)
     }
 
@@ -201,6 +203,11 @@ impl Segment {
     /// [`FormatError::Damaged`] when something is not what it was.
     pub fn verify(&self) -> Result<(), FormatError> {
         self.container.verify()
+    }
+
+    /// Gives memory back that lists of words take. They are needed here and there, and come again.
+    pub(super) fn release(&self) {
+        self.words.release();
     }
 
     /// How many documents it has.

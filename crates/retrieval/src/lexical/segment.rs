@@ -214,6 +214,12 @@ impl Lexical {
         })
     }
 
+    /// Gives memory back that lists and places take.
+    pub(crate) fn release(&self) {
+        self.lists.release();
+        self.places.release();
+    }
+
     /// How many passages there are.
     pub(crate) fn passages(&self) -> usize {
         self.lengths.as_ref().len() / (4 * FIELDS.len())

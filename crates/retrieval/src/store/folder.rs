@@ -7,10 +7,13 @@
 use std::{
     fs::{self, File},
     io::{self, Read as _, Write as _},
+    ops::Range,
     path::{Path, PathBuf},
 };
 
-use mmap_io::{MemoryMappedFile, MmapMode};
+use mmap_io::{MemoryMappedFile, MmapAdvice, MmapMode};
+
+use crate::bytes::Keeper;
 
 /// What names of files begin with that are not finished.
 const UNFINISHED: &str = "new-";
@@ -37,6 +40,16 @@ pub(super) struct Mapped {
 impl AsRef<[u8]> for Mapped {
     fn as_ref(&self) -> &[u8] {
         self.map.as_slice_bytes(0, self.length).unwrap_or_default()
+    }
+}
+
+impl Keeper for Mapped {
+    fn release(&self, range: Range<usize>) {
+        let (start, length) = (range.start as u64, range.len() as u64);
+        // A hint, and no harm is done when it is not taken.
+        self.map
+            .advise(start, length, MmapAdvice::DontNeed)
+            .unwrap_or_default();
     }
 }
 

@@ -10,22 +10,32 @@ mod contexts;
 mod contract;
 /// A damaged index never gives a wrong answer.
 mod damage;
+/// Same question, same notebooks, same bytes.
+mod determinism;
 /// Numbers that look random and are the same for the same seed.
 mod dice;
+/// How well documents are found, on a public test set.
+mod eval;
 /// What is found follows the files while the server runs.
 mod freshness;
 /// An index whose writer was killed is the old one or the new one.
 mod kills;
 /// Whatever happens to the files between two calls, nothing false is verified.
 mod mutation;
+/// Every row of the table of points that the contract left open, by name.
+mod open_points;
 /// Answers held against the disk, by a second reading.
 mod proof;
+/// Every file is what it was after every tool was used.
+mod read_only;
+/// A walk over every tool.
+mod tour;
 /// What is hidden cannot be told from what does not exist.
 mod visibility;
 /// Answers without what the contract publishes as volatile.
 mod volatile;
 
-use std::{path::PathBuf, process::Command};
+use std::{fs, path::PathBuf, process::Command};
 
 use serde_json::{Value, json};
 
@@ -83,6 +93,63 @@ impl Library {
         vault.note("journal/deep/two.md", "# Thaw\n\nThe ice broke.\n");
         vault.note("physics/water.md", "# Phases\n\nIce floats on water.\n");
         Self { vault }
+    }
+
+    /// The same, and a collection with dates, a long section and artifacts.
+    fn rich() -> Self {
+        let library = Self::new();
+        let vault = &library.vault;
+        vault.note(
+            "lab/dated.md",
+            "---\ntitle: Field book\nauthor: Ada\ndate: 2024-05-06\n---\n\n# Week 19\n\nThe ice on the lake was measured.\n\n\
+             ## 2024-05-08, a Wednesday\n\nThe ice was thin on the eighth.\n",
+        );
+        let paragraph = |number: usize| {
+            let line = format!("Glacier number {number} moves é over the ice of the valley. ");
+            format!("{}\n\n", line.repeat(28).trim_end())
+        };
+        let long: String = (1..=3).map(paragraph).collect();
+        vault.note(
+            "lab/plain.md",
+            format!("# Glaciers\n\n{long}# Rest\n\nNothing of it.\n"),
+        );
+        library.add(
+            "one",
+            &[("summary.md", "They measured.\n")],
+            &[
+                "--source",
+                "dated.md",
+                "--step",
+                "tool=summarise;model=small",
+            ],
+        );
+        library.add(
+            "two",
+            &[("facts.json", "{\"n\": 1}"), ("notes.txt", "Notes.\n")],
+            &["--source", "plain.md"],
+        );
+        library.add(
+            "own",
+            &[("review.md", "I looked.\n")],
+            &["--status", "canonical"],
+        );
+        library
+    }
+
+    /// Adds a set of artifacts to the collection with dates.
+    fn add(&self, set: &str, files: &[(&str, &str)], more: &[&str]) {
+        let mut command = sectile();
+        command
+            .args(["notebook", "artifact", "add"])
+            .arg(self.vault.root());
+        command.args(["lab", set, "--type", "summary"]);
+        for (name, text) in files {
+            let file = self.vault.outside().join(name);
+            fs::write(&file, text).unwrap();
+            command.arg(file);
+        }
+        let output = command.args(more).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
     }
 
     fn command(&self, settings: &str) -> Command {

@@ -103,13 +103,9 @@ pub(crate) fn card(
     let modified = |listed: &Listed| listed.stamp.modified;
     let oldest = notebooks.iter().map(modified).min();
     let newest = notebooks.iter().map(modified).max();
-    let title = manifest
-        .title
-        .or_else(|| Note::new(collection, b"").title())
-        .unwrap_or_else(|| collection.to_owned());
     Ok(CollectionCard {
         collection_id: collection.to_owned(),
-        title,
+        title: title_of(manifest.title, collection),
         date_range: DateRange {
             start: manifest.date_range.start.or_else(|| day(oldest?)),
             end: manifest.date_range.end.or_else(|| day(newest?)),
@@ -120,6 +116,18 @@ pub(crate) fn card(
         last_modified: newest.unwrap_or_default(),
         notes: manifest.notes,
     })
+}
+
+/// The title of a collection: its manifest's, else one made of its name.
+pub(crate) fn title(storage: &dyn Storage, collection: &str) -> Result<String, NotebookError> {
+    let manifest = manifest(storage, collection)?;
+    Ok(title_of(manifest.title, collection))
+}
+
+fn title_of(given: Option<String>, collection: &str) -> String {
+    given
+        .or_else(|| Note::new(collection, b"").title())
+        .unwrap_or_else(|| collection.to_owned())
 }
 
 /// What the manifest of a collection says; nothing when there is none.

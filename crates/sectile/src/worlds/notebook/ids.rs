@@ -5,8 +5,6 @@ use std::fmt;
 use sectile_markdown::{Digest, Span};
 use sectile_vault::NotePath;
 
-use super::storage::is_notebook;
-
 /// How many digits of a passage's digest its id carries.
 const DIGITS: usize = 16;
 
@@ -51,9 +49,8 @@ impl SourceId {
             span,
             digest: digest.to_owned(),
         };
-        // One passage has one id: no leading zeros, plus signs, or other ways to write a path. Only notebooks have passages.
-        (is_digest && is_notebook(&id.notebook) && span.start < span.end && id.to_string() == text)
-            .then_some(id)
+        // One passage has one id: no leading zeros, plus signs, or other ways to write a path.
+        (is_digest && span.start < span.end && id.to_string() == text).then_some(id)
     }
 
     /// Whether bytes with this digest are what the id was given for.
@@ -79,3 +76,6 @@ impl fmt::Display for SourceId {
         )
     }
 }
+
+#[cfg(test)]
+mod tests;

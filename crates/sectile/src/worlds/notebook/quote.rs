@@ -9,7 +9,7 @@ use super::{
     facts::{notebook_facts, timestamp},
     ids::SourceId,
     shelf::{Known, Shelf, looked_up, moved_in},
-    storage::Storage,
+    storage::{Storage, is_notebook},
 };
 
 /// A passage that is what its id says.
@@ -43,7 +43,12 @@ pub(crate) fn quote(
     context: usize,
     clock: Clock,
 ) -> Result<Quote, NotebookError> {
-    let Some(bytes) = storage.read(&id.collection, &id.notebook)? else {
+    // Only notebooks are quoted: an artifact that were would lose its label.
+    let bytes = match is_notebook(&id.notebook) {
+        true => storage.read(&id.collection, &id.notebook)?,
+        false => storage.require(&id.collection).map(|()| None)?,
+    };
+    let Some(bytes) = bytes else {
         return Err(gone(storage, shelf, id, Gone::Deleted, None));
     };
     let passage = bytes.get(id.span.range());
@@ -135,15 +140,4 @@ fn first_characters(bytes: &[u8], most: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn context_is_cut_at_characters() {
-        assert_eq!(last_characters("aé漢字".as_bytes(), 2), "漢字");
-        assert_eq!(last_characters("aé漢字".as_bytes(), 9), "aé漢字");
-        assert_eq!(first_characters("é漢字a".as_bytes(), 2), "é漢");
-        assert_eq!(first_characters(b"", 5), "");
-        assert_eq!(last_characters(b"\xffab", 0), "");
-    }
-}
+mod tests;

@@ -12,7 +12,11 @@ mod tests;
 use std::{
     any::Any,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
     time::{Duration, Instant},
 };
 
@@ -39,6 +43,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// More hits than were asked for, in place of those that turn out to be gone.
 const SPARE: usize = 16;
 
+/// After so many searches, memory that mapped files take is given back; what is needed again comes again.
+const RELEASED: usize = 64;
+
 /// An open collection. Shared by all who entered it.
 pub(crate) struct Shelf {
     storage: Arc<dyn Storage>,
@@ -50,10 +57,17 @@ pub(crate) struct Shelf {
     snapshot: Mutex<Arc<Snapshot>>,
     /// The manifest of an index that turned out to be damaged.
     damaged: Mutex<Option<Digest>>,
+    /// How often it was searched.
+    searches: AtomicUsize,
     /// Asks for a comparison.
     wake: mpsc::Sender<()>,
-    /// Tells of changes for as long as it is kept.
-    _watch: Option<Box<dyn Any + Send + Sync>>,
+}
+
+impl Drop for Shelf {
+    fn drop(&mut self) {
+        // So that the thread sees that it is not needed any more.
+        self.look_again();
+    }
 }
 
 /// What a search found. Every hit was read from the storage and hashed in this very call.
@@ -136,20 +150,7 @@ impl Shelf {
             Some(snapshot) => snapshot,
             None => Snapshot::in_memory(&*storage, collection, embedder, clock, stop)?,
         };
-        let is_fresh = snapshot.changed.is_some();
         let (wake, woken) = mpsc::channel();
-        let watch = {
-            let wake = wake.clone();
-            storage.watch(
-                collection,
-                Box::new(move || {
-                    // The other end goes with the shelf.
-                    if wake.send(()).is_err() {
-                        tracing::debug!("nobody looks at changes any more");
-                    }
-                }),
-            )
-        };
         let shelf = Arc::new(Self {
             storage,
             collection: collection.to_owned(),
@@ -158,18 +159,27 @@ impl Shelf {
             clock,
             snapshot: Mutex::new(Arc::new(snapshot)),
             damaged: Mutex::new(None),
+            searches: AtomicUsize::new(0),
             wake,
-            _watch: watch,
         });
-        if !is_fresh {
-            shelf.look_again();
-        }
         let weak = Arc::downgrade(&shelf);
         let thread = std::thread::Builder::new().name("shelf".to_owned());
         if thread.spawn(move || keep_fresh(&weak, &woken)).is_err() {
             tracing::warn!("changes to notebooks are not looked for");
         }
         Ok(shelf)
+    }
+
+    /// Asks the storage to tell of changes, for as long as what is returned is kept.
+    fn watch(&self) -> Option<Box<dyn Any + Send + Sync>> {
+        let wake = self.wake.clone();
+        let changed = move || {
+            // The other end goes with the shelf.
+            if wake.send(()).is_err() {
+                tracing::debug!("nobody looks at changes any more");
+            }
+        };
+        self.storage.watch(&self.collection, Box::new(changed))
     }
 
     /// Asks for a comparison with the storage, soon.
@@ -244,6 +254,9 @@ impl Shelf {
             if hits.len() < most && !is_all {
                 wanted *= 4;
                 continue;
+            }
+            if self.searches.fetch_add(1, Ordering::Relaxed) % RELEASED == RELEASED - 1 {
+                snapshot.corpus.release();
             }
             if hits.is_empty() {
                 // A collection that is gone has nothing to find, and that must be said.
@@ -429,6 +442,13 @@ pub(crate) fn moved_in(
 
 /// Compares and indexes until the shelf is gone.
 fn keep_fresh(shelf: &Weak<Shelf>, woken: &mpsc::Receiver<()>) {
+    // It may take a while to begin to look out, and nobody should wait for it.
+    let _watch = shelf.upgrade().and_then(|shelf| {
+        let watch = shelf.watch();
+        // What happened before.
+        shelf.look_again();
+        watch
+    });
     loop {
         match woken.recv_timeout(PAUSE) {
             Ok(()) => {

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 /// Keywords that say nothing about validity.
-const ANNOTATIONS: [&str; 4] = ["$defs", "description", "title", "default"];
+const ANNOTATIONS: [&str; 5] = ["$defs", "description", "title", "default", "format"];
 
 /// Every schema inside `schema`, itself included.
 pub(crate) fn schemas(schema: &Value) -> Vec<&Value> {
@@ -40,8 +40,9 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
             "type" => has_type(value, rule.as_str().unwrap()),
             "const" => value == rule,
             "enum" => rule.as_array().unwrap().contains(value),
-            "minimum" => value.as_i64() >= rule.as_i64(),
-            "maximum" => value.as_i64() <= rule.as_i64(),
+            // What is no number is no business of these.
+            "minimum" => !value.is_number() || value.as_i64() >= rule.as_i64(),
+            "maximum" => !value.is_number() || value.as_i64() <= rule.as_i64(),
             "required" => {
                 let mut names = rule
                     .as_array()
@@ -50,8 +51,9 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
                     .map(|name| name.as_str().unwrap());
                 names.all(|name| value.get(name).is_some())
             }
+            "additionalProperties" if *rule == json!(true) => true,
             "additionalProperties" => {
-                assert_eq!(*rule, json!(false), "the only form in use");
+                assert_eq!(*rule, json!(false), "the only other form in use");
                 let known = &schema["properties"];
                 let mut names = value.as_object().into_iter().flat_map(Map::keys);
                 names.all(|name| known.get(name).is_some())
@@ -74,6 +76,11 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
                 let mut options = rule.as_array().unwrap().iter();
                 options.any(|option| check(root, option, value, at).is_ok())
             }
+            "oneOf" => {
+                let options = rule.as_array().unwrap().iter();
+                let fit = options.filter(|option| check(root, option, value, at).is_ok());
+                fit.count() == 1
+            }
             "$ref" => {
                 let pointer = rule.as_str().unwrap().strip_prefix('#').unwrap();
                 check(root, root.pointer(pointer).unwrap(), value, at)?;
@@ -95,6 +102,7 @@ fn has_type(value: &Value, name: &str) -> bool {
         "array" => value.is_array(),
         "string" => value.is_string(),
         "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
         "boolean" => value.is_boolean(),
         "null" => value.is_null(),
         unknown => panic!("the validator does not know the type `{unknown}`"),

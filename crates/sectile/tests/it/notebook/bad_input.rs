@@ -1,5 +1,8 @@
 //! What bad arguments, ids and tokens answer: always a typed error that says what is wrong.
 
+/// What happens to files: between search and fetch, to the collection, to its artifacts.
+mod files;
+
 use serde_json::{Value, json};
 
 use super::{Library, source};
@@ -158,5 +161,142 @@ fn tokens_and_artifacts_that_were_never_given_out_are_unknown() {
         let explain = json!({ "id": id, "id_type": "artifact" });
         let error = client.error("explain_provenance", explain);
         assert_eq!(error["type"], "artifact_not_found", "{error}");
+    }
+}
+
+#[test]
+fn very_long_arguments_are_refused_and_not_repeated_without_end() {
+    let library = Library::new();
+    for era in Era::BOTH {
+        let mut client = library.open(era);
+        client.enter("journal");
+        let long = "x".repeat(1 << 20);
+        let path = format!("journal/{long}.md@0-4:0123456789abcdef");
+        for (tool, arguments, expected) in [
+            (
+                "begin_result_stream",
+                json!({ "query": long }),
+                "ambiguous_request",
+            ),
+            (
+                "semantic_search",
+                json!({ "query": "é".repeat(1 << 19) }),
+                "ambiguous_request",
+            ),
+            (
+                "fetch_passage",
+                json!({ "source_id": long }),
+                "source_not_found",
+            ),
+            (
+                "fetch_passage",
+                json!({ "source_id": path }),
+                "source_not_found",
+            ),
+            (
+                "explain_provenance",
+                json!({ "id": path, "id_type": "source" }),
+                "source_not_found",
+            ),
+            (
+                "explain_provenance",
+                json!({ "id": long, "id_type": "artifact" }),
+                "artifact_not_found",
+            ),
+            (
+                "retrieve_artifact",
+                json!({ "artifact_id": long }),
+                "artifact_not_found",
+            ),
+            (
+                "next_stream_chunk",
+                json!({ "stream_token": long }),
+                "stream_token_invalid",
+            ),
+            (
+                "enter_collection",
+                json!({ "collection_id": long }),
+                "collection_not_found",
+            ),
+            (
+                "list_artifact_sets",
+                json!({ "context_handle": long }),
+                "no_collection_context",
+            ),
+        ] {
+            let error = client.error(tool, arguments);
+            assert_eq!(error["type"], expected, "{tool}");
+            assert!(error.to_string().len() < 8192, "{tool}");
+        }
+    }
+}
+
+/// Names that look like those that are there.
+#[test]
+fn other_spellings_of_a_name_are_other_names() {
+    let library = Library::rich();
+    let mut client = library.open(Era::Handshake);
+    client.enter("lab");
+    let bytes = super::proof::bytes_of(&library.vault.root(), "lab/plain.md").unwrap();
+    let id = super::proof::id_of("lab/plain.md", &bytes, 0, 5);
+    client.call("fetch_passage", json!({ "source_id": id }));
+    for other in [
+        "plain.MD",
+        "Plain.md",
+        "./plain.md",
+        "x/../plain.md",
+        "plain.md/",
+        "/plain.md",
+        "pl\u{430}in.md",
+        "plain\u{200b}.md",
+        "plain.md\0",
+        "plain.md ",
+        "deep\\plain.md",
+        ".sectile/journal",
+        "../journal/one.md",
+    ] {
+        let other = id.replace("plain.md", other);
+        for (tool, arguments) in [
+            ("fetch_passage", json!({ "source_id": other })),
+            (
+                "explain_provenance",
+                json!({ "id": other, "id_type": "source" }),
+            ),
+        ] {
+            let error = client.error(tool, arguments);
+            assert_eq!(error["type"], "source_not_found", "{other:?}: {error}");
+            let reason = error["context"]["reason"].as_str().unwrap();
+            assert!(
+                ["malformed", "deleted", "moved"].contains(&reason),
+                "{other:?}: {error}"
+            );
+        }
+    }
+    // A true id of what is no notebook: derived material must not be quoted without its label.
+    library.vault.note("lab/collection.toml", "title = 'Lab'\n");
+    for file in [
+        "_artifacts/one/summary.md",
+        "_artifacts/one/set.toml",
+        "collection.toml",
+    ] {
+        let path = format!("lab/{file}");
+        let bytes = super::proof::bytes_of(&library.vault.root(), &path).unwrap();
+        let id = super::proof::id_of(&path, &bytes, 0, 5);
+        let error = client.error("fetch_passage", json!({ "source_id": id }));
+        assert_eq!(error["context"]["reason"], "deleted", "{file}: {error}");
+    }
+    for other in [
+        "ONE",
+        "one/",
+        "one/Summary.md",
+        "one/../one/summary.md",
+        "one/set.toml",
+        "ｏne",
+        "one\0",
+        "../lab/_artifacts/one",
+        "./one",
+    ] {
+        let error = client.error("retrieve_artifact", json!({ "artifact_id": other }));
+        assert_eq!(error["type"], "artifact_not_found", "{other:?}: {error}");
     }
 }

@@ -1,9 +1,190 @@
-//! The boxes of the contract's validation checklist, by name.
+//! The boxes of the contract's validation checklist, by name. `BOXES` says which test shows which.
 
 use serde_json::{Value, json};
 
-use super::{Library, TOOLS, data_calls};
+use super::{Library, TOOLS, data_calls, open_points::is_tested, stable, tour::tour};
 use crate::{contract::schema::violation, fixture::Era};
+
+/// The boxes, and the test of each.
+const BOXES: [(&str, &str); 15] = [
+    (
+        "SAFE: Server starts with no active collection",
+        "safe_server_starts_with_no_active_collection",
+    ),
+    (
+        "Context: Nothing loaded until explicit `enter_collection`",
+        "context_nothing_loaded_until_explicit_enter_collection",
+    ),
+    (
+        "Awareness: All constraints enumerable via `list_constraints`",
+        "awareness_all_constraints_enumerable_via_list_constraints",
+    ),
+    (
+        "Exit: Collection context clearable; no persistent state",
+        "exit_collection_context_clearable_no_persistent_state",
+    ),
+    (
+        "Enumerated Affordances: Exactly 11 tools, no dynamic invention",
+        "enumerated_affordances_exactly_11_tools_no_dynamic_invention",
+    ),
+    (
+        "Structural Mediation: All data access via MCP tools",
+        "structural_mediation_all_data_access_via_mcp_tools",
+    ),
+    (
+        "Inspectability: `describe_world` exposes all capabilities",
+        "inspectability_describe_world_exposes_all_capabilities",
+    ),
+    (
+        "Determinism: Read-only = repeatable",
+        "determinism_read_only_is_repeatable",
+    ),
+    (
+        "Reversibility Declaration: All tools marked reversible",
+        "reversibility_declaration_all_tools_marked_reversible",
+    ),
+    (
+        "Observability Surface: All responses include provenance/metadata",
+        "observability_surface_all_responses_include_metadata",
+    ),
+    (
+        "No implicit memory: Session state in-memory only",
+        "no_implicit_memory_session_state_in_memory_only",
+    ),
+    (
+        "No silent mutation: Mutation attempts return explicit refusal",
+        "no_silent_mutation_mutation_attempts_return_explicit_refusal",
+    ),
+    (
+        "All synthesis labeled: Artifacts include `synthesis_metadata`",
+        "all_synthesis_labeled_artifacts_include_synthesis_metadata",
+    ),
+    (
+        "All affordances enumerable: Tool list static and complete",
+        "all_affordances_enumerable_tool_list_static_and_answers_keep_to_their_schemas",
+    ),
+    (
+        "Streaming explains: Each chunk includes `stream_metadata` with what/why",
+        "streaming_explains_each_chunk_says_what_changed_and_the_measured_reason",
+    ),
+];
+
+#[test]
+fn every_box_has_its_test() {
+    for (asked, test) in BOXES {
+        assert!(
+            is_tested(&[include_str!("checklist.rs")], test),
+            "{asked}: {test}"
+        );
+    }
+}
+
+#[test]
+fn determinism_read_only_is_repeatable() {
+    let library = Library::rich();
+    let walks: Vec<Vec<(&str, Value)>> = Era::BOTH
+        .into_iter()
+        .chain(Era::BOTH)
+        .map(|era| {
+            let walk = tour(&mut library.open(era), "lab").into_iter();
+            walk.map(|(tool, result)| (tool, stable(tool, &result["structuredContent"])))
+                .collect()
+        })
+        .collect();
+    for walk in &walks[1..] {
+        assert_eq!(walk.len(), walks[0].len());
+        for (one, other) in walks[0].iter().zip(walk) {
+            assert_eq!(one, other);
+        }
+    }
+}
+
+#[test]
+fn all_synthesis_labeled_artifacts_include_synthesis_metadata() {
+    let library = Library::rich();
+    let mut client = library.open(Era::Handshake);
+    let walk = tour(&mut client, "lab");
+    let artifacts = walk.iter().filter(|(tool, _)| *tool == "retrieve_artifact");
+    let artifacts: Vec<&Value> = artifacts
+        .map(|(_, result)| &result["structuredContent"])
+        .collect();
+    assert_eq!(artifacts.len(), 4);
+    for artifact in artifacts {
+        let label = &artifact["synthesis_metadata"];
+        assert!(
+            label["synthesized"].is_boolean() && label["confidence_note"].is_string(),
+            "{artifact}"
+        );
+        let staleness = label["staleness_indicator"].as_str().unwrap();
+        assert!(
+            ["fresh", "stale", "unknown"].contains(&staleness),
+            "{artifact}"
+        );
+        assert!(label.get("last_refreshed").is_some(), "{artifact}");
+        assert!(
+            artifact["provenance"]["created_at"]
+                .as_i64()
+                .is_some_and(|time| time > 0)
+        );
+        let by = artifact["provenance"]["created_by"].as_str().unwrap();
+        assert_eq!(
+            label["synthesized"] == true,
+            by == "synthesis_pipeline",
+            "{artifact}"
+        );
+        let steps = artifact["provenance"]["transformation_steps"]
+            .as_array()
+            .unwrap();
+        assert!(
+            !steps.is_empty() && steps.iter().all(|step| step["tool"].is_string()),
+            "{artifact}"
+        );
+        let disclaimer = artifact["disclaimer"].as_str().unwrap();
+        assert!(
+            disclaimer.starts_with("This artifact is derived material."),
+            "{artifact}"
+        );
+    }
+}
+
+#[test]
+fn streaming_explains_each_chunk_says_what_changed_and_the_measured_reason() {
+    let library = Library::rich();
+    for query in ["glacier ice zzyzx", "zzyzx"] {
+        let mut client = library.open(Era::Handshake);
+        client.enter("lab");
+        let begun = client.call("begin_result_stream", json!({ "query": query }));
+        let token = &begun["stream_token"];
+        let (mut done, mut said) = (Vec::new(), Vec::new());
+        loop {
+            let chunk = client.call("next_stream_chunk", json!({ "stream_token": token }));
+            if chunk["continuation"]["has_more"] == false {
+                break;
+            }
+            let metadata = &chunk["stream_metadata"];
+            let progress = &metadata["progress"];
+            let step = progress["current_step"].as_str().unwrap().to_owned();
+            assert_eq!(chunk["chunk_type"], step);
+            assert_eq!(progress["completed_steps"], json!(done));
+            let left = progress["remaining_steps"].as_array().unwrap().len();
+            assert_eq!(done.len() + 1 + left, 4, "{progress}");
+            done.push(step);
+            let what = metadata["what_changed"].as_str().unwrap();
+            assert!(what.starts_with("Added "), "{what}");
+            let why = metadata["why"].as_str().unwrap().to_owned();
+            // A measured fact has a number in it.
+            assert!(why.chars().any(|one| one.is_ascii_digit()), "{why}");
+            said.push(why);
+        }
+        assert_eq!(done.len(), 4);
+        assert!(
+            said[0].contains("zzyzx"),
+            "the unknown word is told: {said:?}"
+        );
+        let counts = begun["metadata"]["references"].as_u64().unwrap();
+        assert_eq!(counts == 0, said[1].contains("0 references"), "{said:?}");
+    }
+}
 
 #[test]
 fn safe_server_starts_with_no_active_collection() {
@@ -233,7 +414,7 @@ fn reversibility_declaration_all_tools_marked_reversible() {
 
 #[test]
 fn observability_surface_all_responses_include_metadata() {
-    let library = Library::new();
+    let library = Library::rich();
     for era in Era::BOTH {
         let mut client = library.open(era);
         for (tool, arguments) in [
@@ -249,6 +430,20 @@ fn observability_surface_all_responses_include_metadata() {
             let result = client.result(tool, arguments);
             assert_eq!(result["_meta"]["provenance_available"], true, "{result}");
             assert_eq!(result["_meta"]["constraints_checkable"], true, "{result}");
+        }
+        for (tool, result) in tour(&mut client, "lab") {
+            assert_eq!(result["_meta"]["provenance_available"], true, "{tool}");
+            assert_eq!(result["_meta"]["constraints_checkable"], true, "{tool}");
+            let answer = &result["structuredContent"];
+            // Whatever is content says where it comes from.
+            let origin = match tool {
+                "fetch_passage" => &answer["provenance"]["notebook_id"],
+                "retrieve_artifact" => &answer["provenance"]["source_notebooks"],
+                "explain_provenance" => &answer["provenance"]["confidence_notes"],
+                "semantic_search" => &answer["results"][0]["source_pointer"]["notebook_id"],
+                _ => continue,
+            };
+            assert!(!origin.is_null(), "{tool}: {answer}");
         }
     }
 }
@@ -295,21 +490,24 @@ fn no_silent_mutation_mutation_attempts_return_explicit_refusal() {
 
 #[test]
 fn all_affordances_enumerable_tool_list_static_and_answers_keep_to_their_schemas() {
-    let library = Library::new();
-    let mut client = library.open(Era::Handshake);
-    let request = Era::Handshake.request(1, "tools/list", json!({}));
-    let listed = client.server.exchange(&request)["result"]["tools"].clone();
-    for (tool, arguments) in [
-        ("describe_world", json!({})),
-        ("list_collections", json!({})),
-        ("list_constraints", json!({})),
-        ("enter_collection", json!({ "collection_id": "journal" })),
-        ("describe_world", json!({})),
-        ("list_artifact_sets", json!({})),
-    ] {
-        let answer = client.call(tool, arguments);
-        let listed = listed.as_array().unwrap();
-        let schema = listed.iter().find(|listed| listed["name"] == tool).unwrap();
-        assert_eq!(violation(&schema["outputSchema"], &answer), None, "{tool}");
+    let library = Library::rich();
+    for era in Era::BOTH {
+        let mut client = library.open(era);
+        let request = era.request(1, "tools/list", json!({}));
+        let listed = client.server.exchange(&request)["result"]["tools"].clone();
+        let walk = tour(&mut client, "lab");
+        for tool in TOOLS {
+            assert!(walk.iter().any(|(walked, _)| *walked == tool), "{tool}");
+        }
+        for (tool, result) in walk {
+            let listed = listed.as_array().unwrap();
+            let schema = listed.iter().find(|listed| listed["name"] == tool).unwrap();
+            let answer = &result["structuredContent"];
+            assert_eq!(
+                violation(&schema["outputSchema"], answer),
+                None,
+                "{tool}: {answer}"
+            );
+        }
     }
 }

@@ -63,8 +63,10 @@ fn handle(
     params: Params,
     call: &CallContext,
 ) -> Result<(EnteredCollection, Facts), Failure> {
-    let stop = || call.cancelled.is_cancelled();
-    let card = collection::card(world.storage.as_ref(), &params.collection_id, &stop)?;
+    let storage = world.storage.as_ref();
+    storage.require(&params.collection_id)?;
+    let title = collection::title(storage, &params.collection_id)?;
+    let collection_id = params.collection_id;
     let caller = call.caller.as_deref();
     if let Some(given_up) = &params.context_handle {
         world.contexts.drop_handle(caller, given_up);
@@ -72,18 +74,18 @@ fn handle(
     let now = world.now();
     let (context_handle, context) = match world.context(None, call)? {
         Some(context) => {
-            context.enter(&card.collection_id, now);
+            context.enter(&collection_id, now);
             (None, context)
         }
         None => {
-            let (handle, context) = world.contexts.make(caller, &card.collection_id, now)?;
+            let (handle, context) = world.contexts.make(caller, &collection_id, now)?;
             (Some(handle), context)
         }
     };
     context.record(now, "enter_collection", Vec::new());
     let entered = EnteredCollection {
-        collection_id: card.collection_id,
-        title: card.title,
+        collection_id,
+        title,
         context_established: true,
         scope_note: "All subsequent operations restricted to this collection until exit or new enter_collection call",
         available_operations: OPERATIONS
