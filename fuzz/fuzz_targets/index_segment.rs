@@ -38,7 +38,6 @@ fn real(texts: &[&str]) -> Vec<u8> {
         let chunk = Chunk {
             span,
             digest: Digest::of(text.as_bytes()),
-            section: span,
             line: 1,
         };
         let passage = Passage {

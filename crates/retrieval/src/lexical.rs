@@ -1,7 +1,7 @@
 //! An index of words, and the order in which passages answer a question.
 //!
 //! A passage has a heading, a trail (what stands above the heading) and a body. [`Index`] is made once, in memory, of all
-//! passages that count. [`Segments`](segments::Segments) are files, to which others can be added and in which passages can cease to count. Both
+//! passages that count. [`Segments`] are files, to which others can be added and in which passages can cease to count. Both
 //! answer the same of the same passages: words are rare or frequent among exactly those that count, and ranking asks for
 //! terms only, wherever these are kept.
 

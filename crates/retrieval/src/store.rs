@@ -51,6 +51,8 @@ pub struct Stored {
     pub manifest: Manifest,
     /// The segments that the manifest names, mapped into memory.
     pub segments: Vec<Segment>,
+    /// The digest of the manifest.
+    pub state: Digest,
 }
 
 /// The one who may write an index.
@@ -78,6 +80,15 @@ impl Store {
         Ok(Self { folder })
     }
 
+    /// The digest of the manifest that is there, or `None` when nothing was ever written.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn state(&self) -> io::Result<Option<Digest>> {
+        let manifest = self.folder.read(MANIFEST)?;
+        Ok(manifest.map(|bytes| Digest::of(&bytes)))
+    }
+
     /// Opens what is there, or `None` when nothing was ever written.
     ///
     /// # Errors
@@ -87,6 +98,7 @@ impl Store {
             let Some(bytes) = self.folder.read(MANIFEST)? else {
                 return Ok(None);
             };
+            let state = Digest::of(&bytes);
             let manifest = Manifest::decode(&Bytes::new(bytes))?;
             let segments: Result<Vec<Segment>, StoreError> = manifest
                 .segments
@@ -100,7 +112,13 @@ impl Store {
                 })
                 .collect();
             match segments {
-                Ok(segments) => return Ok(Some(Stored { manifest, segments })),
+                Ok(segments) => {
+                    return Ok(Some(Stored {
+                        manifest,
+                        segments,
+                        state,
+                    }));
+                }
                 Err(StoreError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }

@@ -7,7 +7,10 @@ use sectile_markdown::{Digest, Span};
 use crate::{
     bytes::Bytes,
     container::{self, Container, FormatError, Name, u32_at},
-    embedding::{DIMENSIONS, Embedder, EmbeddingReader, vectors::inverse_length},
+    embedding::{
+        DIMENSIONS, Embedder, EmbeddingReader,
+        vectors::{KEPT, inverse_length, kept},
+    },
     lexical::{Lexical, LexicalBuilder, Passage, RANKING},
 };
 
@@ -39,7 +42,7 @@ pub struct Chunk {
 /// Documents on their way into a file.
 pub struct SegmentBuilder<'m> {
     words: LexicalBuilder,
-    embedder: Option<(Digest, Box<dyn EmbeddingReader + 'm>)>,
+    embedder: Option<(Digest, &'m mut dyn EmbeddingReader)>,
     /// Where the chunks of each document start.
     documents: Vec<u8>,
     chunk_table: Vec<u8>,
@@ -52,12 +55,12 @@ pub struct SegmentBuilder<'m> {
 }
 
 impl<'m> SegmentBuilder<'m> {
-    /// An empty file. Without a model there are only words.
+    /// An empty file. Without a model there are only words. What a reader remembers helps with the next file too.
     #[must_use]
-    pub fn new(embedder: Option<&'m dyn Embedder>) -> Self {
+    pub fn new(embedder: Option<(&dyn Embedder, &'m mut dyn EmbeddingReader)>) -> Self {
         Self {
             words: LexicalBuilder::default(),
-            embedder: embedder.map(|embedder| (embedder.fingerprint(), embedder.reader())),
+            embedder: embedder.map(|(embedder, reader)| (embedder.fingerprint(), reader)),
             documents: Vec::new(),
             chunk_table: Vec::new(),
             path_starts: Vec::new(),
@@ -97,9 +100,8 @@ impl<'m> SegmentBuilder<'m> {
         if let Some((_, reader)) = &mut self.embedder {
             let mut parts: Vec<&str> = passage.trail.clone();
             parts.extend([passage.heading, passage.body]);
-            let vector = reader.embed(&parts).unwrap_or([0; DIMENSIONS]);
-            let bytes = vector.iter().map(|value| value.cast_unsigned());
-            self.vectors.extend(bytes);
+            let vector = kept(&reader.embed(&parts).unwrap_or([0; DIMENSIONS]));
+            self.vectors.extend_from_slice(&vector);
             let inverse = inverse_length(&vector);
             self.inverse_lengths
                 .extend_from_slice(&inverse.to_le_bytes());
@@ -190,7 +192,7 @@ impl Segment {
         let has_vectors = embedder.is_some();
         let fits = fits(&segment.chunk_table, CHUNK)
             && fits(&segment.digests, 32)
-            && fits(&segment.vectors, if has_vectors { DIMENSIONS } else { 0 })
+            && fits(&segment.vectors, if has_vectors { KEPT } else { 0 })
             && fits(&segment.inverse_lengths, if has_vectors { 4 } else { 0 });
         // Comparing brought all of it into memory; what is needed comes again.
         file.release();

@@ -103,6 +103,7 @@ impl Totals {
 
 impl Norms {
     /// How much a term that occurs so often says of the passage.
+    #[inline]
     pub(super) fn weight(&self, counts: &Lengths) -> u32 {
         let part =
             |field: Field| u64::from(self.0[field as usize]) * u64::from(counts[field as usize]);

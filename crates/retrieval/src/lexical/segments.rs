@@ -45,8 +45,8 @@ struct Memory {
 
 /// Shorter lists are made as quickly as they are found.
 const SHORTEST_REMEMBERED: usize = 512;
-/// All lists together have at most so many passages: 16 MiB.
-const MOST_REMEMBERED: usize = 1 << 20;
+/// All lists together have at most so many passages: 8 MiB.
+const MOST_REMEMBERED: usize = 1 << 19;
 
 impl Memory {
     fn find(&mut self, key: &Key) -> Option<Arc<Vec<Posting>>> {

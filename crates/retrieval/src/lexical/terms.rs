@@ -87,6 +87,7 @@ impl Counted {
         }
     }
 
+    #[inline]
     pub(super) fn posting(&self, norms: &[Norms]) -> Posting {
         let norms = norms.get(self.passage as usize).copied();
         Posting {

@@ -91,7 +91,8 @@ impl Set {
     }
 
     fn corpus(&self, embedder: &dyn Embedder) -> Result<Corpus, String> {
-        let mut builder = SegmentBuilder::new(Some(embedder));
+        let mut reader = embedder.reader();
+        let mut builder = SegmentBuilder::new(Some((embedder, &mut *reader)));
         for document in &self.documents {
             builder.document();
             let span = Span::new(0, document.text.len());

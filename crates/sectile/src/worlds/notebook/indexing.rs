@@ -12,7 +12,8 @@ use std::{
 
 use sectile_markdown::{Chunks, Digest, Document, Source, chunks};
 use sectile_retrieval::{
-    Chunk, Embedder, Entry, Manifest, Passage, Place, SegmentBuilder, Store, StoreError, Stored,
+    Chunk, Embedder, EmbeddingReader, Entry, Manifest, Passage, Place, SegmentBuilder, Store,
+    StoreError, Stored,
 };
 use sectile_vault::NotePath;
 use serde::Serialize;
@@ -81,12 +82,13 @@ pub(crate) fn build<T: Send>(
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(batches.len()));
     let work = || {
+        let mut reader = job.embedder.reader();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(batch) = batches.get(number) else {
                 return;
             };
-            let result = build_one(job, batch, &put);
+            let result = build_one(job, &mut *reader, batch, &put);
             let failed = result.is_err();
             locked(&done).push((number, result));
             if failed {
@@ -139,10 +141,11 @@ fn batches<'w, 'l>(wanted: &'w [Wanted<'l>], bytes: u64) -> Vec<&'w [Wanted<'l>]
 
 fn build_one<T>(
     job: Job<'_>,
+    reader: &mut dyn EmbeddingReader,
     batch: &[Wanted<'_>],
     put: &impl Fn(Vec<u8>) -> Result<T, NotebookError>,
 ) -> Result<(Option<T>, Vec<Outcome>), NotebookError> {
-    let mut builder = SegmentBuilder::new(Some(job.embedder));
+    let mut builder = SegmentBuilder::new(Some((job.embedder, reader)));
     let mut documents = 0;
     let mut outcomes = Vec::with_capacity(batch.len());
     for wanted in batch {

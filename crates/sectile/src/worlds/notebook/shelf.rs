@@ -203,8 +203,13 @@ impl Shelf {
     pub(crate) fn refresh(&self) -> Result<(), NotebookError> {
         let now = self.current();
         let known_damage = *locked(&self.damaged);
-        let newer = Snapshot::of_disk(self.index.as_deref(), &self.collection, self.embedder)
-            .filter(|disk| !disk.is_base_of(&now) && disk.manifest != known_damage);
+        let folder = self.index.as_deref();
+        let on_disk = Snapshot::manifest_on_disk(folder);
+        let newer = if on_disk == now.manifest || on_disk == known_damage {
+            None
+        } else {
+            Snapshot::of_disk(folder, &self.collection, self.embedder)
+        };
         let base = newer.map_or(now, Arc::new);
         if !base.is_whole(self.index.as_deref()) {
             tracing::warn!("the index is damaged and not used");

@@ -1,6 +1,6 @@
 //! The state of an index at one moment: what is on disk, and what changed since, in memory.
 
-use std::{io, path::Path};
+use std::{io, path::Path, sync::Arc};
 
 use sectile_markdown::Digest;
 use sectile_retrieval::{Bytes, Corpus, Embedder, Place, Segment, Store, StoreError, Stored};
@@ -21,9 +21,9 @@ const MOST_IN_MEMORY: usize = 8;
 
 /// The state of an index at one moment.
 pub(super) struct Snapshot {
-    pub(super) corpus: Corpus,
+    pub(super) corpus: Arc<Corpus>,
     /// In the order of the documents of the corpus.
-    pub(super) notebooks: Vec<Notebook>,
+    pub(super) notebooks: Arc<Vec<Notebook>>,
     pub(super) as_of: i64,
     pub(super) on_disk: bool,
     /// Notebooks that changed and are not indexed yet; `None` when that was not looked at.
@@ -78,13 +78,6 @@ impl Snapshot {
                 })
             })
             .collect();
-        let state: Vec<u8> = notebooks
-            .iter()
-            .flat_map(|one| one.stamp)
-            .flat_map(u64::to_le_bytes)
-            .chain(stored.manifest.made_at.to_le_bytes())
-            .chain(stored.manifest.segments.concat().into_bytes())
-            .collect();
         Self {
             corpus: corpus(&stored.segments, &notebooks),
             as_of: stored.manifest.made_at,
@@ -93,9 +86,9 @@ impl Snapshot {
             disk_segments: stored.segments.len(),
             names: stored.manifest.segments,
             segments: stored.segments,
-            manifest: Some(Digest::of(&state)),
+            manifest: Some(stored.state),
             is_checked: false,
-            notebooks,
+            notebooks: Arc::new(notebooks),
         }
     }
 
@@ -108,8 +101,8 @@ impl Snapshot {
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Self, NotebookError> {
         let empty = Self {
-            corpus: Corpus::new(Vec::new(), &[]),
-            notebooks: Vec::new(),
+            corpus: Arc::new(Corpus::new(Vec::new(), &[])),
+            notebooks: Arc::default(),
             as_of: clock(),
             on_disk: false,
             changed: None,
@@ -148,9 +141,9 @@ impl Snapshot {
         }
     }
 
-    /// Whether this, which is on disk, is what `other` was made from.
-    pub(super) fn is_base_of(&self, other: &Self) -> bool {
-        self.manifest == other.manifest
+    /// The digest of the manifest that is on disk now, if there is one.
+    pub(super) fn manifest_on_disk(folder: Option<&Path>) -> Option<Digest> {
+        Store::at(folder?).ok().flatten()?.state().ok().flatten()
     }
 
     /// Where a notebook is among those that are indexed.
@@ -180,8 +173,8 @@ impl Snapshot {
     /// The same, with what is known to have changed.
     pub(super) fn with_changed(&self, changed: usize) -> Self {
         Self {
-            corpus: corpus(&self.segments, &self.notebooks),
-            notebooks: self.notebooks.clone(),
+            corpus: Arc::clone(&self.corpus),
+            notebooks: Arc::clone(&self.notebooks),
             segments: self.segments.clone(),
             names: self.names.clone(),
             changed: Some(changed),
@@ -206,9 +199,9 @@ impl Snapshot {
         // What is in memory is indexed again, into one segment.
         let mut fewer = self.with_changed(0);
         fewer.segments.truncate(self.disk_segments);
-        fewer
-            .notebooks
-            .retain(|known| known.place.segment < self.disk_segments);
+        let on_disk = self.notebooks.iter();
+        let on_disk = on_disk.filter(|known| known.place.segment < self.disk_segments);
+        fewer.notebooks = Arc::new(on_disk.cloned().collect());
         fewer.with(storage, collection, embedder, listed, &|| false)
     }
 
@@ -284,7 +277,7 @@ impl Snapshot {
         segments.extend(new);
         Ok(Self {
             corpus: corpus(&segments, &notebooks),
-            notebooks,
+            notebooks: Arc::new(notebooks),
             segments,
             names: self.names.clone(),
             changed: Some(0),
@@ -293,7 +286,7 @@ impl Snapshot {
     }
 }
 
-fn corpus(segments: &[Segment], notebooks: &[Notebook]) -> Corpus {
+fn corpus(segments: &[Segment], notebooks: &[Notebook]) -> Arc<Corpus> {
     let places: Vec<Place> = notebooks.iter().map(|known| known.place).collect();
-    Corpus::new(segments.to_vec(), &places)
+    Arc::new(Corpus::new(segments.to_vec(), &places))
 }
