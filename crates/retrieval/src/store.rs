@@ -188,6 +188,17 @@ impl Writer<'_> {
 }
 
 impl Stored {
+    /// How many chunks count.
+    #[must_use]
+    pub fn chunks(&self) -> usize {
+        let places = self.manifest.entries.iter().map(|entry| entry.place);
+        let documents = places.filter_map(|place| {
+            let segment = self.segments.get(place.segment)?;
+            Some(segment.chunks_of(place.document).len())
+        });
+        documents.sum()
+    }
+
     /// What counts, ready to be searched.
     #[must_use]
     pub fn corpus(&self) -> Corpus {

@@ -33,6 +33,8 @@ pub struct Found {
     pub hits: Vec<ChunkHit>,
     /// How many chunks match at all.
     pub total: usize,
+    /// Whether meaning counted: the question says something to the model.
+    pub has_meaning: bool,
     /// What there is to say of the words.
     pub remarks: Remarks,
 }
@@ -121,6 +123,7 @@ impl Corpus {
         Found {
             hits,
             total,
+            has_meaning: meaning.is_some(),
             remarks: ranked.remarks,
         }
     }

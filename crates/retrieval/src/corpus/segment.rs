@@ -108,12 +108,6 @@ impl<'m> SegmentBuilder<'m> {
         }
     }
 
-    /// How many words and names were read: what the memory that it takes depends on.
-    #[must_use]
-    pub fn words(&self) -> usize {
-        self.words.len()
-    }
-
     /// The bytes of the file.
     #[must_use]
     pub fn finish(mut self) -> Vec<u8> {
@@ -225,7 +219,7 @@ impl Segment {
     }
 
     /// The chunks of a document.
-    pub(super) fn chunks_of(&self, document: usize) -> Range<usize> {
+    pub(crate) fn chunks_of(&self, document: usize) -> Range<usize> {
         let start = |at: usize| u32_at(self.documents.as_ref(), at).map(|start| start as usize);
         match start(document).zip(start(document + 1)) {
             Some((start, end)) => start..end.min(self.chunks),

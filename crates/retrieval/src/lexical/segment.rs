@@ -37,11 +37,6 @@ impl LexicalBuilder {
         self.0.add(passage);
     }
 
-    /// How many words and names were read: what the memory that it takes depends on.
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
     /// The parts of the file.
     pub(crate) fn finish(self) -> Vec<(Name, Vec<u8>)> {
         let collected = self.0;

@@ -25,8 +25,10 @@ mod tokens;
 mod tools;
 mod volatile;
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use sectile_retrieval::Query;
 use serde_json::{Value, json};
@@ -100,6 +102,11 @@ pub(crate) fn spec(constraints: &Constraints) -> WorldSpec<NotebookWorld> {
         envelope: errors::envelope,
         errors: errors::list,
     }
+}
+
+/// What a mutex guards, also when somebody panicked with it: everything here is replaced as a whole.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn object(value: Value) -> JsonObject {

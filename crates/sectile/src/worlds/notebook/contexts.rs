@@ -6,7 +6,7 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use schemars::JsonSchema;
@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::{
     errors::NotebookError,
+    locked,
     streams::{End, Running, Stream, Streams},
     tokens::uuid,
 };
@@ -199,10 +200,6 @@ impl Handed {
         let idle = now.saturating_sub(self.last_used);
         u64::try_from(idle).is_ok_and(|idle| idle >= HANDLE_IDLE_S * 1000)
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

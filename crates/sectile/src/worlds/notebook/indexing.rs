@@ -22,6 +22,7 @@ use super::{
     clock::Clock,
     errors::NotebookError,
     facts::notebook_facts,
+    locked,
     storage::{Listed, Storage},
 };
 
@@ -31,7 +32,7 @@ const LONGEST_CHUNK: usize = 2_000;
 const BYTES_AT_A_TIME: u64 = 12 << 20;
 const MOST_THREADS: usize = 8;
 /// A place that a notebook without anything to find has.
-const NOWHERE: Place = Place {
+pub(crate) const NOWHERE: Place = Place {
     segment: u32::MAX as usize,
     document: 0,
 };
@@ -384,14 +385,14 @@ pub(crate) fn update(
     });
     if is_same {
         // Nothing is written when nothing changed; the index is as good as new.
-        report.chunks = old.map_or(0, |old| old.corpus().len());
+        report.chunks = old.map_or(0, |old| old.chunks());
         return Ok(report);
     }
     writer.commit(&manifest)?;
     report.written = true;
     report.chunks = store
         .read(Some(job.embedder))?
-        .map_or(0, |stored| stored.corpus().len());
+        .map_or(0, |stored| stored.chunks());
     Ok(report)
 }
 
@@ -509,8 +510,4 @@ fn drop_unused_segments(manifest: &mut Manifest) {
             entry.place.segment = *number;
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

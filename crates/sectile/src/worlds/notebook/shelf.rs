@@ -13,7 +13,7 @@ use std::{
     any::Any,
     path::PathBuf,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Mutex, Weak,
         atomic::{AtomicUsize, Ordering},
         mpsc,
     },
@@ -31,6 +31,7 @@ use super::{
     facts::{notebook_facts, timestamp},
     ids::SourceId,
     indexing::CutNotebook,
+    locked,
     storage::Storage,
 };
 
@@ -92,7 +93,7 @@ pub(crate) struct IndexState {
     pub(crate) on_disk: bool,
     /// Notebooks that changed since and are not indexed yet; `None` while that is being found out.
     pub(crate) changed: Option<usize>,
-    /// Whether meaning counted, or only words.
+    /// Whether meaning counts, or only words, as in a query that says nothing to the model.
     pub(crate) semantic: bool,
 }
 
@@ -270,7 +271,10 @@ impl Shelf {
             return Ok(Found {
                 hits,
                 total: found.total,
-                state: snapshot.state(),
+                state: IndexState {
+                    semantic: found.has_meaning,
+                    ..snapshot.state()
+                },
                 unknown_words: found.remarks.unknown,
                 corrected_words: found.remarks.corrected,
             });
@@ -470,8 +474,4 @@ fn keep_fresh(shelf: &Weak<Shelf>, woken: &mpsc::Receiver<()>) {
             tracing::debug!(?error, "the collection cannot be compared with its index");
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

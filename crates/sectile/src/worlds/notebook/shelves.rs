@@ -3,13 +3,14 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use sectile_retrieval::built_in;
 
 use super::{
-    clock::Clock, errors::NotebookError, indexing::folder_of, shelf::Shelf, storage::Storage,
+    clock::Clock, errors::NotebookError, indexing::folder_of, locked, shelf::Shelf,
+    storage::Storage,
 };
 
 /// Most collections that are open at the same time.
@@ -98,10 +99,6 @@ impl Shelves {
         open.push(place);
         slot
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::{
     super::{
         clock::Clock,
         errors::NotebookError,
-        indexing::{Job, Outcome, Wanted, build},
+        indexing::{Job, NOWHERE, Outcome, Wanted, build},
         storage::{Listed, Storage},
     },
     IndexState,
@@ -259,13 +259,7 @@ impl Snapshot {
                     _ => None,
                 }
             }
-            .unwrap_or((
-                Digest::of(b""),
-                Place {
-                    segment: usize::MAX,
-                    document: 0,
-                },
-            ));
+            .unwrap_or((Digest::of(b""), NOWHERE));
             notebooks.push(Notebook {
                 notebook: one.notebook.clone(),
                 digest,

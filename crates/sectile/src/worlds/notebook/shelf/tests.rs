@@ -50,6 +50,23 @@ fn hits_say_where_they_are_and_why() {
 }
 
 #[test]
+fn a_query_that_the_model_cannot_read_is_answered_by_words_and_says_so() {
+    let storage = library();
+    storage.write(
+        "lab",
+        "runes.md",
+        "# Stone\n\n\u{16a0}\u{16a2}\u{16a6}\n".as_bytes(),
+    );
+    let shelf = shelf(&storage, None);
+    let runes = shelf
+        .search("\u{16a0}\u{16a2}\u{16a6}", 10, &|| false)
+        .unwrap();
+    assert_eq!((runes.hits.len(), runes.state.semantic), (1, false));
+    let apples = shelf.search("apples", 10, &|| false).unwrap();
+    assert!(apples.state.semantic);
+}
+
+#[test]
 fn what_changed_since_is_not_quoted() {
     let storage = library();
     let shelf = shelf(&storage, None);
