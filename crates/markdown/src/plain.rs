@@ -2,15 +2,15 @@
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
-use crate::{Anchors, Document, Source, Span, document::Builder, links::AnchorReader, options};
+use crate::{Document, Source, Span, document::Builder, links::AnchorReader, options};
 
 /// A document, its anchors and its words, read in one pass.
 #[derive(Debug)]
 pub struct Passages {
     /// Its sections.
     pub document: Document,
-    /// The anchors of its headings.
-    pub anchors: Anchors,
+    /// The anchors of its headings, as [`Anchors::anchor`](crate::Anchors::anchor) has them.
+    pub anchors: Vec<String>,
     /// What stands before the first heading that counts, and behind each of them up to the next, without markup.
     pub texts: Vec<String>,
 }
@@ -20,10 +20,10 @@ pub struct Passages {
 #[must_use]
 pub fn passages(source: &Source<'_>, deepest: u8) -> Passages {
     let mut builder = Builder::default();
-    let mut reader = AnchorReader::new(source);
+    let mut reader = AnchorReader::default();
     let mut texts = vec![Plain::default()];
     let mut is_in_border = false;
-    for (event, range) in options::events(reader.markdown) {
+    for (event, range) in options::events(&source.text[source.body_start..]) {
         let is_at_top = builder.is_at_top();
         let base = source.body_start;
         builder.event(&event, Span::new(base + range.start, base + range.end));

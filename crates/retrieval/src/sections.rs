@@ -30,7 +30,7 @@ pub const DEEPEST_HEADING: u8 = 3;
 pub fn sections(bytes: &[u8], name: &str) -> Vec<Section> {
     let Passages {
         document,
-        anchors,
+        mut anchors,
         mut texts,
     } = passages(&Source::new(bytes), DEEPEST_HEADING);
     let all = document.sections();
@@ -89,7 +89,7 @@ pub fn sections(bytes: &[u8], name: &str) -> Vec<Section> {
         sections.push(Section {
             heading: section.text.clone(),
             trail,
-            anchor: anchors.anchor(*index).map(str::to_owned),
+            anchor: anchors.get_mut(*index).map(std::mem::take),
             text,
             whole: extent.subtree,
             plain: trimmed(plain_of(at + 1)),

@@ -86,54 +86,51 @@ impl Trace {
     }
 }
 
-/// Makes anchors of parser events, so that somebody who reads a document for something else need not read it twice.
-pub(crate) struct AnchorReader<'s> {
-    anchors: Anchors,
+/// Makes the anchors of headings, and nothing else, of parser events: for somebody who reads a document for something else.
+#[derive(Default)]
+pub(crate) struct AnchorReader {
+    headings: HeadingReader,
     unique: UniqueAnchors,
-    reading: Option<Reading>,
-    open: Vec<usize>,
-    image_depth: usize,
-    pub(crate) markdown: &'s str,
+    anchors: Vec<String>,
 }
 
-impl<'s> AnchorReader<'s> {
-    pub(crate) fn new(source: &'s Source<'_>) -> Self {
-        Self {
-            anchors: Anchors::default(),
-            unique: UniqueAnchors::default(),
-            reading: None,
-            open: Vec::new(),
-            image_depth: 0,
-            markdown: &source.text[source.body_start..],
+impl AnchorReader {
+    pub(crate) fn event(&mut self, event: &Event<'_>, span: Span) {
+        if let Some(heading) = self.headings.event(event, span) {
+            self.anchors.push(self.unique.next(&heading.text));
         }
     }
 
-    pub(crate) fn event(&mut self, event: &Event<'_>, span: Span) {
+    /// The anchor of each heading.
+    pub(crate) fn finish(self) -> Vec<String> {
+        self.anchors
+    }
+}
+
+/// Finds headings among parser events.
+#[derive(Default)]
+struct HeadingReader {
+    reading: Option<Reading>,
+    image_depth: usize,
+}
+
+impl HeadingReader {
+    /// The heading that ends here.
+    fn event(&mut self, event: &Event<'_>, span: Span) -> Option<Reading> {
         match event {
             Event::Start(Tag::Heading { level, .. }) => {
                 self.reading = Some(Reading::new(*level as usize));
-                return;
+                return None;
             }
-            Event::End(TagEnd::Heading(_)) => {
-                if let Some(heading) = self.reading.take() {
-                    self.anchors
-                        .push(heading, self.markdown, &mut self.unique, &mut self.open);
-                }
-            }
+            Event::End(TagEnd::Heading(_)) => return self.reading.take(),
             Event::Start(Tag::Image { .. }) => self.image_depth += 1,
             Event::End(TagEnd::Image) => self.image_depth = self.image_depth.saturating_sub(1),
-            Event::Html(html) | Event::InlineHtml(html) => {
-                self.anchors.html_ids.extend(html_ids(html).map(folded));
-            }
             _ => {}
         }
         if let Some(heading) = &mut self.reading {
             heading.event(event, span, self.image_depth > 0);
         }
-    }
-
-    pub(crate) fn finish(self) -> Anchors {
-        self.anchors
+        None
     }
 }
 
@@ -144,11 +141,19 @@ impl Anchors {
     /// that are put around markup there.
     #[must_use]
     pub fn new(source: &Source<'_>) -> Self {
-        let mut reader = AnchorReader::new(source);
-        for (event, range) in options::events(reader.markdown) {
-            reader.event(&event, Span::new(range.start, range.end));
+        let markdown = &source.text[source.body_start..];
+        let mut anchors = Self::default();
+        let (mut headings, mut unique) = (HeadingReader::default(), UniqueAnchors::default());
+        let mut open = Vec::new();
+        for (event, range) in options::events(markdown) {
+            if let Event::Html(html) | Event::InlineHtml(html) = &event {
+                anchors.html_ids.extend(html_ids(html).map(folded));
+            }
+            if let Some(heading) = headings.event(&event, Span::new(range.start, range.end)) {
+                anchors.push(heading, markdown, &mut unique, &mut open);
+            }
         }
-        reader.finish()
+        anchors
     }
 
     /// Number of headings.
@@ -422,8 +427,11 @@ struct UniqueAnchors(HashMap<String, usize>);
 impl UniqueAnchors {
     fn next(&mut self, text: &str) -> String {
         let plain = github_anchor(text);
+        let Some(mut count) = self.0.get(&plain).copied() else {
+            self.0.insert(plain.clone(), 0);
+            return plain;
+        };
         let mut anchor = plain.clone();
-        let mut count = self.0.get(&plain).copied().unwrap_or(0);
         // Each number is tried once for each text, so that equal headings do not add up to a square.
         while self.0.contains_key(&anchor) {
             count += 1;
