@@ -67,31 +67,27 @@ impl Corpus {
         let ranked = self.words.rank(query, |_| 0);
         let words = ranked.scores();
         let vector = reader.and_then(|reader| reader.embed(&[text]));
-        let meaning = vector.map(|vector| self.meanings(&vector));
-        let is_match = |chunk: usize| {
-            words[chunk] > 0
-                || meaning
-                    .as_ref()
-                    .is_some_and(|meaning| u64::from(meaning[chunk]) >= NEAR_ENOUGH)
+        let has_meaning = vector.is_some();
+        let (meanings, weights) = match vector {
+            Some(vector) => (self.meanings(&vector), [WHOLE - MEANING, MEANING]),
+            None => (vec![0; self.len()], [WHOLE, 0]),
         };
         let best_words = words.iter().copied().max().unwrap_or_default().max(1);
         // One over the best, with 32 binary digits behind the point: a division for each chunk would cost more.
         let one_over = |best: u64| (WHOLE << 32).div_ceil(best);
-        let share = |chunk: usize, words: u64, factor: u64| {
-            let lexical = (words * factor) >> 32;
-            let Some(meaning) = &meaning else {
-                return (lexical, 0, lexical);
-            };
-            let semantic = u64::from(meaning[chunk]);
-            let fused = (lexical * (WHOLE - MEANING) + semantic * MEANING) / WHOLE;
-            (lexical, semantic, fused)
-        };
+        let fused = |lexical: u64, semantic: u64| lexical * weights[0] + semantic * weights[1];
         let factor = one_over(best_words);
         let mut best = Best::new(MOST_COMPARED.max(most));
         let mut total = 0;
-        for chunk in (0..self.len()).filter(|chunk| is_match(*chunk)) {
-            total += 1;
-            best.offer(share(chunk, words[chunk], factor).2, chunk);
+        for (chunk, (words, meaning)) in words.iter().zip(&meanings).enumerate() {
+            let semantic = u64::from(*meaning);
+            // Nobody can guess which chunks match, so there is no branch before it is known whether they are good.
+            let is_match = (*words > 0) | (semantic >= NEAR_ENOUGH);
+            total += usize::from(is_match);
+            let score = fused((words * factor) >> 32, semantic);
+            if is_match & (score >= best.least) {
+                best.offer(score, chunk);
+            }
         }
         let chunks = best.finish();
         // Words that stand together count besides, in the best chunks.
@@ -105,12 +101,13 @@ impl Corpus {
             .iter()
             .zip(words)
             .map(|(chunk, words)| {
-                let (lexical, semantic, fused) = share(*chunk, words, factor);
+                let lexical = (words * factor) >> 32;
+                let semantic = u64::from(meanings[*chunk]);
                 ChunkHit {
                     chunk: *chunk,
                     lexical,
                     semantic,
-                    fused,
+                    fused: fused(lexical, semantic) / WHOLE,
                     matches: Vec::new(),
                 }
             })
@@ -123,7 +120,7 @@ impl Corpus {
         Found {
             hits,
             total,
-            has_meaning: meaning.is_some(),
+            has_meaning,
             remarks: ranked.remarks,
         }
     }
@@ -145,13 +142,14 @@ impl Corpus {
     }
 }
 
-/// The best of many, by score and then by order.
+/// The best of many, by score and then by order. They come in their order, with scores that are [`WHOLE`] times as fine as
+/// what counts.
 struct Best {
     most: usize,
     /// More than are wanted, so that the worst need not be found each time.
     kept: Vec<(Reverse<u64>, usize)>,
-    /// What comes behind this is not among the best.
-    worst: Option<(Reverse<u64>, usize)>,
+    /// The least score of one that may still be among the best.
+    least: u64,
 }
 
 impl Best {
@@ -159,16 +157,12 @@ impl Best {
         Self {
             most,
             kept: Vec::with_capacity(most * 4),
-            worst: None,
+            least: 0,
         }
     }
 
     fn offer(&mut self, score: u64, chunk: usize) {
-        let one = (Reverse(score), chunk);
-        if self.worst.is_some_and(|worst| one > worst) {
-            return;
-        }
-        self.kept.push(one);
+        self.kept.push((Reverse(score / WHOLE), chunk));
         if self.kept.len() == self.most * 4 {
             self.cut();
         }
@@ -177,7 +171,8 @@ impl Best {
     fn cut(&mut self) {
         if self.kept.len() > self.most {
             let (_, worst, _) = self.kept.select_nth_unstable(self.most - 1);
-            self.worst = Some(*worst);
+            // One that comes later and is only as good is behind it.
+            self.least = (worst.0.0 + 1) * WHOLE;
             self.kept.truncate(self.most);
         }
     }
