@@ -73,14 +73,42 @@ pub(crate) fn read(text: &str, first: u32, reader: &mut impl Reader) -> u32 {
     let bytes = text.as_bytes();
     let mut start = 0;
     while start < bytes.len() {
-        let behind = &bytes[start..];
-        let length = behind.iter().position(u8::is_ascii_whitespace);
-        let end = start + length.unwrap_or(behind.len());
-        scan.chunk(start, end, reader);
+        let (mut end, mut kinds) = (start, 0);
+        while let Some(kind) = bytes.get(end).map(|byte| KINDS[usize::from(*byte)])
+            && kind != SPACE
+        {
+            kinds |= kind;
+            end += 1;
+        }
+        match kinds {
+            NOTHING => {}
+            // Most words are as they are compared already.
+            SMALL if end - start <= LONGEST_WORD => scan.small(start, end, reader),
+            _ => scan.chunk(start, end, reader),
+        }
         start = end + 1;
     }
     scan.end(reader)
 }
+
+/// What a byte is: white space, a small letter, or something else.
+const KINDS: [u8; 256] = {
+    let mut kinds = [OTHER; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        if byte.is_ascii_whitespace() {
+            kinds[byte as usize] = SPACE;
+        } else if byte.is_ascii_lowercase() {
+            kinds[byte as usize] = SMALL;
+        }
+        byte += 1;
+    }
+    kinds
+};
+const NOTHING: u8 = 0;
+const SMALL: u8 = 1;
+const OTHER: u8 = 2;
+const SPACE: u8 = 4;
 
 /// A text while it is read.
 struct Scan<'t> {
@@ -94,6 +122,16 @@ struct Scan<'t> {
 }
 
 impl Scan<'_> {
+    /// Reads a word of small letters between white space.
+    fn small(&mut self, start: usize, end: usize, reader: &mut impl Reader) {
+        self.last_end = end;
+        self.at = pairs(&mut self.run, self.at, reader);
+        self.chain.end(self.text, self.at, reader);
+        self.chain.add(start, end, self.at);
+        reader.word(&self.text[start..end], self.at);
+        self.at += 1;
+    }
+
     /// Reads what stands between white space. Most of it is one word, perhaps with punctuation around it, and needs no
     /// tables to be found.
     fn chunk(&mut self, mut start: usize, mut end: usize, reader: &mut impl Reader) {
@@ -293,7 +331,28 @@ pub fn fold(text: &str) -> String {
 /// What forms of an English word have in common, or `None` for what is none.
 pub(crate) fn stem(word: &str) -> Option<Cow<'_, str>> {
     let is_english = word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
-    is_english.then(|| Stemmer::create(Algorithm::English).stem(word))
+    is_english.then(|| {
+        if is_own_stem(word) {
+            Cow::Borrowed(word)
+        } else {
+            Stemmer::create(Algorithm::English).stem(word)
+        }
+    })
+}
+
+/// Whether a word of small letters has no ending that English words lose. Finding the stem of such a word takes a while.
+fn is_own_stem(word: &str) -> bool {
+    !matches!(
+        word.as_bytes(),
+        [.., b'e' | b'i' | b's' | b'y']
+            | [.., b'a' | b'l' | b'u', b'l']
+            | [.., b'e', b'd']
+            | [.., b'e' | b'o', b'r']
+            | [.., b'i', b'c']
+            | [.., b'n', b'g' | b't']
+            | [.., b'o', b'n']
+            | [.., b's', b'm' | b't']
+    )
 }
 
 /// Whether a word says so little that it counts only when a question has no others.
@@ -398,6 +457,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn words_that_keep_their_ending_are_their_own_stems(
+            word in "(y|sk|[a-z]{0,6})[aeiouybstlx]{0,3}(at|iz|fl|tion|is|us|li|og|abl|bil)?[a-z]{1,3}",
+        ) {
+            prop_assume!(word.len() > 2);
+            prop_assert_eq!(stem(&word).unwrap(), Stemmer::create(Algorithm::English).stem(&word));
+        }
+
         #[test]
         fn positions_grow_by_one(text in "\\PC{0,60}") {
             let mut next = 0;

@@ -41,16 +41,18 @@ pub trait Embedder: Send + Sync {
     fn reader(&self) -> Box<dyn EmbeddingReader + '_>;
 }
 
+/// The digest of the model's file. Finding it out takes longer than most commands do.
+const BUILT_IN: &str = "f6d43215782fc13e28365e382f9251c6d059ddbe7680a5cd04621d14fe093ca1";
+
 /// The model inside the program, made by `model/make.py`.
 ///
 /// # Errors
 /// [`ModelError`] when its file is damaged, which only a broken build can bring about.
 pub fn built_in() -> Result<&'static StaticModel, ModelError> {
     static MODEL: LazyLock<Result<StaticModel, ModelError>> = LazyLock::new(|| {
-        StaticModel::new(
-            "sectile-static-1",
-            include_bytes!("../../../model/sectile-static-1.bin"),
-        )
+        let file = include_bytes!("../../../model/sectile-static-1.bin");
+        let model = StaticModel::new("sectile-static-1", file)?;
+        Ok(model.with_fingerprint(Digest::parse(BUILT_IN).ok_or(ModelError::Damaged)?))
     });
     MODEL.as_ref().map_err(|error| *error)
 }
@@ -83,6 +85,12 @@ mod tests {
             count += 1;
         }
         assert!(count > 25);
+    }
+
+    #[test]
+    fn the_digest_of_the_model_is_known() {
+        let file = include_bytes!("../../../model/sectile-static-1.bin");
+        assert_eq!(built_in().unwrap().fingerprint(), Digest::of(file));
     }
 
     #[test]

@@ -1,57 +1,74 @@
 //! A map from texts, made for words: most are short, and a short one is compared without looking elsewhere in memory.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, hash::BuildHasher as _};
 
 use foldhash::fast::RandomState;
 
 /// A map from texts to small values.
 #[derive(Clone, Debug)]
 pub(crate) struct Table<V> {
-    short: HashMap<Short, V, RandomState>,
+    /// Where the entries of short texts are: each at the place that its hash says, or at the next free one.
+    slots: Vec<Slot>,
+    /// In the order in which they came. Frequent words come early, so they are together here.
+    entries: Vec<(Short, V)>,
+    hasher: RandomState,
     long: HashMap<Box<str>, V, RandomState>,
 }
 
-/// A text of at most 16 bytes: its first and its last bytes, which may overlap, and its length.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// The number of an entry, counted from 1; 0 in a free slot.
+    entry: u32,
+    /// Bits of its hash.
+    mark: u32,
+}
+
+const FEWEST_SLOTS: usize = 64;
+
+/// A text of at most 15 bytes: these, and its length behind them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Short {
     first: u64,
-    last: u64,
-    length: u8,
+    rest: u64,
 }
 
 impl Short {
     #[inline]
     fn of(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
-        let (first, last) = match bytes.len() {
-            8..=16 => (
-                u64::from_le_bytes(*bytes.first_chunk()?),
-                u64::from_le_bytes(*bytes.last_chunk()?),
-            ),
-            4..=7 => (
-                u64::from(u32::from_le_bytes(*bytes.first_chunk()?)),
-                u64::from(u32::from_le_bytes(*bytes.last_chunk()?)),
-            ),
-            2..=3 => (
-                u64::from(u16::from_le_bytes(*bytes.first_chunk()?)),
-                u64::from(u16::from_le_bytes(*bytes.last_chunk()?)),
-            ),
+        let length = bytes.len();
+        // The first and the last of them, which may overlap, are put together.
+        let (first, rest) = match length {
+            8..=15 => {
+                let last = u64::from_le_bytes(*bytes.last_chunk()?);
+                let first = u64::from_le_bytes(*bytes.first_chunk()?);
+                (first, (last >> (8 * (15 - length))) >> 8)
+            }
+            4..=7 => {
+                let last = u64::from(u32::from_le_bytes(*bytes.last_chunk()?));
+                let first = u64::from(u32::from_le_bytes(*bytes.first_chunk()?));
+                (first | last << (8 * (length - 4)), 0)
+            }
+            2..=3 => {
+                let last = u64::from(u16::from_le_bytes(*bytes.last_chunk()?));
+                let first = u64::from(u16::from_le_bytes(*bytes.first_chunk()?));
+                (first | last << (8 * (length - 2)), 0)
+            }
             1 => (u64::from(bytes[0]), 0),
             0 => (0, 0),
             _ => return None,
         };
-        Some(Self {
-            first,
-            last,
-            length: bytes.len() as u8,
-        })
+        let rest = rest | (length as u64) << 56;
+        Some(Self { first, rest })
     }
 }
 
 impl<V> Default for Table<V> {
     fn default() -> Self {
         Self {
-            short: HashMap::default(),
+            slots: Vec::new(),
+            entries: Vec::new(),
+            hasher: RandomState::default(),
             long: HashMap::default(),
         }
     }
@@ -60,25 +77,84 @@ impl<V> Default for Table<V> {
 impl<V: Copy> Table<V> {
     #[inline]
     pub(crate) fn get(&self, text: &str) -> Option<V> {
-        match Short::of(text) {
-            Some(short) => self.short.get(&short).copied(),
-            None => self.long.get(text).copied(),
-        }
+        let Some(short) = Short::of(text) else {
+            return self.long.get(text).copied();
+        };
+        let found = self.find(&short).ok()?;
+        self.entries.get(found).map(|(_, value)| *value)
     }
 
     pub(crate) fn insert(&mut self, text: &str, value: V) {
-        match Short::of(text) {
-            Some(short) => self.short.insert(short, value),
-            None => self.long.insert(text.into(), value),
+        let Some(short) = Short::of(text) else {
+            self.long.insert(text.into(), value);
+            return;
         };
+        // A quarter of the slots stays free, so that the next free one is never far.
+        if (self.entries.len() + 1) * 4 > self.slots.len() * 3 {
+            self.grow();
+        }
+        match self.find(&short) {
+            Ok(known) => self.entries[known].1 = value,
+            Err(slot) => {
+                self.entries.push((short, value));
+                self.slots[slot] = Slot {
+                    entry: u32::try_from(self.entries.len()).unwrap_or(u32::MAX),
+                    mark: self.mark(&short).1,
+                };
+            }
+        }
+    }
+
+    /// The place that a hash says, and bits that tell it from others there.
+    #[inline]
+    fn mark(&self, short: &Short) -> (usize, u32) {
+        let hash = self.hasher.hash_one(short);
+        (hash as usize, (hash >> 32) as u32)
+    }
+
+    /// The number of the entry, or else the slot where it would be.
+    #[inline]
+    fn find(&self, short: &Short) -> Result<usize, usize> {
+        let (place, mark) = self.mark(short);
+        let last = self.slots.len().wrapping_sub(1);
+        let mut at = place & last;
+        while let Some(slot) = self.slots.get(at)
+            && slot.entry > 0
+        {
+            let entry = slot.entry as usize - 1;
+            if slot.mark == mark
+                && self
+                    .entries
+                    .get(entry)
+                    .is_some_and(|(known, _)| known == short)
+            {
+                return Ok(entry);
+            }
+            at = (at + 1) & last;
+        }
+        Err(at)
+    }
+
+    fn grow(&mut self) {
+        let slots = (self.slots.len() * 2).max(FEWEST_SLOTS);
+        self.slots = vec![Slot::default(); slots];
+        for (entry, (short, _)) in (1..).zip(&self.entries) {
+            let (place, mark) = self.mark(short);
+            let mut at = place & (slots - 1);
+            while self.slots[at].entry > 0 {
+                at = (at + 1) & (slots - 1);
+            }
+            self.slots[at] = Slot { entry, mark };
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.short.len() + self.long.len()
+        self.entries.len() + self.long.len()
     }
 
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
-        self.short.values_mut().chain(self.long.values_mut())
+        let short = self.entries.iter_mut().map(|(_, value)| value);
+        short.chain(self.long.values_mut())
     }
 }
 
@@ -134,5 +210,21 @@ mod tests {
             }
             prop_assert_eq!(table.get("c"), None);
         }
+    }
+
+    #[test]
+    fn it_grows() {
+        let mut table = Table::default();
+        let text = |number: u32| format!("{number:x}{}", "-".repeat(number as usize % 17));
+        for number in 0..5_000 {
+            table.insert(&text(number), 0);
+            table.insert(&text(number), number);
+        }
+        assert_eq!(table.len(), 5_000);
+        table.values_mut().for_each(|value| *value += 1);
+        for number in 0..5_000 {
+            assert_eq!(table.get(&text(number)), Some(number + 1));
+        }
+        assert_eq!(table.get("x"), None);
     }
 }

@@ -16,8 +16,8 @@ const CONTINUES: &[u8] = b"##";
 pub(super) struct Vocabulary {
     starts: HashMap<&'static [u8], u32, RandomState>,
     rest: HashMap<&'static [u8], u32, RandomState>,
-    /// The longest piece, in bytes.
-    longest: usize,
+    /// The longest piece that begins a word, and the longest that continues one, in bytes.
+    longest: [usize; 2],
 }
 
 impl Vocabulary {
@@ -26,7 +26,7 @@ impl Vocabulary {
         let mut vocabulary = Self {
             starts: HashMap::with_capacity_and_hasher(pieces, RandomState::default()),
             rest: HashMap::with_capacity_and_hasher(pieces / 4, RandomState::default()),
-            longest: 0,
+            longest: [0; 2],
         };
         let mut words = words;
         let mut number = 0;
@@ -34,11 +34,12 @@ impl Vocabulary {
             && let Some((piece, behind)) = behind.split_at_checked(usize::from(*length))
         {
             words = behind;
-            vocabulary.longest = vocabulary.longest.max(piece.len());
-            match piece.strip_prefix(CONTINUES) {
-                Some(rest) if !rest.is_empty() => vocabulary.rest.insert(rest, number),
-                _ => vocabulary.starts.insert(piece, number),
+            let (known, longest, piece) = match piece.strip_prefix(CONTINUES) {
+                Some(rest) if !rest.is_empty() => (&mut vocabulary.rest, 1, rest),
+                _ => (&mut vocabulary.starts, 0, piece),
             };
+            known.insert(piece, number);
+            vocabulary.longest[longest] = vocabulary.longest[longest].max(piece.len());
             number += 1;
         }
         vocabulary
@@ -94,9 +95,12 @@ impl Vocabulary {
         let first = pieces.len();
         let mut start = 0;
         while start < word.len() {
-            let known = if start == 0 { &self.starts } else { &self.rest };
+            let (known, longest) = match start {
+                0 => (&self.starts, self.longest[0]),
+                _ => (&self.rest, self.longest[1]),
+            };
             let rest = &word[start..];
-            let longest = rest.len().min(self.longest);
+            let longest = rest.len().min(longest);
             let found = (1..=longest)
                 .rev()
                 .filter(|end| rest.is_char_boundary(*end))
@@ -113,8 +117,7 @@ impl Vocabulary {
 
 /// What stands between ASCII white space and punctuation. All other borders are found when a run is split.
 pub(super) fn runs(text: &str) -> impl Iterator<Item = &str> {
-    let is_border =
-        |byte: u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r') || byte.is_ascii_punctuation();
+    let is_border = |byte: u8| IS_BORDER[usize::from(byte)];
     let bytes = text.as_bytes();
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -124,6 +127,17 @@ pub(super) fn runs(text: &str) -> impl Iterator<Item = &str> {
         Some(&text[start..at])
     })
 }
+
+const IS_BORDER: [bool; 256] = {
+    let mut is_border = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        is_border[byte as usize] =
+            matches!(byte, b' ' | b'\t' | b'\n' | b'\r') || byte.is_ascii_punctuation();
+        byte += 1;
+    }
+    is_border
+};
 
 enum Kind {
     Nothing,
