@@ -1,11 +1,16 @@
 //! Bytes that somebody else keeps, in memory or in a mapped file, and slices of them that can be kept.
 
-use std::{fmt, ops::Range, sync::Arc};
+use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
 /// Somebody who keeps bytes, and always gives the same.
 pub(crate) trait Keeper: AsRef<[u8]> + Send + Sync {
     /// Gives memory back that these bytes take, if they can be had again.
     fn release(&self, _: Range<usize>) {}
+
+    /// Some of the bytes, or `None` when there are not so many.
+    fn read(&self, range: Range<usize>) -> Option<Cow<'_, [u8]>> {
+        self.as_ref().get(range).map(Cow::Borrowed)
+    }
 }
 
 impl Keeper for Vec<u8> {}
@@ -34,6 +39,15 @@ impl Bytes {
     /// Gives memory back that they take, if they can be had again.
     pub(crate) fn release(&self) {
         self.owner.release(self.range.clone());
+    }
+
+    /// Some of them, in memory only as long as they are needed, or `None` when there are not so many.
+    pub(crate) fn read(&self, range: Range<usize>) -> Option<Cow<'_, [u8]>> {
+        let end = self.range.start.checked_add(range.end)?;
+        if end > self.range.end {
+            return None;
+        }
+        self.owner.read(self.range.start + range.start..end)
     }
 
     /// Some of them, or `None` when there are not so many.

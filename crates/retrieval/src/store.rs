@@ -191,12 +191,23 @@ impl Stored {
     /// How many chunks count.
     #[must_use]
     pub fn chunks(&self) -> usize {
-        let places = self.manifest.entries.iter().map(|entry| entry.place);
-        let documents = places.filter_map(|place| {
-            let segment = self.segments.get(place.segment)?;
-            Some(segment.chunks_of(place.document).len())
-        });
-        documents.sum()
+        let entries = self.manifest.entries.iter();
+        entries.map(|entry| self.chunks_at(entry.place)).sum()
+    }
+
+    /// How many chunks a document has; none where there is no document.
+    #[must_use]
+    pub fn chunks_at(&self, place: Place) -> usize {
+        let segment = self.segments.get(place.segment);
+        segment.map_or(0, |segment| segment.chunks_of(place.document).len())
+    }
+
+    /// Compares everything that opening did not with its checksum.
+    ///
+    /// # Errors
+    /// [`FormatError::Damaged`] when something is not what it was.
+    pub fn verify(&self) -> Result<(), FormatError> {
+        self.segments.iter().try_for_each(Segment::verify)
     }
 
     /// What counts, ready to be searched.

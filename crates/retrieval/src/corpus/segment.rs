@@ -164,12 +164,12 @@ impl Segment {
     /// # Errors
     /// [`FormatError`] when it is none, is cut off, or was not made with `embedder` and the rules of this program.
     pub fn open(file: &Bytes, embedder: Option<&dyn Embedder>) -> Result<Self, FormatError> {
-        let container = Container::open(file, VERSION)?;
+        let mut container = Container::open(file, VERSION)?;
         let fingerprint = embedder.map(Embedder::fingerprint);
         if container.checked_part(&RULES)?.as_ref() != rules(fingerprint.as_ref()).as_bytes() {
             return Err(FormatError::OtherModel);
         }
-        let words = Lexical::open(&container)?;
+        let words = Lexical::open(&mut container)?;
         let segment = Self {
             chunks: words.passages(),
             words: Arc::new(words),
@@ -193,7 +193,7 @@ impl Segment {
         fits.then_some(segment).ok_or(FormatError::Damaged)
     }
 
-    /// Compares everything with its checksum.
+    /// Compares what [`Self::open`] did not with its checksum.
     ///
     /// # Errors
     /// [`FormatError::Damaged`] when something is not what it was.
@@ -201,7 +201,7 @@ impl Segment {
         self.container.verify()
     }
 
-    /// Gives memory back that lists of words take. They are needed here and there, and come again.
+    /// Gives memory back that places of words take. They are needed here and there, and come again.
     pub(super) fn release(&self) {
         self.words.release();
     }

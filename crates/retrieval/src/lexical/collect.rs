@@ -3,7 +3,7 @@
 use super::{
     Passage,
     field::{FIELDS, Field, Lengths, place},
-    terms::Counted,
+    terms::{Counted, add_up},
 };
 use crate::{
     analysis::{LONGEST_WORD, Reader, fold, parts, read, stem},
@@ -26,7 +26,7 @@ pub(super) struct Collected {
     pub(super) stems: Table<u32>,
     /// What each stem is called, by its number.
     pub(super) stem_texts: Texts,
-    occurrences: Vec<Occurrence>,
+    found: Vec<Found>,
     /// How many words the fields of each passage have.
     pub(super) lengths: Vec<Lengths>,
     /// The words in what is written as one, and what is written as a name: each is taken apart once.
@@ -53,10 +53,16 @@ enum Kind {
     Name,
 }
 
-/// A term at a place.
+/// A term somewhere.
 #[derive(Clone, Copy)]
-pub(super) struct Occurrence {
+struct Found {
     term: u32,
+    at: Occurrence,
+}
+
+/// Where a term is.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Occurrence {
     pub(super) passage: u32,
     /// The field, and where in it.
     pub(super) place: u32,
@@ -97,7 +103,7 @@ impl Collected {
 
     /// How many places were read.
     pub(super) fn len(&self) -> usize {
-        self.occurrences.len()
+        self.found.len()
     }
 
     /// Whether a term is a word. Only the places of words count.
@@ -165,65 +171,74 @@ impl Collected {
         run
     }
 
-    /// The words of each stem, by its number.
-    pub(super) fn forms(&self) -> Vec<Vec<u32>> {
-        let mut forms = vec![Vec::new(); self.stem_texts.len()];
-        for (number, kind) in (0..).zip(&self.kinds) {
-            if let Kind::Word { stem: Some(stem) } = kind {
-                forms[*stem as usize].push(number);
-            }
-        }
-        forms
+    /// The words of all stems, those of one stem together.
+    pub(super) fn forms(&self) -> Together<u32> {
+        let stems = (0..).zip(&self.kinds);
+        let stems = stems.filter_map(|(number, kind)| match kind {
+            Kind::Word { stem } => Some(((*stem)?, number)),
+            Kind::Name => None,
+        });
+        Together::new(self.stem_texts.len(), stems)
     }
 
     /// All places, those of one term together, in the order in which they came.
-    pub(super) fn by_term(&self) -> ByTerm {
-        let terms = self.terms.len();
-        let mut starts = vec![0_u32; terms + 1];
-        for one in &self.occurrences {
-            starts[one.term as usize + 1] += 1;
+    pub(super) fn by_term(&self) -> Together<Occurrence> {
+        let found = self.found.iter().map(|found| (found.term, found.at));
+        Together::new(self.terms.len(), found)
+    }
+}
+
+/// Things by the number of what they belong to, those of one number together, in the order in which they came.
+pub(super) struct Together<T> {
+    starts: Vec<u32>,
+    all: Vec<T>,
+}
+
+impl<T: Copy + Default> Together<T> {
+    fn new(numbers: usize, things: impl Iterator<Item = (u32, T)> + Clone) -> Self {
+        // Where those of a number start is one further on, and moves to its end while they are put in.
+        let mut starts = vec![0_u32; numbers + 2];
+        let mut sum = 0;
+        for (number, _) in things.clone() {
+            starts[number as usize + 2] += 1;
         }
-        for term in 0..terms {
-            starts[term + 1] += starts[term];
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
         }
-        let mut next = starts.clone();
-        let mut sorted = self.occurrences.clone();
-        for one in &self.occurrences {
-            let at = &mut next[one.term as usize];
-            sorted[*at as usize] = *one;
+        let mut all = vec![T::default(); sum as usize];
+        for (number, thing) in things {
+            let at = &mut starts[number as usize + 1];
+            all[*at as usize] = thing;
             *at += 1;
         }
-        ByTerm {
-            starts,
-            occurrences: sorted,
+        Self { starts, all }
+    }
+
+    pub(super) fn of(&self, number: u32) -> &[T] {
+        let at = number as usize;
+        &self.all[self.starts[at] as usize..self.starts[at + 1] as usize]
+    }
+}
+
+impl Together<Occurrence> {
+    /// What is said of several terms as if they were one: for each passage, how often its fields have one of them. It is
+    /// put into `counts`.
+    pub(super) fn count(&self, terms: &[u32], counts: &mut Vec<Counted>) {
+        counts.clear();
+        for term in terms {
+            let together = self.of(*term);
+            let together = together.chunk_by(|one, next| one.passage == next.passage);
+            counts.extend(together.map(Counted::of));
         }
-    }
-}
-
-/// Places, those of one term together.
-pub(super) struct ByTerm {
-    starts: Vec<u32>,
-    occurrences: Vec<Occurrence>,
-}
-
-impl ByTerm {
-    /// What is said of a term: for each passage, how often its fields have it.
-    pub(super) fn counts(&self, term: u32) -> Vec<Counted> {
-        let together = self
-            .of(term)
-            .chunk_by(|one, next| one.passage == next.passage);
-        together.map(Counted::of).collect()
-    }
-
-    pub(super) fn of(&self, term: u32) -> &[Occurrence] {
-        let range = self.starts[term as usize] as usize..self.starts[term as usize + 1] as usize;
-        &self.occurrences[range]
+        if terms.len() > 1 {
+            add_up(counts);
+        }
     }
 }
 
 impl Reader for FieldReader<'_> {
     fn written(&mut self, written: &str, at: u32) -> u32 {
-        // Most words are as they are compared already.
         let is_plain = written.bytes().all(|byte| byte.is_ascii_lowercase());
         if is_plain && written.len() <= LONGEST_WORD {
             self.word(written, at);
@@ -231,15 +246,15 @@ impl Reader for FieldReader<'_> {
         }
         let run = self.collected.run(written);
         let (passage, field) = (self.passage, self.field);
-        let Collected {
-            runs, occurrences, ..
-        } = &mut *self.collected;
+        let Collected { runs, found, .. } = &mut *self.collected;
         let words = runs.iter().skip(run.start as usize);
         let words = words.take(run.length as usize);
-        occurrences.extend(words.zip(at..).map(|(term, at)| Occurrence {
+        found.extend(words.zip(at..).map(|(term, at)| Found {
             term: *term,
-            passage,
-            place: place(field, at),
+            at: Occurrence {
+                passage,
+                place: place(field, at),
+            },
         }));
         run.length
     }
@@ -257,10 +272,12 @@ impl Reader for FieldReader<'_> {
 
 impl FieldReader<'_> {
     fn push(&mut self, term: u32, at: u32) {
-        self.collected.occurrences.push(Occurrence {
+        self.collected.found.push(Found {
             term,
-            passage: self.passage,
-            place: place(self.field, at),
+            at: Occurrence {
+                passage: self.passage,
+                place: place(self.field, at),
+            },
         });
     }
 }

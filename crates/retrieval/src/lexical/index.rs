@@ -6,10 +6,10 @@ use fst::Map;
 
 use super::{
     Passage, Posting,
-    collect::{ByTerm, Collected, Occurrence},
+    collect::{Collected, Occurrence},
     field::{Norms, Totals},
     spelling::{nearest, ranked},
-    terms::{Counted, List, Places, Terms, merge},
+    terms::{Counted, List, Places, Terms},
 };
 use crate::table::{Table, Texts};
 
@@ -91,10 +91,15 @@ impl Index {
         }
         // From the number of a stem to that of its list. A stem with one word has the list of that.
         let mut lists = Vec::with_capacity(collected.stems.len());
-        for forms in collected.forms() {
-            lists.push(match forms.as_slice() {
+        let forms = collected.forms();
+        let mut merged = Vec::new();
+        for stem in 0..collected.stems.len() as u32 {
+            lists.push(match forms.of(stem) {
                 [one] => *one,
-                forms => index.add_merged(&by_term, forms, &norms)?,
+                several => {
+                    by_term.count(several, &mut merged);
+                    index.add_merged(&merged, &norms)?
+                }
             });
         }
         let mut names = Vec::new();
@@ -106,7 +111,8 @@ impl Index {
             names.push(match collected.words.get(name) {
                 None => (name, number),
                 Some(word) => {
-                    let list = index.add_merged(&by_term, &[word, number], &norms)?;
+                    by_term.count(&[word, number], &mut merged);
+                    let list = index.add_merged(&merged, &norms)?;
                     index.share_places(word, list);
                     (name, list)
                 }
@@ -154,18 +160,10 @@ impl Index {
     }
 
     /// A list of what several terms count together. Its number is returned.
-    fn add_merged(
-        &mut self,
-        by_term: &ByTerm,
-        terms: &[u32],
-        norms: &[Norms],
-    ) -> Result<u32, IndexError> {
+    fn add_merged(&mut self, merged: &[Counted], norms: &[Norms]) -> Result<u32, IndexError> {
         let list = self.begin_list()?;
-        let all = terms
-            .iter()
-            .fold(Vec::new(), |all, term| merge(all, &by_term.counts(*term)));
-        self.postings
-            .extend(all.iter().map(|counted| counted.posting(norms)));
+        let postings = merged.iter().map(|counted| counted.posting(norms));
+        self.postings.extend(postings);
         Ok(list)
     }
 

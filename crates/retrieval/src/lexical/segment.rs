@@ -11,7 +11,7 @@ use super::{
     Passage,
     collect::{Collected, Occurrence},
     field::{FIELDS, Lengths, field_of, place},
-    terms::{Counted, NO_PLACES, merge},
+    terms::{Counted, NO_PLACES},
 };
 use crate::{
     bytes::Bytes,
@@ -64,16 +64,14 @@ impl LexicalBuilder {
                 lists.add(&Counted::of(together), is_word.then_some(together));
             }
         }
-        let mut forms = collected.forms();
+        let forms = collected.forms();
+        let mut merged = Vec::new();
         let mut list_of_stem = Vec::with_capacity(stems.len());
         for (stem, old) in &stems {
-            let forms = std::mem::take(&mut forms[*old as usize]);
-            let list = match forms.as_slice() {
+            let list = match forms.of(*old) {
                 [one] => new_numbers[*one as usize] as usize,
                 several => {
-                    let merged = several.iter().fold(Vec::new(), |merged, form| {
-                        merge(merged, &by_term.counts(*form))
-                    });
+                    by_term.count(several, &mut merged);
                     let list = lists.begin();
                     merged.iter().for_each(|counted| lists.add(counted, None));
                     list
@@ -195,13 +193,18 @@ pub(crate) struct Lexical {
 impl Lexical {
     /// Opens the words of a file. What the dictionaries are walked by is compared with its checksum now: a walk through
     /// damaged ones has no bounds of its own.
-    pub(crate) fn open(container: &Container) -> Result<Self, FormatError> {
-        let dictionary =
+    pub(crate) fn open(container: &mut Container) -> Result<Self, FormatError> {
+        let mut dictionary =
             |name| Map::new(container.checked_part(name)?).map_err(|_| FormatError::Damaged);
+        let (words, names, stems) = (
+            dictionary(&WORDS)?,
+            dictionary(&NAMES)?,
+            dictionary(&STEMS)?,
+        );
         Ok(Self {
-            words: dictionary(&WORDS)?,
-            names: dictionary(&NAMES)?,
-            stems: dictionary(&STEMS)?,
+            words,
+            names,
+            stems,
             starts: container.part(&STARTS)?,
             lists: container.part(&LISTS)?,
             places: container.part(&PLACES)?,
@@ -209,9 +212,8 @@ impl Lexical {
         })
     }
 
-    /// Gives memory back that lists and places take.
+    /// Gives memory back that places take.
     pub(crate) fn release(&self) {
-        self.lists.release();
         self.places.release();
     }
 
@@ -257,14 +259,12 @@ impl Lexical {
         let read = || {
             let start = |at: usize| u32_at(self.starts.as_ref(), at);
             let range = start(number * 2)? as usize..start(number * 2 + 2)? as usize;
-            Some((
-                Numbers::new(self.lists.as_ref().get(range)?),
-                start(number * 2 + 1)?,
-            ))
+            Some((self.lists.read(range)?, start(number * 2 + 1)?))
         };
-        let Some((mut numbers, mut first_place)) = read() else {
+        let Some((list, mut first_place)) = read() else {
             return;
         };
+        let mut numbers = Numbers::new(&list);
         let mut passage = 0_u32;
         while !numbers.is_at_end() {
             let Some((distance, counts, place_bytes)) = record(&mut numbers) else {

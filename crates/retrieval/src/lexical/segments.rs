@@ -11,7 +11,7 @@ use super::{
     search::rank,
     segment::Lexical,
     spelling::{nearest, ranked},
-    terms::{Counted, List, Places, Terms, merge},
+    terms::{Counted, List, Places, Terms, add_up},
 };
 
 /// A passage that does not count.
@@ -147,11 +147,11 @@ impl Segments {
                     postings.push(counted.posting(&self.norms));
                 }),
                 several => {
-                    let merged = several.iter().fold(Vec::new(), |merged, list| {
-                        let mut next = Vec::new();
-                        file.each(*list, |counted| next.push(counted));
-                        merge(merged, &next)
-                    });
+                    let mut merged = Vec::new();
+                    for list in several {
+                        file.each(*list, |counted| merged.push(counted));
+                    }
+                    add_up(&mut merged);
                     postings.extend(merged.iter().map(|counted| counted.posting(&self.norms)));
                 }
             }

@@ -99,25 +99,17 @@ impl Counted {
     }
 }
 
-/// Two lists as one. Both are in the order of passages, and so is the result.
-pub(super) fn merge(one: Vec<Counted>, other: &[Counted]) -> Vec<Counted> {
-    if one.is_empty() {
-        return other.to_vec();
-    }
-    let mut merged = Vec::with_capacity(one.len() + other.len());
-    let mut other = other.iter().peekable();
-    for mut counted in one {
-        while let Some(before) = other.next_if(|next| next.passage < counted.passage) {
-            merged.push(*before);
-        }
-        if let Some(same) = other.next_if(|next| next.passage == counted.passage) {
-            for (count, more) in counted.counts.iter_mut().zip(same.counts) {
+/// Lists that stand one behind the other, each in the order of passages, as one.
+pub(super) fn add_up(lists: &mut Vec<Counted>) {
+    lists.sort_by_key(|counted| counted.passage);
+    lists.dedup_by(|next, sum| {
+        let is_same = next.passage == sum.passage;
+        if is_same {
+            for (count, more) in sum.counts.iter_mut().zip(next.counts) {
                 *count += more;
             }
-            counted.first_place = counted.first_place.min(same.first_place);
+            sum.first_place = sum.first_place.min(next.first_place);
         }
-        merged.push(counted);
-    }
-    merged.extend(other);
-    merged
+        is_same
+    });
 }

@@ -71,7 +71,7 @@ impl Manifest {
     }
 
     pub(super) fn decode(file: &Bytes) -> Result<Self, FormatError> {
-        let container = Container::open(file, VERSION)?;
+        let mut container = Container::open(file, VERSION)?;
         let text = |bytes: &[u8]| {
             let text = std::str::from_utf8(bytes).map_err(|_| FormatError::Damaged)?;
             Ok::<String, FormatError>(text.to_owned())

@@ -65,8 +65,12 @@ pub(crate) struct Wanted<'a> {
 pub(crate) enum Outcome {
     /// It is what is indexed already.
     Same,
-    /// It is in the segment with this number, counted from the first that was made.
-    Indexed { digest: Digest, place: Place },
+    /// It is in the segment with this number, counted from the first that was made, with so many chunks.
+    Indexed {
+        digest: Digest,
+        place: Place,
+        chunks: usize,
+    },
     /// It cannot be read.
     Nothing,
 }
@@ -113,9 +117,14 @@ pub(crate) fn build<T: Send>(
         let segment = files.len();
         files.extend(file);
         outcomes.extend(some.into_iter().map(|outcome| match outcome {
-            Outcome::Indexed { digest, place } => Outcome::Indexed {
+            Outcome::Indexed {
+                digest,
+                place,
+                chunks,
+            } => Outcome::Indexed {
                 digest,
                 place: Place { segment, ..place },
+                chunks,
             },
             outcome => outcome,
         }));
@@ -171,13 +180,17 @@ fn build_one<T>(
             continue;
         }
         builder.document();
-        add(&mut builder, &bytes, notebook);
+        let chunks = add(&mut builder, &bytes, notebook);
         let place = Place {
             segment: 0,
             document: documents,
         };
         documents += 1;
-        outcomes.push(Outcome::Indexed { digest, place });
+        outcomes.push(Outcome::Indexed {
+            digest,
+            place,
+            chunks,
+        });
     }
     let file = if documents > 0 {
         Some(put(builder.finish())?)
@@ -187,8 +200,8 @@ fn build_one<T>(
     Ok((file, outcomes))
 }
 
-/// Adds the chunks of a notebook.
-fn add(builder: &mut SegmentBuilder<'_>, bytes: &[u8], notebook: &NotePath) {
+/// Adds the chunks of a notebook. How many there are is returned.
+fn add(builder: &mut SegmentBuilder<'_>, bytes: &[u8], notebook: &NotePath) -> usize {
     let cut = CutNotebook::new(bytes, notebook);
     for number in 0..cut.chunks.chunks.len() {
         let (chunk, path) = cut.chunk(bytes, number);
@@ -206,6 +219,7 @@ fn add(builder: &mut SegmentBuilder<'_>, bytes: &[u8], notebook: &NotePath) {
             },
         );
     }
+    cut.chunks.chunks.len()
 }
 
 /// A notebook cut into chunks.
@@ -221,12 +235,7 @@ impl CutNotebook {
         Self {
             title: notebook_facts(bytes, notebook).title,
             chunks: chunks(&Source::new(bytes), LONGEST_CHUNK),
-            line_ends: bytes
-                .iter()
-                .enumerate()
-                .filter(|(_, byte)| **byte == b'\n')
-                .map(|(at, _)| at)
-                .collect(),
+            line_ends: memchr::memchr_iter(b'\n', bytes).collect(),
         }
     }
 
@@ -337,9 +346,7 @@ pub(crate) fn update(
     let writer = store.writer()?;
     let mut report = Report::default();
     let whole = |stored: Option<Stored>| match stored {
-        Some(stored) => store
-            .verify(&stored.manifest.segments)
-            .map(|()| Some(stored)),
+        Some(stored) => stored.verify().map(|()| Some(stored)).map_err(Into::into),
         None => Ok(None),
     };
     let old = match store.read(Some(job.embedder)).and_then(whole) {
@@ -368,6 +375,7 @@ pub(crate) fn update(
         entries: plan.entries(listed, &outcomes),
     };
     manifest.segments.extend(names);
+    report.chunks = chunks_of(&manifest.entries, old.as_ref(), &outcomes);
     drop_unused_segments(&mut manifest);
     report.notebooks = manifest.entries.len();
     report.indexed = outcomes
@@ -385,15 +393,22 @@ pub(crate) fn update(
     });
     if is_same {
         // Nothing is written when nothing changed; the index is as good as new.
-        report.chunks = old.map_or(0, |old| old.chunks());
         return Ok(report);
     }
     writer.commit(&manifest)?;
     report.written = true;
-    report.chunks = store
-        .read(Some(job.embedder))?
-        .map_or(0, |stored| stored.chunks());
     Ok(report)
+}
+
+/// How many chunks documents have: those in old segments, and those that were indexed now.
+fn chunks_of(entries: &[Entry], old: Option<&Stored>, outcomes: &[Outcome]) -> usize {
+    let kept = entries.iter();
+    let kept = kept.map(|entry| old.map_or(0, |old| old.chunks_at(entry.place)));
+    let new = outcomes.iter().map(|outcome| match outcome {
+        Outcome::Indexed { chunks, .. } => *chunks,
+        _ => 0,
+    });
+    kept.chain(new).sum()
 }
 
 /// Which notebooks are looked at, and what is known of the others.
@@ -451,7 +466,7 @@ impl<'l> Plan<'l> {
             };
             let (digest, place) = match (outcome, entry) {
                 (Outcome::Same, Some(entry)) => (entry.digest, entry.place),
-                (Outcome::Indexed { digest, place }, _) => {
+                (Outcome::Indexed { digest, place, .. }, _) => {
                     let segment = self.segments.len() + place.segment;
                     (digest, Place { segment, ..place })
                 }

@@ -252,7 +252,7 @@ impl Snapshot {
             } else {
                 match (outcomes.next(), known) {
                     (Some(Outcome::Same), Some(known)) => Some((known.digest, known.place)),
-                    (Some(Outcome::Indexed { digest, place }), _) => {
+                    (Some(Outcome::Indexed { digest, place, .. }), _) => {
                         let segment = self.segments.len() + place.segment;
                         Some((digest, Place { segment, ..place }))
                     }
