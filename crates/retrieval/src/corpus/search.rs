@@ -69,26 +69,14 @@ impl Corpus {
         let vector = reader.and_then(|reader| reader.embed(&[text]));
         let has_meaning = vector.is_some();
         let (meanings, weights) = match vector {
-            Some(vector) => (self.meanings(&vector), [WHOLE - MEANING, MEANING]),
-            None => (vec![0; self.len()], [WHOLE, 0]),
+            Some(vector) => (self.meanings(&vector), Weights::BOTH),
+            None => (vec![0; self.len()], Weights::WORDS),
         };
-        let best_words = words.iter().copied().max().unwrap_or_default().max(1);
+        let best_words = largest(words).max(1);
         // One over the best, with 32 binary digits behind the point: a division for each chunk would cost more.
         let one_over = |best: u64| (WHOLE << 32).div_ceil(best);
-        let fused = |lexical: u64, semantic: u64| lexical * weights[0] + semantic * weights[1];
-        let factor = one_over(best_words);
         let mut best = Best::new(MOST_COMPARED.max(most));
-        let mut total = 0;
-        for (chunk, (words, meaning)) in words.iter().zip(&meanings).enumerate() {
-            let semantic = u64::from(*meaning);
-            // Nobody can guess which chunks match, so there is no branch before it is known whether they are good.
-            let is_match = (*words > 0) | (semantic >= NEAR_ENOUGH);
-            total += usize::from(is_match);
-            let score = fused((words * factor) >> 32, semantic);
-            if is_match & (score >= best.least) {
-                best.offer(score, chunk);
-            }
-        }
+        let total = best.choose(words, &meanings, weights, one_over(best_words));
         let chunks = best.finish();
         // Words that stand together count besides, in the best chunks.
         let words: Vec<u64> = chunks
@@ -107,7 +95,7 @@ impl Corpus {
                     chunk: *chunk,
                     lexical,
                     semantic,
-                    fused: fused(lexical, semantic) / WHOLE,
+                    fused: weights.fused(lexical, semantic) / WHOLE,
                     matches: Vec::new(),
                 }
             })
@@ -142,6 +130,37 @@ impl Corpus {
     }
 }
 
+/// How much words and meaning count, in millionths.
+#[derive(Clone, Copy)]
+struct Weights {
+    words: u64,
+    meaning: u64,
+}
+
+impl Weights {
+    const BOTH: Self = Self {
+        words: WHOLE - MEANING,
+        meaning: MEANING,
+    };
+    const WORDS: Self = Self {
+        words: WHOLE,
+        meaning: 0,
+    };
+
+    /// What both come to, [`WHOLE`] times as fine as what counts.
+    #[inline]
+    fn fused(self, lexical: u64, semantic: u64) -> u64 {
+        lexical * self.words + semantic * self.meaning
+    }
+}
+
+fn largest(numbers: &[u64]) -> u64 {
+    pulp::Arch::new().dispatch(
+        #[inline(always)]
+        || numbers.iter().copied().fold(0, u64::max),
+    )
+}
+
 /// The best of many, by score and then by order. They come in their order, with scores that are [`WHOLE`] times as fine as
 /// what counts.
 struct Best {
@@ -159,6 +178,24 @@ impl Best {
             kept: Vec::with_capacity(most * 4),
             least: 0,
         }
+    }
+
+    /// Looks at all chunks. How many match is returned. `factor` is one over what words come to at best.
+    #[inline(never)]
+    fn choose(&mut self, words: &[u64], meanings: &[u32], weights: Weights, factor: u64) -> usize {
+        let (mut total, mut least) = (0, self.least);
+        for (chunk, (words, meaning)) in words.iter().zip(meanings).enumerate() {
+            let semantic = u64::from(*meaning);
+            // Nobody can guess which chunks match, so there is no branch before it is known whether they are good.
+            let is_match = (*words > 0) | (semantic >= NEAR_ENOUGH);
+            total += usize::from(is_match);
+            let score = weights.fused((words * factor) >> 32, semantic);
+            if is_match & (score >= least) {
+                self.offer(score, chunk);
+                least = self.least;
+            }
+        }
+        total
     }
 
     fn offer(&mut self, score: u64, chunk: usize) {
