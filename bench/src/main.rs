@@ -12,14 +12,17 @@ mod calls;
 mod corpus;
 mod docs;
 mod editor;
+mod hosted;
 mod measure;
 mod notebook;
 mod parse;
+mod processes;
 mod server;
 
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result, ensure};
@@ -33,6 +36,8 @@ struct Bench {
     binaries: PathBuf,
     /// A folder on a real disk.
     target: PathBuf,
+    /// How long to keep a server under load, if at all.
+    soak: Option<Duration>,
 }
 
 impl Bench {
@@ -45,7 +50,7 @@ impl Bench {
 /// Something to measure.
 type Group = fn(&mut Report, &Bench) -> Result<()>;
 
-const GROUPS: [(&str, Group); 10] = [
+const GROUPS: [(&str, Group); 11] = [
     ("parse", |report, bench| {
         parse::ordinary(report, bench.size(100, 10));
         parse::memory(report)
@@ -64,16 +69,22 @@ const GROUPS: [(&str, Group); 10] = [
     ("repair", editor::repair::run),
     ("docs", docs::run),
     ("notebook", notebook::run),
+    ("hosted", hosted::run),
 ];
 
 fn main() -> Result<ExitCode> {
     let mut arguments = std::env::args().skip(1);
     let mut quick = false;
     let mut only = Vec::new();
+    let mut soak = None;
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--quick" => quick = true,
             "--only" => only.extend(arguments.next()),
+            "--soak" => {
+                let seconds = arguments.next().context("--soak takes seconds")?;
+                soak = Some(Duration::from_secs(seconds.parse()?));
+            }
             other => anyhow::bail!("`{other}` is no argument"),
         }
     }
@@ -92,6 +103,7 @@ fn main() -> Result<ExitCode> {
         quick,
         target: target.context("no folder above the binaries")?,
         binaries,
+        soak,
     };
     warn_of_load();
     let mut report = Report::default();

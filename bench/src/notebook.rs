@@ -4,7 +4,6 @@ mod answers;
 mod fetch;
 mod indexing;
 mod library;
-mod processes;
 mod prose;
 mod search;
 mod start;

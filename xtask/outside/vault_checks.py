@@ -7,6 +7,7 @@ from mcp_types import PromptReference
 
 from checks import INVALID_PARAMS, METHOD_NOT_FOUND, VERSIONS, expect, only_text, refused, report
 
+ERROR_CODE = "RUNTIME_ERROR"
 TOOLS = ["get_document_tree", "get_metadata_facets", "get_note_outline", "get_section_source"]
 UNSAFE_PATHS = ["../outside.md", "/etc/passwd", "inbox/../../outside.md", "a\0b"]
 
@@ -59,7 +60,7 @@ async def check_calls(client, note, sentinels):
 async def check_refusals(client, note):
     for tool in TOOLS:
         for path in [*UNSAFE_PATHS, "inbox/missing.md"]:
-            await check_error(client, f"{tool}: refuses {path!r}", tool, {"path": path}, "RUNTIME_ERROR")
+            await check_error(client, f"{tool}: refuses {path!r}", tool, {"path": path}, ERROR_CODE)
         await check_error(client, f"{tool}: refuses a missing path", tool, {})
         await check_error(client, f"{tool}: refuses a path that is no string", tool, {"path": 7})
         await check_error(client, f"{tool}: refuses an unknown argument", tool, {"path": note, "extra": True})

@@ -15,6 +15,9 @@ pub(crate) struct Args {
     /// Measure only this group; may be given more than once.
     #[arg(long, value_name = "GROUP")]
     only: Vec<String>,
+    /// Keep the hosted world under load for so many seconds, such as 600.
+    #[arg(long, value_name = "SECONDS")]
+    soak: Option<u64>,
 }
 
 pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
@@ -49,6 +52,9 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     };
     measurements.args(args.quick.then_some("--quick"));
     measurements.args(args.only.iter().flat_map(|group| ["--only", group]));
+    if let Some(seconds) = args.soak {
+        measurements.args(["--soak", &seconds.to_string()]);
+    }
     process::run(&mut measurements)
 }
 

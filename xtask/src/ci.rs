@@ -222,7 +222,14 @@ fn fuzz(repo: &Repo) -> Result<Option<String>> {
 }
 
 fn build(repo: &Repo) -> Result<Option<String>> {
-    process::run(&mut repo.cargo(["build", "--locked", "--package", "sectile"]))?;
+    process::run(&mut repo.cargo([
+        "build",
+        "--locked",
+        "--package",
+        "sectile",
+        "--package",
+        "sectile-note-store",
+    ]))?;
     Ok(None)
 }
 

@@ -4,6 +4,7 @@
 //! time limit, and none outlives the run.
 
 mod conformance;
+mod hosted;
 mod inspector;
 pub(crate) mod install;
 mod python;
@@ -78,6 +79,12 @@ impl Bench {
             .env("XDG_CONFIG_HOME", home.join(".config"))
             .current_dir(&self.folder);
         command
+    }
+
+    /// Another program that was built with the binary.
+    fn beside(&self, name: &str) -> PathBuf {
+        let file = format!("{name}{}", env::consts::EXE_SUFFIX);
+        self.binary.with_file_name(file)
     }
 
     fn log(&self, name: &str) -> PathBuf {
@@ -180,7 +187,9 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<Option<String>> {
         .join("debug")
         .join(format!("sectile{}", env::consts::EXE_SUFFIX));
     if !binary.is_file() {
-        bail!("there is no binary to check; run `cargo build -p sectile` first");
+        bail!(
+            "there is no binary to check; run `cargo build -p sectile -p sectile-note-store` first"
+        );
     }
     let folder = repo.target.join("outside");
     let bench = Bench { folder, binary };

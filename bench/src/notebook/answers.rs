@@ -9,11 +9,10 @@ use serde_json::Value;
 use super::{
     asked, enter, indexing,
     library::{LIBRARY, Library},
-    processes::on_all_cores,
     search::lasting,
     settle,
 };
-use crate::{Bench, measure::Report, server::Server};
+use crate::{Bench, measure::Report, processes::on_all_cores, server::Server};
 
 const AT_ONCE: [usize; 3] = [1, 2, 8];
 

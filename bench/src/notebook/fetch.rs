@@ -10,11 +10,11 @@ use serde_json::json;
 use super::{
     asked, enter,
     library::{LARGE, LARGE_NOTE, Library},
-    processes::quickly,
 };
 use crate::{
     Bench,
     measure::{Report, middle, timed},
+    processes::quickly,
     server::Server,
 };
 

@@ -15,13 +15,11 @@ use anyhow::{Context as _, Result, ensure};
 use sectile_vault::{Root, Walk};
 use serde_json::Value;
 
-use super::{
-    library::{LIBRARY, Library},
-    processes::{Finished, finish, on_all_cores, quickly},
-};
+use super::library::{LIBRARY, Library};
 use crate::{
     Bench,
     measure::{Report, middle, timed},
+    processes::{Finished, finish, on_all_cores, quickly},
 };
 
 const OTHER: &str = "outside/iwe/bin/iwe";

@@ -9,12 +9,12 @@ use super::{
     asked, enter,
     indexing::megabytes,
     library::{LIBRARY, Library},
-    processes::memory,
     settle,
 };
 use crate::{
     Bench,
     measure::{Report, per_mille},
+    processes::memory,
     server::Server,
 };
 

@@ -1,6 +1,7 @@
 //! The command line: one file per command, and one way to end.
 
 mod args;
+mod auth;
 mod config;
 mod connect;
 mod demo;
@@ -31,6 +32,7 @@ pub fn main() -> ExitCode {
         Command::Facets(args) => structure::run("get_metadata_facets", &args),
         Command::Edit(args) => edit::run(&args),
         Command::Tools(args) => tools::run(&args),
+        Command::Auth(args) => auth::run(&args),
         Command::Docs(args) => docs::run(&args),
         Command::Notebook(args) => notebook::run(&args),
         Command::Reference(args) => reference::run(&args),

@@ -7,6 +7,8 @@
 mod docs;
 mod env;
 mod error;
+mod front;
+mod hosted;
 mod keys;
 mod layers;
 mod notebook;
@@ -17,6 +19,8 @@ pub(crate) use self::{
     docs::{DocsPath, DocsSettings},
     env::{home_folder, named_config_file, os_variable},
     error::ConfigError,
+    front::{AccessSettings, FrontSettings},
+    hosted::HostedSettings,
     keys::{Key, Kind, keys, schema},
     layers::{Flag, Loaded, Origin, load},
     notebook::NotebookSettings,

@@ -1,15 +1,19 @@
-//! Files that are not notes: settings, the configuration of MCP clients, and artifacts on their way in. The one module of this crate that may touch
-//! the file system.
+//! Files that are not notes: settings, keys, the configuration of MCP clients, the record of calls, and artifacts on their
+//! way in. The one module of this crate that may touch the file system.
 
 #![expect(
     clippy::disallowed_methods,
     reason = "this is the listed home of file access to settings"
 )]
 
+mod append;
+
 use std::{
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
 };
+
+pub(crate) use self::append::AppendFile;
 
 /// The text of a file, or `None` when there is none.
 pub(crate) fn read_text(path: &Path) -> io::Result<Option<String>> {
@@ -45,6 +49,37 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     temporary.as_file().sync_all()?;
     temporary.persist(&target).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// Lets `change` make a new text of the text of a file, or of nothing where there is no file yet, and puts it in its place,
+/// wholly or not at all. Whoever else does this to the same file at the same time waits. A new file can be read by its owner
+/// alone.
+pub(crate) fn update<T, E: From<io::Error>>(
+    path: &Path,
+    change: impl FnOnce(Option<String>) -> Result<(String, T), E>,
+) -> Result<T, E> {
+    let target = match path.canonicalize() {
+        Ok(target) => target,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_path_buf(),
+        Err(error) => return Err(error.into()),
+    };
+    if let Some(folder) = target.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    // The file itself cannot be locked: whoever waits for it would hold what is replaced. The lock stays behind, because
+    // whoever removed it could remove one that somebody waits for.
+    let mut lock = target.clone().into_os_string();
+    lock.push(".lock");
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let lock = options.open(lock)?;
+    lock.lock()?;
+    let (text, result) = change(read_text(&target)?)?;
+    // A temporary file, which it begins as, is its owner's alone.
+    replace(&target, &text)?;
+    Ok(result)
 }
 
 /// Makes a file that must not exist yet.
@@ -218,5 +253,66 @@ pub(crate) fn with_temporary(
         std::fs::read_to_string(&path).map(Some)
     } else {
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn changes_at_the_same_time_are_made_one_after_the_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/keys.toml");
+        let add = |line: String| {
+            update(&path, |text| {
+                let mut text = text.unwrap_or_default();
+                // Makes it likely that somebody else would come in between.
+                thread::yield_now();
+                text += &line;
+                Ok::<_, io::Error>((text, ()))
+            })
+        };
+        thread::scope(|scope| {
+            for thread in 0..4 {
+                let add = &add;
+                scope.spawn(move || {
+                    for number in 0..10 {
+                        add(format!("{thread}/{number}\n")).unwrap();
+                    }
+                });
+            }
+        });
+        let text = read_text(&path).unwrap().unwrap();
+        assert_eq!(text.lines().count(), 40, "{text}");
+    }
+
+    #[test]
+    fn a_change_that_fails_leaves_the_file_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys.toml");
+        let fail = |_| Err::<(String, ()), _>(io::Error::from(io::ErrorKind::InvalidData));
+        assert!(update(&path, fail).is_err());
+        assert_eq!(read_text(&path).unwrap(), None);
+        update(&path, |_| Ok::<_, io::Error>(("one".to_owned(), ()))).unwrap();
+        assert!(update(&path, fail).is_err());
+        assert_eq!(read_text(&path).unwrap().as_deref(), Some("one"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_new_file_is_its_owners_and_an_old_one_stays_as_it_is() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys.toml");
+        let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        let write = |text: &str| update(&path, |_| Ok::<_, io::Error>((text.to_owned(), ())));
+        write("one").unwrap();
+        assert_eq!(mode(), 0o600);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        write("two").unwrap();
+        assert_eq!(mode(), 0o640);
     }
 }

@@ -3,10 +3,13 @@
 //! [`cli`] is the program. [`mcp`] is the frame: tool tables, the call pipeline, policies and transports. The worlds hang
 //! on it; each reads notes through `sectile-vault` and understands them through `sectile-markdown`.
 
+pub mod access;
 pub mod cli;
+mod client;
 mod config;
 mod files;
 pub mod mcp;
+mod observe;
 mod structure;
 mod telemetry;
 mod worlds;

@@ -15,6 +15,7 @@ pub mod http;
 mod in_flight;
 mod listing;
 mod message;
+mod observer;
 mod pipeline;
 pub mod policy;
 mod prompt;
@@ -34,11 +35,12 @@ pub use self::{
     context::CallContext,
     error::{Detail, Envelope, ErrorCard, ErrorList, Failure, FailureKind, Said, frame_errors},
     listing::CacheHint,
+    observer::{CallRecord, Observer, Unobserved},
     policy::Policy,
     prompt::{Prompt, PromptArgument},
     question::Confirmation,
     resource::{Resource, ResourceNotice, ResourceTemplate, ResourceText, Resources},
     schema::{JsonObject, input_schema, output_schema},
     surface::{Limits, Surface, ToolCard, UnknownTool, WorldCard, WorldSpec, fixed_part},
-    tool::{Access, Answer, Facts, Pace, Tool, run},
+    tool::{Access, Answer, Awaited, Facts, Handler, Pace, Tool, decode, run},
 };

@@ -16,7 +16,17 @@ pub(crate) use self::{
     section_source::SectionSource,
 };
 
+use schemars::JsonSchema;
 use sectile_markdown::{Document, Mapping, Source, Value};
+use serde::Deserialize;
+
+/// Arguments of every tool that shows one note.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NoteParams {
+    /// Vault-relative path (e.g. inbox/foo.md)
+    pub(crate) path: String,
+}
 
 /// Headings shown of one note.
 const MAX_HEADINGS: usize = 500;
@@ -52,6 +62,16 @@ impl<'a> Note<'a> {
             path,
             front_matter,
             source,
+        }
+    }
+
+    /// The same, when whoever keeps the note says what its front matter is. A block at the head of the bytes is still not
+    /// Markdown, but its values do not count.
+    pub(crate) fn with_front_matter(path: &'a str, bytes: &'a [u8], front_matter: Mapping) -> Self {
+        Self {
+            path,
+            front_matter,
+            source: Source::new(bytes),
         }
     }
 

@@ -285,6 +285,9 @@ pub(super) fn run(bench: &Bench, subjects: &[Subject]) -> Vec<Row> {
     for subject in subjects {
         for (transport, transport_name) in [(Transport::Stdio, "stdio"), (Transport::Http, "http")]
         {
+            if matches!(transport, Transport::Stdio) && !subject.is_on_stdio() {
+                continue;
+            }
             for era in ["legacy", "modern"] {
                 let name = format!("inspector, {}, {transport_name}, {era}", subject.name);
                 jobs.push(Box::new(move || {
@@ -298,7 +301,7 @@ pub(super) fn run(bench: &Bench, subjects: &[Subject]) -> Vec<Row> {
 
 fn ask_all(bench: &Bench, subject: &Subject, transport: Transport, era: &str, name: String) -> Row {
     let requests = match subject.kind {
-        Kind::Vault => VAULT,
+        Kind::Vault | Kind::Hosted => VAULT,
         Kind::EditorFolder => EDITOR_FOLDER,
         Kind::EditorDocument => EDITOR_DOCUMENT,
         Kind::Docs => DOCS,
@@ -337,6 +340,10 @@ fn ask(
         Transport::Stdio => command.args(subject.command_line(bench)),
         Transport::Http => command.args([&subject.url, "--transport", "http"]),
     };
+    if subject.store.is_some() {
+        let header = format!("Authorization: {}", subject.authorization());
+        command.args(["--header", &header]);
+    }
     command
         .args(["--protocol-era", era, "--format", "json", "--method"])
         .args(request.arguments);

@@ -11,7 +11,7 @@ use super::{Bench, Job, Row, in_parallel};
 use crate::process::bounded;
 
 /// The scripts; the first one is run.
-const SCRIPTS: [(&str, &str); 6] = [
+const SCRIPTS: [(&str, &str); 7] = [
     ("client.py", include_str!("../../outside/client.py")),
     ("checks.py", include_str!("../../outside/checks.py")),
     (
@@ -21,6 +21,10 @@ const SCRIPTS: [(&str, &str); 6] = [
     (
         "editor_checks.py",
         include_str!("../../outside/editor_checks.py"),
+    ),
+    (
+        "hosted_checks.py",
+        include_str!("../../outside/hosted_checks.py"),
     ),
     (
         "docs_checks.py",
@@ -52,6 +56,9 @@ fn exercise_all(bench: &Bench, subject: &Subject) -> Vec<Row> {
             ("stdio", subject.command_line(bench)),
             ("http", vec![subject.url.clone()]),
         ] {
+            if transport == "stdio" && !subject.is_on_stdio() {
+                continue;
+            }
             let mut row = Row::new(format!(
                 "python client, {}, {transport}, {era}",
                 subject.name
@@ -80,6 +87,7 @@ fn exercise(
     let mut command = bench.isolated(bench.folder.join("python/bin/python"));
     command
         .env("PROGRAM", &bench.binary)
+        .env("AUTHORIZATION", subject.authorization())
         .arg(bench.folder.join(SCRIPTS[0].0))
         .args([subject.world, era, note, &SENTINELS.join(",")])
         .args(target);

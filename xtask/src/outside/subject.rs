@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::Bench;
+use super::hosted::{Store, notes_of_user};
 
 /// Text that no answer of the vault world and no log may carry: it stands in bodies and in a front matter key that is
 /// nobody's business.
@@ -38,6 +39,7 @@ pub(super) enum Kind {
     EditorDocument,
     Docs,
     Notebook,
+    Hosted,
 }
 
 /// A server to check.
@@ -51,13 +53,30 @@ pub(super) struct Subject {
     pub(super) location: PathBuf,
     /// Where the HTTP server listens, once it does.
     pub(super) url: String,
+    /// The store that the world asks, where it asks one.
+    pub(super) store: Option<Store>,
 }
 
 impl Subject {
-    /// Arguments that make the binary serve it on stdio.
-    pub(super) fn arguments(&self) -> [String; 3] {
+    /// Arguments that make the binary serve it, on stdio unless told otherwise.
+    pub(super) fn arguments(&self) -> Vec<String> {
         let location = self.location.to_string_lossy().into_owned();
-        ["serve".to_owned(), self.world.to_owned(), location]
+        let mut arguments = vec!["serve".to_owned(), self.world.to_owned()];
+        if self.store.is_some() {
+            arguments.push("--config".to_owned());
+        }
+        arguments.push(location);
+        arguments
+    }
+
+    /// Whether it is served on stdio at all.
+    pub(super) fn is_on_stdio(&self) -> bool {
+        self.store.is_none()
+    }
+
+    /// What a client has to send to be let in; empty where nobody signs in.
+    pub(super) fn authorization(&self) -> &str {
+        self.store.as_ref().map_or("", |store| &store.authorization)
     }
 
     /// The whole command line of a server on stdio.
@@ -69,7 +88,7 @@ impl Subject {
 
     /// Whether its answers never carry the text of a note.
     pub(super) fn is_body_free(&self) -> bool {
-        self.kind == Kind::Vault
+        matches!(self.kind, Kind::Vault | Kind::Hosted)
     }
 }
 
@@ -88,6 +107,7 @@ pub(super) fn all(bench: &Bench) -> Result<Vec<Subject>> {
             world,
             location: folder.join(document),
             url: String::new(),
+            store: None,
         })
     };
     Ok(vec![
@@ -97,7 +117,24 @@ pub(super) fn all(bench: &Bench) -> Result<Vec<Subject>> {
         subject(Kind::Docs, "docs", "docs", "")?,
         // Each folder is a collection; the walk adds one of its own.
         subject(Kind::Notebook, "notebook", "notebook", "")?,
+        hosted(bench)?,
     ])
+}
+
+/// The hosted world, in front of a store. What is served is its settings.
+fn hosted(bench: &Bench) -> Result<Subject> {
+    let folder = bench.folder.join("hosted");
+    write_notes(&notes_of_user(&folder))?;
+    let settings = folder.join("sectile.toml");
+    let store = Store::start(bench, &folder, &settings)?;
+    Ok(Subject {
+        kind: Kind::Hosted,
+        name: "hosted",
+        world: "hosted",
+        location: settings,
+        url: String::new(),
+        store: Some(store),
+    })
 }
 
 fn write_notes(folder: &Path) -> Result<()> {

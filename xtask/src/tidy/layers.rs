@@ -14,6 +14,9 @@ const CRATE_EDGES: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Packages of ours that only tests may use, by crate folder.
+const TEST_EDGES: &[(&str, &[&str])] = &[("sectile", &["sectile-note-store"])];
+
 /// Outside packages that belong to some crates only, by folder.
 const RESERVED_PACKAGES: &[(&str, &[&str])] = &[
     ("rmcp", &["sectile"]),
@@ -35,13 +38,25 @@ const BINARY_SOURCE: &str = "crates/sectile/src/";
 const MODULE_EDGES: &[(&str, &[&str])] = &[
     (
         "cli",
-        &["telemetry", "config", "files", "worlds", "mcp", "structure"],
+        &[
+            "telemetry",
+            "observe",
+            "config",
+            "files",
+            "worlds",
+            "mcp",
+            "access",
+            "structure",
+        ],
     ),
     ("telemetry", &["config", "files"]),
-    ("config", &["files", "mcp"]),
+    ("observe", &["files", "mcp", "access"]),
+    ("config", &["files", "mcp", "access", "client"]),
     ("files", &[]),
-    ("worlds", &["mcp", "structure"]),
-    ("mcp", &[]),
+    ("worlds", &["mcp", "access", "client", "structure"]),
+    ("mcp", &["access"]),
+    ("access", &["client"]),
+    ("client", &[]),
     ("structure", &[]),
 ];
 
@@ -73,9 +88,12 @@ pub(super) fn crate_edges(tree: &Tree) -> Vec<Finding> {
         for dependency in dependencies(&manifest) {
             let name = dependency.package.as_str();
             let is_ours = name == "sectile" || name.starts_with("sectile-") || name == "xtask";
+            let is_allowed = allowed.contains(&name)
+                || (dependency.is_for_tests
+                    && row(TEST_EDGES, folder).is_some_and(|packages| packages.contains(&name)));
             let is_reserved = !dependency.is_for_tests
                 && row(RESERVED_PACKAGES, name).is_some_and(|crates| !crates.contains(&folder));
-            if (is_ours && !allowed.contains(&name)) || is_reserved {
+            if (is_ours && !is_allowed) || is_reserved {
                 let line = file
                     .numbered_lines()
                     .find(|(_, line)| line.trim_start().starts_with(&dependency.key));
@@ -261,6 +279,20 @@ mod tests {
             "new",
             "[package]\n",
             &["crates/new/Cargo.toml:1: crate `new` has no row in the table of crate edges"],
+        );
+    }
+
+    #[test]
+    fn what_is_for_tests_is_for_tests_only() {
+        check_edges(
+            "sectile",
+            "[dev-dependencies]\nsectile-note-store = \"1\"\n",
+            &[],
+        );
+        check_edges(
+            "sectile",
+            "[dependencies]\nsectile-note-store = \"1\"\n",
+            &["crates/sectile/Cargo.toml:2: `sectile` may not depend on `sectile-note-store`"],
         );
     }
 

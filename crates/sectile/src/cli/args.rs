@@ -40,6 +40,8 @@ pub(super) enum Command {
     Edit(super::edit::EditArgs),
     /// List the tools of every world, or of one.
     Tools(ToolsArgs),
+    /// Make, list and revoke the API keys that clients sign in with over HTTP.
+    Auth(AuthArgs),
     /// Look at the documents of the docs world.
     Docs(DocsArgs),
     /// A library of notebooks: index, search, quote and verify it, add artifacts to it.
@@ -60,6 +62,8 @@ pub(super) enum Command {
 pub(super) enum World {
     /// Structure of the notes in a folder, never their text.
     Vault,
+    /// The same for many users, of notes that an upstream store keeps. Over HTTP only.
+    Hosted,
     /// Section edits of a document, or of a folder of documents, with undo.
     Editor,
     /// Documentation to search and to read: Sectile's own manual, and documents of yours.
@@ -68,7 +72,7 @@ pub(super) enum World {
     Notebook,
 }
 
-#[derive(Debug, ClapArgs)]
+#[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
   sectile serve vault ~/notes                          on stdio, for a client that starts it
@@ -77,6 +81,8 @@ Examples:
   sectile serve editor plan.md                         section edits in one document
   sectile serve docs ~/manual                          search in these documents and in Sectile's manual
   sectile serve notebook ~/library                     each folder in it is a collection of notebooks
+  sectile serve hosted --http 127.0.0.1:7420 --config sectile.toml
+                                                       notes of a store, for users with tokens
   sectile serve --config sectile.toml                  every world the file configures, over HTTP")]
 pub(super) struct ServeArgs {
     /// The world to serve; without one, every world that the settings file configures, over HTTP.
@@ -118,9 +124,86 @@ pub(super) struct ToolsArgs {
     /// Only the tools of this world.
     #[arg(value_enum)]
     pub(super) world: Option<World>,
+    /// Only the tools that this role may use.
+    #[arg(long, value_enum)]
+    pub(super) role: Option<RoleName>,
+    /// Settings file that says what roles may use [default: the one named by SECTILE_CONFIG, if any].
+    #[arg(long, value_name = "FILE", requires = "role")]
+    pub(super) config: Option<PathBuf>,
     /// Print the full contract as JSON even on a terminal.
     #[arg(long)]
     pub(super) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum RoleName {
+    /// May look.
+    Viewer,
+    /// May look and change.
+    Editor,
+    /// As an editor, unless the settings say otherwise.
+    Evaluator,
+    /// May do everything, unless the settings say otherwise.
+    Admin,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct AuthArgs {
+    #[command(subcommand)]
+    pub(super) command: AuthCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum AuthCommand {
+    /// Make a key for a user and print it, this once.
+    AddKey(AddKeyArgs),
+    /// List the keys: whose they are and what they are good for.
+    List {
+        #[command(flatten)]
+        place: KeysPlace,
+        /// Print JSON even on a terminal.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a key no more.
+    Revoke {
+        /// The id of the key, as `sectile auth list` shows it.
+        #[arg(value_name = "ID")]
+        id: String,
+        #[command(flatten)]
+        place: KeysPlace,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  sectile auth add-key --user ann --file keys.toml                     a key that may look
+  sectile auth add-key --user ann --role editor --config sectile.toml  in the file that the settings name
+  sectile auth add-key --user ann --vault work --vault home            good for two vaults of the hosted world")]
+pub(super) struct AddKeyArgs {
+    /// The user that the key is for.
+    #[arg(long, value_name = "USER")]
+    pub(super) user: String,
+    /// What the user may do.
+    #[arg(long, value_enum, default_value_t = RoleName::Viewer)]
+    pub(super) role: RoleName,
+    /// A vault that the key is good for. May be given more than once [default: default].
+    #[arg(long = "vault", value_name = "VAULT")]
+    pub(super) vaults: Vec<String>,
+    #[command(flatten)]
+    pub(super) place: KeysPlace,
+}
+
+/// Which file of keys a command works on.
+#[derive(Debug, ClapArgs)]
+pub(super) struct KeysPlace {
+    /// Settings file that names the file of keys [default: the one named by SECTILE_CONFIG, if any].
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+    /// The file of keys itself.
+    #[arg(long, value_name = "KEYS", conflicts_with = "config")]
+    pub(super) file: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -111,6 +111,12 @@ fn world_name(world: World) -> String {
 }
 
 pub(super) fn run(args: &ConnectArgs) -> Result<(), CliError> {
+    if args.world == World::Hosted {
+        let error = "a client cannot start the hosted world, which is served over HTTP.";
+        return Err(
+            CliError::usage(error).next("give the client the URL of the server and a token")
+        );
+    }
     let profile = profile(args.client);
     let entry = Entry::new(&args.name, &world_name(args.world), &args.root)?;
     let file = args.file.clone().or_else(|| profile.file.clone());

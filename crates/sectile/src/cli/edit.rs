@@ -180,7 +180,9 @@ impl Desk {
         };
         let mut context = CallContext::without_client();
         context.client = Some(format!("sectile edit {}", env!("CARGO_PKG_VERSION")));
-        let answer = (tool.handler)(&self.world, arguments, &context)
+        let answer = tool
+            .handler
+            .call(&self.world, arguments, &context)
             .map_err(|failure| self.failed(&failure))?;
         serde_json::from_str(&answer.text).map_err(CliError::failed)
     }

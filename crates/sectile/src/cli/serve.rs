@@ -1,12 +1,14 @@
 //! `sectile serve`: settings, surfaces, a transport, and an orderly end.
 
+mod over_http;
+
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use sectile_vault::Walk;
-use tokio::{net::TcpListener, runtime};
+use tokio::runtime;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -15,13 +17,15 @@ use super::{
     ui::CliError,
 };
 use crate::{
-    config::{self, EditorErrors, Flag, Settings},
-    mcp::{Access, Surface, http, stdio},
+    config::{self, ConfigError, EditorErrors, Flag, FrontSettings, Loaded, Settings},
+    mcp::{Access, Surface, stdio},
+    observe::{AuditLog, Metrics, Watch},
     telemetry,
     worlds::{
         self,
         docs::{Docs, Offer, corpus::Corpus, manual},
         editor::{self, EditorWorld, ErrorStyle},
+        hosted::{self, Hosted},
         notebook::{self, Constraints, NotebookWorld, storage::FolderStorage},
         vault::{self, Vault},
     },
@@ -41,14 +45,37 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
         settings.limits.inline_when_alone = false;
     }
     let surfaces = surfaces(args, &settings)?;
-    match surfaces.as_slice() {
-        [surface] if on_stdio => serve_stdio(Arc::clone(surface), &settings),
-        _ => serve_http(surfaces, &settings),
+    if !on_stdio {
+        return over_http::serve(surfaces, settings, args);
+    }
+    match surfaces.into_iter().next() {
+        Some(surface) => {
+            let Some(audit) = audit_log(&settings.front)? else {
+                return serve_stdio(Arc::new(surface), &settings);
+            };
+            let watch = Arc::new(Watch::new(Metrics::new(), Some(audit)));
+            let surface = surface.observed_by(Arc::<Watch>::clone(&watch));
+            let result = serve_stdio(Arc::new(surface), &settings);
+            watch.flush();
+            result
+        }
+        None => Ok(()),
     }
 }
 
 /// The settings of this run: file, environment, then what the command line says.
 fn settings(args: &ServeArgs) -> Result<Settings, CliError> {
+    let (loaded, base) = load(args)?;
+    let mut settings = Settings::resolve(&loaded, &base, worlds::cards_in)?;
+    if args.world == Some(World::Docs) {
+        let paths = args.path.iter().map(|path| docs::given_path(path));
+        settings.docs.extra_paths.extend(paths);
+    }
+    Ok(settings)
+}
+
+/// The settings as written, and the folder that paths in their file count from.
+fn load(args: &ServeArgs) -> Result<(Loaded, PathBuf), ConfigError> {
     let file = args.config.clone().or_else(config::named_config_file);
     let mut flags = Vec::new();
     let root = match args.world {
@@ -57,6 +84,8 @@ fn settings(args: &ServeArgs) -> Result<Settings, CliError> {
         Some(World::Notebook) => Some("notebook.root"),
         // Not one root but one more document or folder, which is added below.
         Some(World::Docs) | None => None,
+        // Its notes are in no folder.
+        Some(World::Hosted) => None,
     };
     if let (Some(key), Some(path)) = (root, &args.path) {
         flags.push(Flag {
@@ -73,12 +102,7 @@ fn settings(args: &ServeArgs) -> Result<Settings, CliError> {
         });
     }
     let loaded = config::load(file.as_deref(), &flags)?;
-    let mut settings = Settings::resolve(&loaded, &folder_of(file.as_deref()), worlds::cards_in)?;
-    if args.world == Some(World::Docs) {
-        let paths = args.path.iter().map(|path| docs::given_path(path));
-        settings.docs.extra_paths.extend(paths);
-    }
-    Ok(settings)
+    Ok((loaded, folder_of(file.as_deref())))
 }
 
 /// The folder that relative paths of a settings file count from.
@@ -88,7 +112,7 @@ pub(super) fn folder_of(file: Option<&Path>) -> PathBuf {
         .unwrap_or_default()
 }
 
-fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Arc<Surface>>, CliError> {
+fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Surface>, CliError> {
     let mut surfaces = Vec::new();
     let wanted = |world: World| args.world.is_none_or(|only| only == world);
     if let Some(root) = settings
@@ -106,12 +130,7 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Arc<Surface>>, 
         if args.read_only {
             spec.tools.retain(|tool| tool.access == Access::Read);
         }
-        surfaces.push(Arc::new(Surface::new(
-            spec,
-            state,
-            settings.policy.clone(),
-            limits,
-        )));
+        surfaces.push(Surface::new(spec, state, settings.policy.clone(), limits));
     }
     if let Some(root) = settings
         .editor
@@ -119,11 +138,16 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Arc<Surface>>, 
         .as_ref()
         .filter(|_| wanted(World::Editor))
     {
-        surfaces.push(Arc::new(editor_surface(root, args, settings)?));
+        surfaces.push(editor_surface(root, args, settings)?);
+    }
+    if wanted(World::Hosted)
+        && let Some(surface) = hosted_surface(args, settings)?
+    {
+        surfaces.push(surface);
     }
     let is_asked_for = args.world == Some(World::Docs);
     if is_asked_for || (args.world.is_none() && settings.docs.is_configured) {
-        surfaces.push(Arc::new(docs_surface(settings)));
+        surfaces.push(docs_surface(settings));
     }
     if let Some(root) = settings
         .notebook
@@ -131,7 +155,7 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Arc<Surface>>, 
         .as_ref()
         .filter(|_| wanted(World::Notebook))
     {
-        surfaces.push(Arc::new(notebook_surface(root, settings)?));
+        surfaces.push(notebook_surface(root, settings)?);
     }
     if surfaces.is_empty() {
         let world = match args.world {
@@ -144,6 +168,49 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Arc<Surface>>, 
         )));
     }
     Ok(surfaces)
+}
+
+/// The hosted world, where there is a store for it. It needs to know on whose behalf it asks, so it is served only to
+/// callers with tokens, which only HTTP has.
+fn hosted_surface(args: &ServeArgs, settings: &Settings) -> Result<Option<Surface>, CliError> {
+    const HOW: &str = "sectile serve hosted --http 127.0.0.1:7420 --config FILE";
+    let is_asked_for = args.world == Some(World::Hosted);
+    if is_asked_for && args.http.is_none() {
+        let error = "the hosted world is served over HTTP only, to callers with tokens.";
+        return Err(CliError::usage(error).next(HOW));
+    }
+    if is_asked_for && args.path.is_some() {
+        let error = "the hosted world takes no folder: its notes are in a store.";
+        return Err(CliError::usage(error).next(HOW));
+    }
+    let hosted = match &settings.hosted {
+        Some(hosted) => hosted,
+        None if is_asked_for => {
+            return Err(CliError::usage("no note store is given.")
+                .next("set hosted.store_url in the settings file"));
+        }
+        None => return Ok(None),
+    };
+    let auth = settings.access.auth.as_ref();
+    if auth.is_none_or(|auth| auth.tokens.is_none()) {
+        let error =
+            "the hosted world passes on the tokens of its callers, and no tokens are taken.";
+        return Err(CliError::usage(error).next(
+            "set [server.auth.tokens] secret_file, jwks_file or jwks_url in the settings file",
+        ));
+    }
+    let state = Hosted::new(
+        hosted.store.clone(),
+        hosted.client.clone(),
+        hosted.gateway_secret.clone(),
+        (hosted.breaker_failures, hosted.breaker_pause),
+    );
+    Ok(Some(Surface::new(
+        hosted::spec(),
+        state,
+        settings.policy.clone(),
+        settings.limits,
+    )))
 }
 
 fn editor_surface(root: &Path, args: &ServeArgs, settings: &Settings) -> Result<Surface, CliError> {
@@ -225,6 +292,21 @@ fn notebook_surface(root: &Path, settings: &Settings) -> Result<Surface, CliErro
     ))
 }
 
+/// Where calls are recorded, if the settings say so.
+fn audit_log(front: &FrontSettings) -> Result<Option<AuditLog>, CliError> {
+    let Some(audit) = &front.audit else {
+        return Ok(None);
+    };
+    let log = AuditLog::open(&audit.file, audit.key.as_ref(), audit.max_bytes, audit.keep);
+    log.map(Some).map_err(|error| {
+        let kind = error.kind();
+        CliError::failed(format_args!(
+            "the record of calls cannot be opened ({kind})."
+        ))
+        .next("correct server.audit.file in the settings file")
+    })
+}
+
 /// One client on a pair of pipes: one thread moves messages, and runs what is quick; the rest has threads of its own.
 fn serve_stdio(surface: Arc<Surface>, settings: &Settings) -> Result<(), CliError> {
     let runtime = runtime::Builder::new_current_thread()
@@ -239,27 +321,6 @@ fn serve_stdio(surface: Arc<Surface>, settings: &Settings) -> Result<(), CliErro
     runtime.shutdown_background();
     tracing::info!("stopped");
     Ok(result?)
-}
-
-fn serve_http(surfaces: Vec<Arc<Surface>>, settings: &Settings) -> Result<(), CliError> {
-    let runtime = runtime::Builder::new_multi_thread().enable_all().build()?;
-    let result = runtime.block_on(async {
-        let shutdown = stop_on_signals()?;
-        let listener = TcpListener::bind(settings.bind).await.map_err(|error| {
-            CliError::failed(format_args!("cannot listen on {} ({}).", settings.bind, error.kind()))
-                .next("choose another port with --http 127.0.0.1:PORT")
-        })?;
-        let address = listener.local_addr()?;
-        for surface in &surfaces {
-            let path = if surfaces.len() == 1 { "/mcp".to_owned() } else { http::endpoint(surface.world()) };
-            tracing::info!(world = surface.world(), url = %format_args!("http://{address}{path}"), "serving over HTTP");
-        }
-        http::serve(listener, surfaces, settings.http.clone(), shutdown).await?;
-        Ok(())
-    });
-    runtime.shutdown_background();
-    tracing::info!("stopped");
-    result
 }
 
 /// Makes glibc keep the memory that a call frees for the next one. By default it gives anything over 128 kB back to the

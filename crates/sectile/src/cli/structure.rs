@@ -43,7 +43,8 @@ fn call(tool: &str, args: &NoteArgs) -> Result<Answer, CliError> {
         .into_iter()
         .collect();
     let context = CallContext::without_client();
-    (tool.handler)(&vault, arguments, &context).map_err(|failure| {
+    let answer = tool.handler.call(&vault, arguments, &context);
+    answer.map_err(|failure| {
         // The same object a client reads, so that scripts can branch on it.
         if args.json {
             CliError::failed_json(&vault::error_object(&failure))

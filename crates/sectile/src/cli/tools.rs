@@ -4,17 +4,19 @@ use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
 use super::{
-    args::ToolsArgs,
-    ui::{CliError, HEADING, Styled, aligned, print, wants_json},
+    args::{RoleName, ToolsArgs},
+    ui::{CliError, DIM, HEADING, Styled, aligned, print, wants_json},
 };
 use crate::{
-    mcp::{ToolCard, WorldCard},
+    access::{Role, Thing},
+    config::{self, AccessSettings},
+    mcp::{Access, ToolCard, WorldCard},
     worlds,
 };
 
 pub(super) fn run(args: &ToolsArgs) -> Result<(), CliError> {
     let wanted = args.world.and_then(|world| world.to_possible_value());
-    let worlds: Vec<WorldCard> = worlds::cards()
+    let worlds: Vec<WorldCard> = cards(args)?
         .into_iter()
         .filter(|world| {
             wanted
@@ -42,8 +44,47 @@ pub(super) fn run(args: &ToolsArgs) -> Result<(), CliError> {
             Styled(HEADING, world.name),
             aligned(&rows)
         ))?;
+        if rows.is_empty() {
+            print(format_args!("  {}\n", Styled(DIM, "nothing")))?;
+        }
     }
     Ok(())
+}
+
+/// Every world with its tools, or with those that a role may use.
+fn cards(args: &ToolsArgs) -> Result<Vec<WorldCard>, CliError> {
+    let Some(role) = args.role else {
+        return Ok(worlds::cards());
+    };
+    let file = args.config.clone().or_else(config::named_config_file);
+    let loaded = config::load(file.as_deref(), &[])?;
+    let all = || worlds::cards_in(&loaded.raw.docs.namespace);
+    let roles = AccessSettings::roles(&loaded, &all)?;
+    let mut worlds = all();
+    for world in &mut worlds {
+        let name = world.name;
+        world.tools.retain(|tool| {
+            let thing = Thing {
+                world: name,
+                name: &tool.name,
+                family: None,
+                changes: tool.access != Access::Read,
+            };
+            roles.allows(role.into(), thing)
+        });
+    }
+    Ok(worlds)
+}
+
+impl From<RoleName> for Role {
+    fn from(role: RoleName) -> Self {
+        match role {
+            RoleName::Viewer => Self::Viewer,
+            RoleName::Editor => Self::Editor,
+            RoleName::Evaluator => Self::Evaluator,
+            RoleName::Admin => Self::Admin,
+        }
+    }
 }
 
 fn world_json(world: &WorldCard) -> Value {

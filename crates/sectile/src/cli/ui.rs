@@ -112,6 +112,13 @@ pub(super) fn print(text: impl fmt::Display) -> Result<(), CliError> {
     }
 }
 
+/// Writes `text` to standard error, for whoever reads along. A broken one is no reason to fail.
+pub(super) fn tell(text: impl fmt::Display) {
+    match write!(anstream::stderr(), "{text}") {
+        Ok(()) | Err(_) => {}
+    }
+}
+
 /// Rows with their first column padded to one width.
 pub(super) fn aligned(rows: &[(String, String)]) -> String {
     let width = rows

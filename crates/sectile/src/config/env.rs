@@ -38,6 +38,11 @@ pub(crate) fn os_variable(name: &str) -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
+/// The value of a variable that a setting names as the place of a secret.
+pub(super) fn secret(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 /// The user's home folder.
 pub(crate) fn home_folder() -> Option<PathBuf> {
     std::env::home_dir()

@@ -45,7 +45,7 @@ pub(crate) enum ConfigError {
         pattern: String,
     },
     #[error(
-        "{origin}: `{key}` must be a loopback address with a port, such as 127.0.0.1:7420; binding elsewhere needs authentication, which this version does not have."
+        "{origin}: `{key}` must be a loopback address with a port, such as 127.0.0.1:7420; binding elsewhere needs keys or tokens in [server.auth]."
     )]
     NotLoopback { origin: Origin, key: String },
 }

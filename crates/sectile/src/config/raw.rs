@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::mcp::policy::Mode;
+mod server;
+
+pub(crate) use self::server::*;
 
 /// A `sectile.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,78 +23,8 @@ pub(crate) struct Raw {
     pub(crate) docs: Docs,
     /// The notebook world: a read-only library with verifiable quotes.
     pub(crate) notebook: Notebook,
-}
-
-/// What every world shares.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Server {
-    /// Serving over HTTP.
-    pub(crate) http: Http,
-    /// Bounds on messages and calls.
-    pub(crate) limits: ServerLimits,
-    /// Visibility: what exists.
-    pub(crate) tools: Tools,
-    /// Authorisation: who may call.
-    pub(crate) auth: Auth,
-}
-
-/// Serving over HTTP.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Http {
-    /// Address and port to listen on. Only loopback addresses are allowed.
-    pub(crate) bind: String,
-    /// Host names besides `localhost`, `127.0.0.1` and `[::1]` that requests may name.
-    pub(crate) allowed_hosts: Vec<String>,
-    /// Origins besides local pages that may send requests, such as `https://app.example`.
-    pub(crate) allowed_origins: Vec<String>,
-    /// Sessions of one world that may be open at the same time; more are refused. Worlds that keep nothing between calls
-    /// have none.
-    #[schemars(range(min = 1, max = 65_536))]
-    pub(crate) max_sessions: usize,
-    /// How long a session stays open without a message, in seconds.
-    #[schemars(range(min = 10, max = 604_800))]
-    pub(crate) session_idle_seconds: u64,
-}
-
-/// Bounds on messages and calls.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct ServerLimits {
-    /// Longest message, in bytes: a line on stdio, a body on HTTP.
-    #[schemars(range(min = 1024, max = 67_108_864))]
-    pub(crate) max_message_bytes: usize,
-    /// Calls of one world that run at the same time.
-    #[schemars(range(min = 1, max = 512))]
-    pub(crate) max_in_flight: usize,
-    /// Calls of one world that may wait for a free place; more are refused as busy.
-    #[schemars(range(min = 0, max = 65_536))]
-    pub(crate) max_waiting: usize,
-    /// Longest time of one call, in milliseconds. A quick call that is alone on stdio runs to its end.
-    #[schemars(range(min = 1, max = 600_000))]
-    pub(crate) call_timeout_ms: u64,
-}
-
-/// Visibility: what exists. Entries are names of tools, resources or prompts, or `world/name`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Tools {
-    /// `filter` leaves hidden things out of listings; `passthrough` lists everything. Hidden things cannot be called
-    /// either way.
-    pub(crate) mode: Mode,
-    /// When not empty, only these exist.
-    pub(crate) allowlist: Vec<String>,
-    /// These do not exist, even when allowed.
-    pub(crate) denylist: Vec<String>,
-}
-
-/// Authorisation: who may call what exists.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Auth {
-    /// When not empty, only these may be called. Listings do not change.
-    pub(crate) allowed_tools: Vec<String>,
+    /// The hosted world: structure of notes that an upstream store keeps for many users.
+    pub(crate) hosted: Hosted,
 }
 
 /// What is logged.
@@ -319,6 +251,54 @@ pub(crate) struct NotebookConstraints {
     pub(crate) stream_chunk_size: usize,
 }
 
+/// The hosted world. It is served over HTTP only, to callers with bearer tokens.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Hosted {
+    /// Where the note store is, such as `https://store.example`. Empty: the world is not served from this file.
+    pub(crate) store_url: String,
+    /// File with the secret that this gateway shows the store as X-Gateway-Auth, relative to the settings file. Empty: none.
+    pub(crate) gateway_secret_file: String,
+    /// Environment variable with the same secret, where there is no file.
+    pub(crate) gateway_secret_env: String,
+    /// File with certificates (PEM) to trust besides the well-known ones, relative to the settings file. Empty: none.
+    pub(crate) ca_file: String,
+    /// Proxy to reach the store through, such as `http://proxy.example:3128`. Empty: none; the environment is not asked.
+    pub(crate) proxy: String,
+    /// How long a connection to the store may take to open, in milliseconds.
+    #[schemars(range(min = 1, max = 60_000))]
+    pub(crate) connect_timeout_ms: u64,
+    /// How long an answer of the store may take to its last byte, in milliseconds.
+    #[schemars(range(min = 1, max = 600_000))]
+    pub(crate) timeout_ms: u64,
+    /// Longest answer of the store, in bytes.
+    #[schemars(range(min = 1024, max = 67_108_864))]
+    pub(crate) max_response_bytes: usize,
+    /// Failed requests in a row after which the store is left alone for a while.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub(crate) breaker_failures: u32,
+    /// How long the store is then left alone, in milliseconds.
+    #[schemars(range(min = 1, max = 600_000))]
+    pub(crate) breaker_pause_ms: u64,
+}
+
+impl Default for Hosted {
+    fn default() -> Self {
+        Self {
+            store_url: String::new(),
+            gateway_secret_file: String::new(),
+            gateway_secret_env: String::new(),
+            ca_file: String::new(),
+            proxy: String::new(),
+            connect_timeout_ms: 2000,
+            timeout_ms: 10_000,
+            max_response_bytes: 16 << 20,
+            breaker_failures: 8,
+            breaker_pause_ms: 5000,
+        }
+    }
+}
+
 impl Default for NotebookStorage {
     fn default() -> Self {
         Self {
@@ -390,29 +370,6 @@ impl Default for Editor {
             max_answer_bytes: 32 << 10,
             confirm_delete_bytes: 64 << 10,
             lock_timeout_ms: 10_000,
-        }
-    }
-}
-
-impl Default for Http {
-    fn default() -> Self {
-        Self {
-            bind: "127.0.0.1:7420".to_owned(),
-            allowed_hosts: Vec::new(),
-            allowed_origins: Vec::new(),
-            max_sessions: 64,
-            session_idle_seconds: 1800,
-        }
-    }
-}
-
-impl Default for ServerLimits {
-    fn default() -> Self {
-        Self {
-            max_message_bytes: 4 << 20,
-            max_in_flight: 64,
-            max_waiting: 1024,
-            call_timeout_ms: 30_000,
         }
     }
 }

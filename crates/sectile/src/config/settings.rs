@@ -1,30 +1,28 @@
 //! Settings as the program uses them: typed, checked, and resolved against the worlds' tables.
 
 use std::{
-    net::SocketAddr,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use sectile_vault::{Walk, editor::EditorLimits};
 
 use super::{
-    ConfigError, DocsSettings, EditorErrors, Loaded, LogFormat, LogLevel, NotebookSettings, Origin,
-    error::nearest, raw,
+    AccessSettings, ConfigError, DocsSettings, EditorErrors, FrontSettings, HostedSettings, Loaded,
+    LogFormat, LogLevel, NotebookSettings, Origin, error::nearest, raw,
 };
 use crate::mcp::{
     Limits, Policy, WorldCard, fixed_part,
-    http::{HttpSettings, Origins},
     policy::{Authorisation, Names, Visibility, qualified},
 };
 
-#[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) log: LogSettings,
     pub(crate) limits: Limits,
     pub(crate) max_message_bytes: usize,
-    pub(crate) bind: SocketAddr,
-    pub(crate) http: HttpSettings,
+    pub(crate) front: FrontSettings,
+    pub(crate) access: AccessSettings,
     pub(crate) policy: Policy,
     /// Folder of the vault world, when it is configured.
     pub(crate) vault_root: Option<PathBuf>,
@@ -32,6 +30,8 @@ pub(crate) struct Settings {
     pub(crate) editor: EditorSettings,
     pub(crate) docs: DocsSettings,
     pub(crate) notebook: NotebookSettings,
+    /// The hosted world, when it is configured.
+    pub(crate) hosted: Option<HostedSettings>,
 }
 
 /// What the editor world works with.
@@ -79,16 +79,9 @@ impl Settings {
                 inline_when_alone: false,
             },
             max_message_bytes: raw.server.limits.max_message_bytes,
-            bind: loopback(&raw.server.http.bind, loaded.origin("server.http.bind"))?,
-            http: HttpSettings {
-                origins: Origins::new(
-                    raw.server.http.allowed_hosts.clone(),
-                    raw.server.http.allowed_origins.clone(),
-                ),
-                max_body_bytes: raw.server.limits.max_message_bytes,
-                max_sessions: raw.server.http.max_sessions,
-                session_idle: Duration::from_secs(raw.server.http.session_idle_seconds),
-            },
+            front: FrontSettings::resolve(loaded, base)?,
+            access: AccessSettings::resolve(loaded, base, &worlds)?,
+            hosted: HostedSettings::resolve(loaded, base)?,
             policy: Policy {
                 visibility: Visibility {
                     mode: raw.server.tools.mode,
@@ -98,6 +91,7 @@ impl Settings {
                 authorisation: Authorisation {
                     allowed: names("server.auth.allowed_tools", &raw.server.auth.allowed_tools)?,
                 },
+                roles: Arc::default(),
             },
             vault_root: place("vault.root", &raw.vault.root),
             max_note_bytes: raw.vault.max_note_bytes,
@@ -142,24 +136,8 @@ fn walk(loaded: &Loaded) -> Result<Walk, ConfigError> {
     checked("editor.exclude", &raw.include, &raw.exclude)
 }
 
-fn loopback(text: &str, origin: Origin) -> Result<SocketAddr, ConfigError> {
-    let error = || ConfigError::NotLoopback {
-        origin: origin.clone(),
-        key: "server.http.bind".to_owned(),
-    };
-    let address: SocketAddr = text
-        .replace("localhost:", "127.0.0.1:")
-        .parse()
-        .map_err(|_| error())?;
-    if address.ip().is_loopback() {
-        Ok(address)
-    } else {
-        Err(error())
-    }
-}
-
 /// A misspelt name in a policy would silently protect nothing, so it is an error.
-fn known_names(
+pub(super) fn known_names(
     key: &str,
     list: &[String],
     origin: Origin,

@@ -34,7 +34,7 @@ fn resolve(text: &str, environment: &[(&str, &str)]) -> Result<Settings, String>
 
 #[track_caller]
 fn check_error(text: &str, expected: &str) {
-    assert_eq!(resolve(text, &[]).unwrap_err(), expected);
+    assert_eq!(resolve(text, &[]).err().expect("an error"), expected);
 }
 
 #[test]
@@ -97,7 +97,9 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
         "[servr]\nx = 1\n",
         "sectile.toml: unknown setting `servr`. Did you mean `server`?",
     );
-    let error = resolve("", &[("SECTILE_LOG_LEVEL", "info")]).unwrap_err();
+    let error = resolve("", &[("SECTILE_LOG_LEVEL", "info")])
+        .err()
+        .expect("an error");
     assert_eq!(
         error,
         "environment: unknown setting `SECTILE_LOG_LEVEL`. Did you mean `SECTILE_LOG__LEVEL`?"
@@ -143,7 +145,9 @@ fn wrong_values_are_refused() {
         "[log\n",
         "sectile.toml, line 1: not valid TOML: unclosed table, expected `]`.",
     );
-    let error = resolve("[server.http]\nbind = \"0.0.0.0:80\"\n", &[]).unwrap_err();
+    let error = resolve("[server.http]\nbind = \"0.0.0.0:80\"\n", &[])
+        .err()
+        .expect("an error");
     assert!(
         error.starts_with("sectile.toml: `server.http.bind` must be a loopback address"),
         "{error}"
@@ -250,7 +254,9 @@ fn wrong_settings_of_docs_are_refused() {
         &format!("[docs]\nextra_paths = [{many}]\n"),
         "sectile.toml: `docs.extra_paths` must be a list of at most 64 paths, none of them empty.",
     );
-    let error = resolve("", &[("SECTILE_DOCS__DOCUMENTS", "a.md")]).unwrap_err();
+    let error = resolve("", &[("SECTILE_DOCS__DOCUMENTS", "a.md")])
+        .err()
+        .expect("an error");
     assert_eq!(
         error,
         "SECTILE_DOCS__DOCUMENTS: `docs.documents` must be a list of tables in the settings file, each headed [[docs.documents]]."
@@ -281,7 +287,8 @@ fn a_namespace_is_a_name_that_tools_and_uris_can_carry() {
 
 #[test]
 fn a_missing_file_is_named_without_its_folder() {
-    let error = load_with(Some(Path::new("/nowhere/at/all/sectile.toml")), &[], &[]).unwrap_err();
+    let error = load_with(Some(Path::new("/nowhere/at/all/sectile.toml")), &[], &[])
+        .expect_err("there is none");
     assert_eq!(
         error.to_string(),
         "sectile.toml: the settings file does not exist. Make one with `sectile config init`."

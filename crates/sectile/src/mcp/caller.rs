@@ -25,8 +25,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     CallContext, Confirmation, Connection, Pace,
+    policy::Standing,
     question::{self, Rounds, form},
 };
+use crate::access::Identity;
 
 /// The least time between two reports of progress.
 const REPORT_INTERVAL: Duration = Duration::from_millis(250);
@@ -35,8 +37,8 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(250);
 pub(super) struct Caller {
     pub(super) request: RequestContext<RoleServer>,
     pub(super) connection: Option<Arc<Connection>>,
-    /// Who it is, where the transport knows one from another.
-    pub(super) name: Option<String>,
+    /// Who it is, where callers sign in.
+    pub(super) identity: Option<Arc<Identity>>,
 }
 
 /// How a call may ask the person at the other end.
@@ -78,6 +80,11 @@ pub(super) struct Desk {
 }
 
 impl Caller {
+    /// What the caller may see.
+    pub(super) fn standing(&self) -> Standing {
+        self.identity.as_ref().map(|identity| identity.role)
+    }
+
     pub(super) fn cancelled(&self) -> CancellationToken {
         self.request.ct.clone()
     }
@@ -103,7 +110,7 @@ impl Caller {
         let Self {
             request,
             connection,
-            name,
+            identity,
         } = self;
         let (sender, errands) = match pace {
             Pace::Quick => (None, None),
@@ -122,7 +129,7 @@ impl Caller {
             cancelled,
             connection,
             is_stateless,
-            caller: name,
+            identity,
             client,
             progress: Progress::new(&request, sender.as_ref()),
             errands: sender,

@@ -21,7 +21,10 @@ pub struct Connection {
     slots: Mutex<BTreeMap<&'static str, String>>,
     values: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     watched: Arc<Watched>,
-    hears: AtomicBool,
+    /// Ends what tells the client of changes; there is one while it is told.
+    hearing: Mutex<Option<CancellationToken>>,
+    /// Whether there was a time in which it was not told.
+    has_missed: AtomicBool,
     ended: CancellationToken,
 }
 
@@ -32,7 +35,8 @@ impl Connection {
             slots: Mutex::default(),
             values: Mutex::default(),
             watched: Arc::default(),
-            hears: AtomicBool::new(false),
+            hearing: Mutex::default(),
+            has_missed: AtomicBool::new(false),
             ended: stopping.child_token(),
         }
     }
@@ -69,9 +73,28 @@ impl Connection {
         Arc::clone(&self.watched)
     }
 
-    /// Whether the client hears of changes from now on, and did not before.
-    pub(super) fn begins_to_hear(&self) -> bool {
-        !self.hears.swap(true, Ordering::Relaxed)
+    /// Fires when the client shall no longer be told of changes; `None` when it is being told already.
+    pub(super) fn begins_to_hear(&self) -> Option<CancellationToken> {
+        let mut hearing = locked(&self.hearing);
+        if hearing.is_some() {
+            return None;
+        }
+        let token = self.ended.child_token();
+        *hearing = Some(token.clone());
+        Some(token)
+    }
+
+    /// Whether something may have changed while the client was not told. Asking makes good for it.
+    pub(super) fn has_missed_changes(&self) -> bool {
+        self.has_missed.swap(false, Ordering::Relaxed)
+    }
+
+    /// Nobody can be told anything until the client comes back.
+    pub(super) fn rest(&self) {
+        if let Some(hearing) = locked(&self.hearing).take() {
+            self.has_missed.store(true, Ordering::Relaxed);
+            hearing.cancel();
+        }
     }
 
     /// Fires when the client has gone, or nobody may be waited for any longer.

@@ -4,7 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Confirmation, Connection, Failure, FailureKind, Progress, Surface, caller::Errands};
+use super::{
+    Confirmation, Connection, Failure, FailureKind, Progress, Surface, caller::Errands,
+    policy::Standing,
+};
+use crate::access::Identity;
 
 /// What a handler knows of the call besides its arguments.
 pub struct CallContext {
@@ -15,8 +19,8 @@ pub struct CallContext {
     /// Whether the call belongs to the era in which nothing may be kept for a connection, even where there is one: what
     /// belongs to earlier calls has to be named in the arguments.
     pub is_stateless: bool,
-    /// Who called, where the transport knows one caller from another.
-    pub caller: Option<String>,
+    /// Who called, where callers sign in.
+    pub identity: Option<Arc<Identity>>,
     /// How the client calls itself, for tools that keep a record of who did what.
     pub client: Option<String>,
     /// Tells the caller how far the work is.
@@ -34,7 +38,7 @@ impl CallContext {
             cancelled: CancellationToken::new(),
             connection: None,
             is_stateless: false,
-            caller: None,
+            identity: None,
             client: None,
             progress: Progress::SILENT,
             errands: None,
@@ -63,7 +67,7 @@ impl CallContext {
     pub fn may_use(&self, name: &str) -> bool {
         self.surface
             .get()
-            .is_none_or(|surface| surface.offers(name))
+            .is_none_or(|surface| surface.offers(name, self.standing()))
     }
 
     /// Whether this caller may read the resource at `uri`, as far as the policy goes. A tool that tells of resources asks
@@ -72,7 +76,17 @@ impl CallContext {
     pub fn may_read(&self, uri: &str) -> bool {
         self.surface
             .get()
-            .is_none_or(|surface| surface.tells_of(uri))
+            .is_none_or(|surface| surface.tells_of(uri, self.standing()))
+    }
+
+    /// What the caller is known by, where callers sign in.
+    #[must_use]
+    pub fn caller(&self) -> Option<&str> {
+        self.identity.as_ref().map(|identity| identity.key.as_str())
+    }
+
+    fn standing(&self) -> Standing {
+        self.identity.as_ref().map(|identity| identity.role)
     }
 
     /// Stops a handler between two steps of work when nobody waits for it.

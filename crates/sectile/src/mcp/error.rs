@@ -21,6 +21,8 @@ pub struct Failure {
     pub argument: Option<String>,
     /// What a program can act on, where the world has such.
     pub detail: Option<Box<Detail>>,
+    /// The class of what an upstream store answered, for the log.
+    pub upstream: Option<&'static str>,
 }
 
 /// A failure in a form that a program can act on.
@@ -65,6 +67,7 @@ impl Failure {
             message: message.into(),
             argument: None,
             detail: None,
+            upstream: None,
         }
     }
 
@@ -244,6 +247,31 @@ refusals! {
         "busy",
         "Too many calls are running.",
         "Wait a moment, then call again.";
+    /// The request carries no credentials, or none that are valid here.
+    Unauthenticated:
+        "unauthenticated",
+        "Valid credentials are required.",
+        "Send a valid bearer token or API key; the WWW-Authenticate header says where to get a token.";
+    /// The credentials are valid, but not for what the request is about.
+    NoAccess:
+        "no_access",
+        "These credentials give no access here.",
+        "Name a vault that is yours in X-Vault-Id, or ask the operator for access.";
+    /// The request carries more than one set of credentials, or a header twice that may be there once.
+    AmbiguousCredentials:
+        "ambiguous_credentials",
+        "The request carries more than one set of credentials.",
+        "Send one Authorization or X-Api-Key header, and at most one X-Vault-Id.";
+    /// Whether the credentials are valid cannot be found out now.
+    AuthUnavailable:
+        "auth_unavailable",
+        "Credentials cannot be checked now.",
+        "Wait a moment, then send the request again.";
+    /// More requests than one caller or address may send.
+    RateLimited:
+        "rate_limited",
+        "Too many requests.",
+        "Wait as many seconds as the Retry-After header says, then send the request again.";
     /// Too many sessions are open.
     TooManySessions:
         "too_many_sessions",
@@ -274,7 +302,11 @@ impl Refusal {
                 ErrorCode::INVALID_PARAMS
             }
             Self::UnknownResource => ErrorCode::RESOURCE_NOT_FOUND,
-            Self::Forbidden => ErrorCode(-32003),
+            Self::Unauthenticated => ErrorCode(-32001),
+            Self::Forbidden | Self::NoAccess => ErrorCode(-32003),
+            Self::AmbiguousCredentials => ErrorCode::INVALID_REQUEST,
+            Self::RateLimited => ErrorCode(-32073),
+            Self::AuthUnavailable => ErrorCode(-32076),
             Self::Busy | Self::TooManySessions => ErrorCode(-32072),
             Self::TimedOut(_) => ErrorCode(-32074),
             Self::Cancelled(_) => ErrorCode(-32075),

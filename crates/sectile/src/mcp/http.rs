@@ -4,45 +4,69 @@
 //! statelessly, with plain JSON where one message is the whole answer; where it does, the handshake eras have them
 //! (`http/sessions.rs`) and are answered with event streams.
 
+mod door;
 mod gate;
+mod listener;
 mod origin;
 mod sessions;
 
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use axum::{
     Router,
     extract::Request,
     routing::{any, get},
-    serve::ListenerExt as _,
 };
 use rmcp::{
     model::Extensions,
-    transport::{StreamableHttpServerConfig, StreamableHttpService},
+    transport::{
+        StreamableHttpServerConfig, StreamableHttpService,
+        streamable_http_server::session::SessionStore,
+    },
 };
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-pub use self::origin::Origins;
+pub use self::{
+    door::{Door, DoorSettings},
+    listener::{ListenerSettings, ServerTls},
+    origin::Origins,
+    sessions::SessionBounds,
+};
 
 use self::{gate::Gate, sessions::Sessions};
-use super::{Surface, server::Server};
+use super::{Connection, Surface, server::Server, structured::Beside};
+use crate::access::Identity;
 
 /// How long open requests may take to finish after a stop was asked for.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// What the gate checks before a message is looked at.
-#[derive(Clone, Debug)]
+/// How requests are taken.
+#[derive(Clone)]
 pub struct HttpSettings {
+    /// How connections are taken.
+    pub listener: ListenerSettings,
+    /// Who is let in.
+    pub door: Arc<Door>,
     /// Hosts and origins that may talk to this server.
     pub origins: Origins,
     /// Longest body of a request.
     pub max_body_bytes: usize,
-    /// Sessions of one world that may be open at the same time.
-    pub max_sessions: usize,
-    /// How long a session may be open without a message.
-    pub session_idle: Duration,
+    /// How long the body of a request may take to arrive.
+    pub body_timeout: Duration,
+    /// Sessions, where a world has them.
+    pub sessions: SessionBounds,
 }
+
+/// Where a world that is served alone is served as well.
+const SINGLE: &str = "/mcp";
 
 /// Where a world is served.
 #[must_use]
@@ -65,19 +89,10 @@ pub async fn serve(
         .map(|surface| World::new(surface, &settings, &shutdown))
         .collect();
     let app = router(&worlds, &settings);
-    // Answers are small and written in pieces; waiting to fill a packet would cost 40 ms a call.
-    let listener = listener.tap_io(|stream| {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(kind = ?error.kind(), "TCP_NODELAY could not be set");
-        }
-    });
-    let stop = shutdown.clone();
-    let serving =
-        axum::serve(listener, app).with_graceful_shutdown(async move { stop.cancelled().await });
-    let result = tokio::select! {
-        result = async { serving.await } => result,
-        () = async { shutdown.cancelled().await; tokio::time::sleep(DRAIN).await } => Ok(()),
-    };
+    for world in worlds.iter().filter(|world| world.surface.sessions) {
+        tokio::spawn(Arc::clone(&world.sessions).look_after());
+    }
+    let result = listener::serve(listener, app, &settings.listener, &shutdown, DRAIN).await;
     for world in worlds {
         world.sessions.close_all().await;
     }
@@ -97,27 +112,31 @@ fn router(worlds: &[World], settings: &HttpSettings) -> Router {
         // Tables and state are bound before the listener opens, so a server that answers is ready.
         .route("/readyz", get(|| async { "ready\n" }))
         .fallback(async || gate::not_found());
+    let mut endpoints = Vec::new();
     for world in worlds {
+        let name = world.surface.world();
         let sessions = world.surface.sessions.then(|| Arc::clone(&world.sessions));
-        let gate = Arc::new(Gate::new(world.service(), sessions, settings.clone()));
+        let gate = Gate::new(world.service(), sessions, name, settings.clone());
+        let gate = Arc::new(gate);
         let handle = move |request: Request| {
             let gate = Arc::clone(&gate);
             async move { gate.handle(request).await }
         };
-        router = router.route(&endpoint(world.surface.world()), any(handle.clone()));
         if worlds.len() == 1 {
-            router = router.route("/mcp", any(handle));
+            router = router.route(SINGLE, any(handle.clone()));
+            endpoints.push(SINGLE.to_owned());
         }
+        router = router.route(&endpoint(name), any(handle));
+        endpoints.push(endpoint(name));
     }
-    router
+    router.merge(door::metadata_routes(&settings.door, &endpoints))
 }
 
 impl World {
     fn new(surface: Arc<Surface>, settings: &HttpSettings, stopping: &CancellationToken) -> Self {
-        let (max, idle) = (settings.max_sessions, settings.session_idle);
         Self {
             surface,
-            sessions: Arc::new(Sessions::new(max, idle, stopping.clone())),
+            sessions: Arc::new(Sessions::new(settings.sessions, stopping.clone())),
             stopping: stopping.clone(),
         }
     }
@@ -134,6 +153,11 @@ impl World {
             .disable_allowed_hosts()
             .disable_allowed_origins()
             .with_max_request_body_bytes(usize::MAX);
+        let mut config = config;
+        if self.surface.sessions {
+            let kept: Arc<dyn SessionStore> = Arc::new(sessions::Kept(Arc::clone(&self.sessions)));
+            config.session_store = Some(kept);
+        }
         let (surface, stopping) = (Arc::clone(&self.surface), self.stopping.clone());
         StreamableHttpService::new(
             move || Ok(Server::for_http(Arc::clone(&surface), stopping.clone())),
@@ -142,8 +166,41 @@ impl World {
         )
     }
 }
-/// Who sent a request, where callers are told apart.
-pub(super) fn owner(extensions: &Extensions) -> Option<String> {
+
+/// Says that the server has too much to do, so that the answer's status can say it too.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Overload(Arc<AtomicBool>);
+
+impl Overload {
+    pub(super) fn happened(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn has_happened(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Where a request wants to hear that the server has too much to do.
+pub(super) fn overload(extensions: &Extensions) -> Option<Overload> {
     let parts: &http::request::Parts = extensions.get()?;
-    parts.extensions.get::<sessions::Owner>()?.0.clone()
+    parts.extensions.get::<Overload>().cloned()
+}
+
+/// Where a request wants the text of its answer, to put it in place itself.
+pub(super) fn beside(extensions: &Extensions) -> Option<Beside> {
+    let parts: &http::request::Parts = extensions.get()?;
+    parts.extensions.get::<Beside>().cloned()
+}
+
+/// What is kept for the session that a request belongs to.
+pub(super) fn connection(extensions: &Extensions) -> Option<Arc<Connection>> {
+    let parts: &http::request::Parts = extensions.get()?;
+    parts.extensions.get::<Arc<Connection>>().cloned()
+}
+
+/// Who sent a request, where callers sign in.
+pub(super) fn identity(extensions: &Extensions) -> Option<Arc<Identity>> {
+    let parts: &http::request::Parts = extensions.get()?;
+    parts.extensions.get::<Arc<Identity>>().cloned()
 }

@@ -44,6 +44,11 @@ impl InFlight {
         Some(known_by)
     }
 
+    /// Whether no request waits for its answer.
+    pub(super) fn is_empty(&self) -> bool {
+        self.state().running.is_empty()
+    }
+
     /// Notes that nobody waits for the answer any more, and gives the id that rmcp knows the request by.
     pub(super) fn cancel(&self, id: &RequestId) -> Option<RequestId> {
         let mut state = self.state();

@@ -12,31 +12,36 @@ use std::{
     time::Instant,
 };
 
+use futures::{FutureExt as _, future::BoxFuture};
 use rmcp::model::{
     CallToolResponse, CallToolResult, ContentBlock, ErrorCode, ErrorData, InputRequiredResult,
     MetaObject,
 };
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
 
 use super::{
-    Access, Answer, CallContext, CompletionReference, CompletionRequest, Facts, Failure,
-    FailureKind, JsonObject, Pace, Resource, Said, Surface, UnknownTool,
+    Access, Answer, CallContext, CallRecord, CompletionReference, CompletionRequest, Facts,
+    Failure, FailureKind, JsonObject, Pace, Resource, Said, Surface, UnknownTool,
     arguments::check_arguments,
-    caller::{Asking, Caller},
+    caller::{Asking, Caller, Desk},
     error::{Refusal, invalid_params},
+    http::{self, Overload},
     listing::Page,
+    policy::{Absence, Standing},
     question::{Reply, Rounds},
     resource::ResourceText,
     structured::Structured,
-    surface::BoundTool,
+    surface::{BoundHandler, BoundTool},
 };
+use crate::access::Identity;
 
 /// Why a call has no answer.
 enum Stop {
     Refused(Refusal),
     /// Ends as if it did not exist. Only the audit line knows better.
-    Hidden(Box<Self>),
+    Hidden(Absence, Box<Self>),
     Failed(Failure),
     /// Ends for now, with a question to the person at the other end.
     Asks(Box<InputRequiredResult>),
@@ -46,7 +51,7 @@ impl Stop {
     /// What the caller sees of it.
     fn seen(self) -> Self {
         match self {
-            Self::Hidden(like) => *like,
+            Self::Hidden(_, like) => *like,
             stop => stop,
         }
     }
@@ -74,12 +79,16 @@ impl Surface {
         reply: Reply,
         structured: Structured,
     ) -> Result<CallToolResponse, ErrorData> {
-        let started = Instant::now();
+        let call = self.begin(&caller);
         let result = self.tool_steps(name, arguments, caller, reply).await;
-        let label = self.tool(name).map_or(UNKNOWN, |(_, tool)| &tool.card.name);
-        self.audit(label, &result, |answer| answer.facts, started);
+        let label = self.tool(name).map(|(_, tool)| tool.card.name.as_str());
+        call.end(Label::Named(label), &result, |answer| answer.facts);
         let mut wire = match result.map_err(Stop::seen) {
             Ok(answer) => {
+                let structured = match self.tool(name) {
+                    Some((_, tool)) if tool.is_silent() => structured,
+                    _ => structured.for_streams(),
+                };
                 let structured_content = structured.content(&answer.text);
                 let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
                 result.structured_content = structured_content;
@@ -91,7 +100,7 @@ impl Surface {
             }
             Err(Stop::Asks(question)) => return Ok((*question).into()),
             Err(Stop::Refused(refusal)) => return Err(refusal.into()),
-            Err(Stop::Hidden(_)) => return Err(Refusal::Internal.into()),
+            Err(Stop::Hidden(..)) => return Err(Refusal::Internal.into()),
         };
         wire.meta = self.result_meta.clone().map(MetaObject);
         Ok(wire.into())
@@ -105,18 +114,37 @@ impl Surface {
         reply: Reply,
     ) -> Result<Answer, Stop> {
         let (index, tool) = self.tool(name).ok_or_else(|| self.unknown_tool())?;
-        self.exists(&tool.card.name, || self.unknown_tool())?;
+        let standing = caller.standing();
+        self.exists(&tool.card.name, tool.card.access, standing, || {
+            self.unknown_tool()
+        })?;
         self.authorise(&tool.card.name)?;
         let asking = self.asking(tool, &arguments, &caller, reply)?;
         let surface = Arc::clone(self);
         let effort = (tool.pace, tool.card.access);
+        if let BoundHandler::Waiting(handler) = &tool.handler {
+            let work = |context: CallContext| {
+                check_arguments(&tool.card.input, &arguments)?;
+                #[cfg(debug_assertions)]
+                super::fault::strike(&tool.card.name);
+                context.surface.get_or_init(|| surface);
+                Ok(handler(arguments, context))
+            };
+            return self.waiting_within_limits(effort, caller, work).await;
+        }
         self.within_limits(effort, caller, asking, move |context| {
             let tool = &surface.tools[index];
             check_arguments(&tool.card.input, &arguments)?;
             #[cfg(debug_assertions)]
             super::fault::strike(&tool.card.name);
             context.surface.get_or_init(|| Arc::clone(&surface));
-            (tool.handler)(arguments, context)
+            match &tool.handler {
+                BoundHandler::Blocking(handler) => handler(arguments, context),
+                BoundHandler::Waiting(_) => Err(Failure::new(
+                    FailureKind::Internal,
+                    "The tool was called in the wrong way.",
+                )),
+            }
         })
         .await
     }
@@ -158,13 +186,15 @@ impl Surface {
         start: usize,
         caller: Caller,
     ) -> Result<Page<Resource>, ErrorData> {
-        let started = Instant::now();
-        let surface = Arc::clone(&self);
+        let call = self.begin(&caller);
+        let (surface, standing) = (Arc::clone(&self), caller.standing());
         let listed = self.within_limits(SLOW_READ, caller, Asking::Never, move |_| {
-            Ok(Page::of(surface.listed_resources(), start))
+            Ok(Page::of(surface.listed_resources(standing), start))
         });
         let result = listed.await;
-        self.audit("resources/list", &result, |_| Facts::default(), started);
+        call.end(Label::Method("resources/list"), &result, |_| {
+            Facts::default()
+        });
         result.map_err(|stop| self.protocol_error(stop))
     }
 
@@ -174,9 +204,11 @@ impl Surface {
         uri: String,
         caller: Caller,
     ) -> Result<ResourceText, ErrorData> {
-        let started = Instant::now();
+        let call = self.begin(&caller);
         let result = self.resource_steps(uri, caller).await;
-        self.audit("resources/read", &result, |_| Facts::default(), started);
+        call.end(Label::Method("resources/read"), &result, |_| {
+            Facts::default()
+        });
         result.map_err(|stop| self.protocol_error(stop))
     }
 
@@ -186,14 +218,11 @@ impl Surface {
         uri: String,
         caller: Caller,
     ) -> Result<(), ErrorData> {
-        let started = Instant::now();
+        let call = self.begin(&caller);
         let result = self.resource_steps(uri, caller).await;
-        self.audit(
-            "resources/subscribe",
-            &result,
-            |_| Facts::default(),
-            started,
-        );
+        call.end(Label::Method("resources/subscribe"), &result, |_| {
+            Facts::default()
+        });
         match result {
             Ok(_) => Ok(()),
             Err(stop) => Err(self.protocol_error(stop)),
@@ -201,16 +230,18 @@ impl Surface {
     }
 
     /// Whether there may be notices about the resource at `uri`.
-    pub(super) fn tells_of(&self, uri: &str) -> bool {
-        self.exists(uri, || Refusal::UnknownResource).is_ok() && self.authorise(uri).is_ok()
+    pub(super) fn tells_of(&self, uri: &str, standing: Standing) -> bool {
+        let thing = self.thing(uri, Access::Read);
+        self.policy.presence(standing, thing).is_ok() && self.authorise(uri).is_ok()
     }
 
     /// Runs a subscription, which has no place among the calls but one of its own.
     pub(super) async fn listen(
-        &self,
+        self: &Arc<Self>,
+        identity: Option<Arc<Identity>>,
         subscription: impl Future<Output = ()>,
     ) -> Result<(), ErrorData> {
-        let started = Instant::now();
+        let call = Call::begin(self, identity);
         let result = match self.listeners.try_acquire() {
             Ok(_place) => {
                 subscription.await;
@@ -218,12 +249,9 @@ impl Surface {
             }
             Err(_) => Err(Stop::from(Refusal::Busy)),
         };
-        self.audit(
-            "subscriptions/listen",
-            &result,
-            |()| Facts::default(),
-            started,
-        );
+        call.end(Label::Method("subscriptions/listen"), &result, |()| {
+            Facts::default()
+        });
         result.map_err(|stop| self.protocol_error(stop))
     }
 
@@ -232,7 +260,8 @@ impl Surface {
         uri: String,
         caller: Caller,
     ) -> Result<ResourceText, Stop> {
-        self.exists(&uri, || Refusal::UnknownResource)?;
+        let standing = caller.standing();
+        self.exists(&uri, Access::Read, standing, || Refusal::UnknownResource)?;
         let surface = Arc::clone(self);
         let name = uri.clone();
         let read = self.within_limits(SLOW_READ, caller, Asking::Never, move |_| {
@@ -254,11 +283,11 @@ impl Surface {
         arguments: JsonObject,
         caller: Caller,
     ) -> Result<String, ErrorData> {
-        let started = Instant::now();
+        let call = self.begin(&caller);
         let known = self.prompts.iter().position(|prompt| prompt.name == name);
-        let label = known.map_or(UNKNOWN, |index| self.prompts[index].name);
+        let label = known.map(|index| self.prompts[index].name);
         let result = self.prompt_steps(known, arguments, caller).await;
-        self.audit(label, &result, |_| Facts::default(), started);
+        call.end(Label::Named(label), &result, |_| Facts::default());
         result.map_err(|stop| self.protocol_error(stop))
     }
 
@@ -269,8 +298,9 @@ impl Surface {
         caller: Caller,
     ) -> Result<String, Stop> {
         let index = index.ok_or(Refusal::UnknownPrompt)?;
-        self.exists(self.prompts[index].name, || Refusal::UnknownPrompt)?;
-        self.authorise(self.prompts[index].name)?;
+        let (name, standing) = (self.prompts[index].name, caller.standing());
+        self.exists(name, Access::Read, standing, || Refusal::UnknownPrompt)?;
+        self.authorise(name)?;
         self.prompts[index].check_arguments(&arguments)?;
         let surface = Arc::clone(self);
         self.within_limits(SLOW_READ, caller, Asking::Never, move |context| {
@@ -285,14 +315,11 @@ impl Surface {
         request: CompletionRequest,
         caller: Caller,
     ) -> Result<Vec<String>, ErrorData> {
-        let started = Instant::now();
+        let call = self.begin(&caller);
         let result = self.completion_steps(request, caller).await;
-        self.audit(
-            "completion/complete",
-            &result,
-            |_| Facts::default(),
-            started,
-        );
+        call.end(Label::Method("completion/complete"), &result, |_| {
+            Facts::default()
+        });
         result.map_err(|stop| self.protocol_error(stop))
     }
 
@@ -318,7 +345,7 @@ impl Surface {
         if !known {
             return Err(unknown.into());
         }
-        self.exists(name, || unknown)?;
+        self.exists(name, Access::Read, caller.standing(), || unknown)?;
         self.authorise(name)?;
         let surface = Arc::clone(self);
         self.within_limits(SLOW_READ, caller, Asking::Never, move |_| {
@@ -329,13 +356,15 @@ impl Surface {
     }
 
     /// Visibility, before anything else is looked at: a hidden thing answers like one that does not exist, whoever asks.
-    fn exists<U: Into<Stop>>(&self, name: &str, unknown: impl FnOnce() -> U) -> Result<(), Stop> {
-        let (name, family) = self.policy_names(name);
-        if self.policy.visibility.exists(self.world, name, family) {
-            Ok(())
-        } else {
-            Err(Stop::Hidden(Box::new(unknown().into())))
-        }
+    fn exists<U: Into<Stop>>(
+        &self,
+        name: &str,
+        access: Access,
+        standing: Standing,
+        unknown: impl FnOnce() -> U,
+    ) -> Result<(), Stop> {
+        let presence = self.policy.presence(standing, self.thing(name, access));
+        presence.map_err(|absence| Stop::Hidden(absence, Box::new(unknown().into())))
     }
 
     fn authorise(&self, name: &str) -> Result<(), Refusal> {
@@ -348,10 +377,11 @@ impl Surface {
     }
 
     /// Whether the tool `name` is there for this caller.
-    pub(super) fn offers(&self, name: &str) -> bool {
-        self.tool(name).is_some()
-            && self.exists(name, || self.unknown_tool()).is_ok()
-            && self.authorise(name).is_ok()
+    pub(super) fn offers(&self, name: &str, standing: Standing) -> bool {
+        self.tool(name).is_some_and(|(_, tool)| {
+            let thing = self.thing(name, tool.card.access);
+            self.policy.presence(standing, thing).is_ok() && self.authorise(name).is_ok()
+        })
     }
 
     /// Runs `work`, which may block, when there is room, for as long as is allowed and somebody waits. A panic
@@ -363,10 +393,8 @@ impl Surface {
         asking: Asking,
         work: impl FnOnce(&CallContext) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Stop> {
-        // Cancelled when this call ends early for whatever reason, so that the handler can stop as well.
         let cancelled = caller.cancelled();
-        let _stop = cancelled.clone().drop_guard();
-        let (context, mut desk) = caller.into_parts(pace, asking);
+        let (context, desk) = caller.into_parts(pace, asking);
         let steps = async {
             let slot = self.slot().await?;
             let inline = pace == Pace::Quick && self.limits.inline_when_alone && self.is_alone();
@@ -384,6 +412,38 @@ impl Surface {
             // Nothing comes back from a handler that panicked.
             Ok(result.ok_or(Refusal::Internal)??)
         };
+        self.bounded(access, &cancelled, desk, steps).await
+    }
+
+    /// The same for work that waits without a thread of its own. Such work asks nobody anything.
+    async fn waiting_within_limits<T>(
+        &self,
+        (pace, access): (Pace, Access),
+        caller: Caller,
+        work: impl FnOnce(CallContext) -> Result<BoxFuture<'static, Result<T, Failure>>, Failure>,
+    ) -> Result<T, Stop> {
+        let cancelled = caller.cancelled();
+        let (context, desk) = caller.into_parts(pace, Asking::Never);
+        let steps = async {
+            let _slot = self.slot().await?;
+            let begun = catch_unwind(AssertUnwindSafe(|| work(context)));
+            let work = begun.map_err(|_| Refusal::Internal)??;
+            let result = AssertUnwindSafe(work).catch_unwind().await;
+            Ok(result.map_err(|_| Refusal::Internal)??)
+        };
+        self.bounded(access, &cancelled, desk, steps).await
+    }
+
+    /// Takes `steps` for as long as is allowed and somebody waits, and runs their errands meanwhile.
+    async fn bounded<T>(
+        &self,
+        access: Access,
+        cancelled: &CancellationToken,
+        mut desk: Desk,
+        steps: impl Future<Output = Result<T, Stop>>,
+    ) -> Result<T, Stop> {
+        // Cancelled when this call ends early for whatever reason, so that the handler can stop as well.
+        let _stop = cancelled.clone().drop_guard();
         let result = tokio::select! {
             biased;
             result = steps => result,
@@ -427,7 +487,7 @@ impl Surface {
             Stop::Refused(refusal) => return refusal.into(),
             Stop::Failed(failure) => failure,
             // Only tools ask, and what is seen is not hidden.
-            Stop::Asks(_) | Stop::Hidden(_) => return Refusal::Internal.into(),
+            Stop::Asks(_) | Stop::Hidden(..) => return Refusal::Internal.into(),
         };
         match (self.say(&failure), failure.kind) {
             (Err(error), _) => error,
@@ -440,30 +500,128 @@ impl Surface {
         }
     }
 
-    /// One line per call, with nothing of the note, the arguments or an unknown name in it.
-    fn audit<T>(
-        &self,
-        label: &str,
-        result: &Result<T, Stop>,
-        facts: impl Fn(&T) -> Facts,
-        started: Instant,
-    ) {
-        let (outcome, facts) = match result {
-            Ok(value) => ("ok", facts(value)),
-            Err(Stop::Failed(failure)) => (failure.name(), Facts::default()),
-            Err(Stop::Asks(_)) => ("input_required", Facts::default()),
-            Err(Stop::Hidden(_)) => ("hidden", Facts::default()),
-            Err(Stop::Refused(refusal)) => (refusal.name(), Facts::default()),
+    /// Begins to watch a call.
+    fn begin(self: &Arc<Self>, caller: &Caller) -> Call {
+        let mut call = Call::begin(self, caller.identity.clone());
+        call.overload = http::overload(&caller.request.extensions);
+        call
+    }
+}
+
+/// A call that is being watched, for the log and for whoever counts or records calls.
+struct Call {
+    surface: Arc<Surface>,
+    identity: Option<Arc<Identity>>,
+    started: Instant,
+    /// Where to say that there was no room for it.
+    overload: Option<Overload>,
+    has_ended: bool,
+}
+
+impl Call {
+    fn begin(surface: &Arc<Surface>, identity: Option<Arc<Identity>>) -> Self {
+        surface.observer.began(surface.world);
+        Self {
+            surface: Arc::clone(surface),
+            identity,
+            started: Instant::now(),
+            overload: None,
+            has_ended: false,
+        }
+    }
+
+    /// One line per call, with nothing of the note, the arguments, an unknown name or a hidden thing in it.
+    fn end<T>(mut self, label: Label<'_>, result: &Result<T, Stop>, facts: impl Fn(&T) -> Facts) {
+        self.has_ended = true;
+        if let (Err(Stop::Refused(Refusal::Busy)), Some(overload)) = (result, &self.overload) {
+            overload.happened();
+        }
+        let facts = match result {
+            Ok(value) => facts(value),
+            Err(Stop::Failed(failure)) => Facts {
+                upstream: failure.upstream,
+                ..Facts::default()
+            },
+            Err(_) => Facts::default(),
         };
+        let truth = (label.text(), result.as_ref().err().map_or("ok", outcome));
+        let seen = match result {
+            Err(Stop::Hidden(_, like)) => (label.hidden().text(), outcome(like)),
+            _ => truth,
+        };
+        let world = self.surface.world;
+        let elapsed = self.started.elapsed();
         tracing::info!(
             target: "sectile::call",
-            world = self.world,
-            tool = label,
-            outcome,
-            elapsed_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            tool = %format_args!("{world}/{}", seen.0),
+            outcome = seen.1,
+            upstream = facts.upstream,
+            elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
             sections = facts.sections,
             truncated = facts.truncated,
         );
+        self.surface.observer.ended(&CallRecord {
+            world,
+            tool: seen.0,
+            outcome: seen.1,
+            truth,
+            upstream: facts.upstream,
+            elapsed,
+            caller: self.identity.as_ref().map(|identity| identity.key.as_str()),
+        });
+    }
+}
+
+/// What a call was about.
+#[derive(Clone, Copy)]
+enum Label<'a> {
+    /// A method whose calls are not told apart.
+    Method(&'static str),
+    /// The name of a tool or prompt, as it stands in the table; none when there is no such.
+    Named(Option<&'a str>),
+}
+
+impl<'a> Label<'a> {
+    fn text(self) -> &'a str {
+        match self {
+            Self::Method(name) => name,
+            Self::Named(name) => name.unwrap_or(UNKNOWN),
+        }
+    }
+
+    /// The same, when what is named must look as if it did not exist.
+    fn hidden(self) -> Self {
+        match self {
+            Self::Named(_) => Self::Named(None),
+            method @ Self::Method(_) => method,
+        }
+    }
+}
+
+impl Drop for Call {
+    /// A call whose client went away is dropped where it stands.
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.surface.observer.ended(&CallRecord {
+                world: self.surface.world,
+                tool: UNKNOWN,
+                outcome: "dropped",
+                truth: (UNKNOWN, "dropped"),
+                upstream: None,
+                elapsed: self.started.elapsed(),
+                caller: self.identity.as_ref().map(|identity| identity.key.as_str()),
+            });
+        }
+    }
+}
+
+/// Word for what came of a call without an answer.
+fn outcome(stop: &Stop) -> &'static str {
+    match stop {
+        Stop::Failed(failure) => failure.name(),
+        Stop::Asks(_) => "input_required",
+        Stop::Refused(refusal) => refusal.name(),
+        Stop::Hidden(absence, _) => absence.name(),
     }
 }
 

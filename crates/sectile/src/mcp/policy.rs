@@ -2,10 +2,13 @@
 //!
 //! Both speak of tools, resources and prompts alike, by name or URI, optionally as `world/name`.
 
-use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::access::{Acl, Live, Role, Thing};
+pub use crate::access::{Names, qualified};
 
 /// What a surface shows and lets be called.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +17,61 @@ pub struct Policy {
     pub visibility: Visibility,
     /// Who may use it.
     pub authorisation: Authorisation,
+    /// What exists for whom, where callers have roles.
+    pub roles: Arc<Live<Acl>>,
+}
+
+/// The role of a caller. Where nobody signs in, nobody has one, and what exists is there for all.
+pub(super) type Standing = Option<Role>;
+
+/// Why something does not exist for a caller. Only the audit stream may know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Absence {
+    /// The settings hide it from everybody.
+    Hidden,
+    /// It is not for this role.
+    Role,
+}
+
+impl Absence {
+    /// Word for the audit stream.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Hidden => "hidden",
+            Self::Role => "hidden_from_role",
+        }
+    }
+}
+
+impl Policy {
+    /// Whether `thing` exists for a call by somebody with this standing.
+    pub(super) fn presence(&self, standing: Standing, thing: Thing<'_>) -> Result<(), Absence> {
+        if !self
+            .visibility
+            .exists(thing.world, thing.name, thing.family)
+        {
+            return Err(Absence::Hidden);
+        }
+        self.role_allows(standing, thing)
+            .then_some(())
+            .ok_or(Absence::Role)
+    }
+
+    /// Whether a listing for somebody with this standing shows `thing`.
+    pub(super) fn lists(&self, standing: Standing, thing: Thing<'_>) -> bool {
+        self.visibility.lists(thing.world, thing.name, thing.family)
+            && self.role_allows(standing, thing)
+    }
+
+    /// Whether a listing for somebody with this standing may leave something out.
+    pub(super) fn hides_from_listings(&self, standing: Standing) -> bool {
+        self.visibility.hides_from_listings()
+            || standing.is_some_and(|role| self.roles.get().limits(role))
+    }
+
+    fn role_allows(&self, standing: Standing, thing: Thing<'_>) -> bool {
+        standing.is_none_or(|role| self.roles.get().allows(role, thing))
+    }
 }
 
 /// What exists as far as clients can tell.
@@ -45,39 +103,11 @@ pub struct Authorisation {
     pub allowed: Names,
 }
 
-/// Names from the configuration.
-#[derive(Clone, Debug, Default)]
-pub struct Names(BTreeSet<String>);
-
-impl Names {
-    /// The set of `names`.
-    pub fn new(names: impl IntoIterator<Item = String>) -> Self {
-        Self(names.into_iter().collect())
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn contains(&self, world: &str, name: &str) -> bool {
-        self.0.contains(name) || self.0.contains(&qualified(world, name))
-    }
-
-    fn contains_either(&self, world: &str, name: &str, family: Option<&str>) -> bool {
-        self.contains(world, name) || family.is_some_and(|family| self.contains(world, family))
-    }
-}
-
-/// The form of a name that says which world it belongs to.
-pub fn qualified(world: &str, name: &str) -> String {
-    format!("{world}/{name}")
-}
-
 impl Visibility {
     /// Whether `name` exists for a call. A resource may also go by its template, the `family`.
     pub fn exists(&self, world: &str, name: &str, family: Option<&str>) -> bool {
-        (self.allow.is_empty() || self.allow.contains_either(world, name, family))
-            && !self.deny.contains_either(world, name, family)
+        (self.allow.is_empty() || self.allow.contains(world, name, family))
+            && !self.deny.contains(world, name, family)
     }
 
     /// Whether a listing may leave something out.
@@ -94,7 +124,7 @@ impl Visibility {
 impl Authorisation {
     /// Whether the caller may use `name`.
     pub fn permits(&self, world: &str, name: &str, family: Option<&str>) -> bool {
-        self.allowed.is_empty() || self.allowed.contains_either(world, name, family)
+        self.allowed.is_empty() || self.allowed.contains(world, name, family)
     }
 }
 

@@ -34,11 +34,12 @@ use self::{
     },
 };
 use super::{
-    CacheHint, Connection, JsonObject, ResourceNotice, Surface,
+    Access, Connection, JsonObject, ResourceNotice, Surface,
     caller::Caller,
     error::{Refusal, invalid_params, method_not_found},
     http,
     listing::{only_page, page_start},
+    policy::Standing,
     question::Reply,
     structured::Structured,
     surface::BoundResources,
@@ -89,7 +90,7 @@ impl Server {
 
     fn caller(&self, request: RequestContext<RoleServer>) -> Caller {
         Caller {
-            name: http::owner(&request.extensions),
+            identity: http::identity(&request.extensions),
             request,
             connection: self.connection.get().cloned(),
         }
@@ -143,8 +144,10 @@ impl ServerHandler for Server {
             context.peer.set_peer_info(request.clone());
             if self.surface.sessions {
                 // Over HTTP, a handshake is the begin of a session.
-                self.connection
-                    .get_or_init(|| Arc::new(Connection::until(&self.stopping)));
+                self.connection.get_or_init(|| {
+                    let kept = http::connection(&context.extensions);
+                    kept.unwrap_or_else(|| Arc::new(Connection::until(&self.stopping)))
+                });
             }
             let mut result = self.negotiate_initialize(&request)?;
             if let Some(resources) = &mut result.capabilities.resources
@@ -160,7 +163,8 @@ impl ServerHandler for Server {
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let begun = guarded(|| {
             if let Ok(connection) = self.hearing_connection() {
-                tell_connection(&self.surface, connection, context.peer);
+                let standing = http::identity(&context.extensions).map(|identity| identity.role);
+                tell_connection(&self.surface, connection, context.peer, standing);
             }
             Ok(())
         });
@@ -176,8 +180,8 @@ impl ServerHandler for Server {
     async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
         guarded(|| {
             let mut result = DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info());
-            result.ttl_ms = CacheHint::TABLE.ttl_ms;
-            result.cache_scope = CacheHint::TABLE.scope();
+            result.ttl_ms = self.surface.table_cache().ttl_ms;
+            result.cache_scope = self.surface.table_cache().scope();
             Ok(result)
         })
     }
@@ -185,15 +189,18 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         request: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         guarded(|| {
             only_page(request.as_ref())?;
             let mut result = ListToolsResult::with_all_items(
-                self.surface.listed_tools().map(wire_tool).collect(),
+                self.surface
+                    .listed_tools(standing(&context))
+                    .map(wire_tool)
+                    .collect(),
             );
-            result.ttl_ms = Some(CacheHint::TABLE.ttl_ms);
-            result.cache_scope = Some(CacheHint::TABLE.scope());
+            result.ttl_ms = Some(self.surface.table_cache().ttl_ms);
+            result.cache_scope = Some(self.surface.table_cache().scope());
             Ok(result)
         })
     }
@@ -208,9 +215,11 @@ impl ServerHandler for Server {
             state: request.request_state,
             responses: request.input_responses,
         };
+        let beside = http::beside(&context.extensions).map(Structured::Beside);
+        let structured = beside.unwrap_or_else(|| self.structured.clone());
         let caller = self.caller(context);
         Arc::clone(&self.surface)
-            .call_tool(&request.name, arguments, caller, reply, self.structured)
+            .call_tool(&request.name, arguments, caller, reply, structured)
             .await
     }
 
@@ -235,16 +244,20 @@ impl ServerHandler for Server {
     async fn list_resource_templates(
         &self,
         request: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         guarded(|| {
             let templates = self.resources()?.templates.iter();
             only_page(request.as_ref())?;
-            let listed = templates.filter(|template| self.surface.lists(&template.uri_template));
+            let standing = standing(&context);
+            let listed = templates.filter(|template| {
+                self.surface
+                    .lists(&template.uri_template, Access::Read, standing)
+            });
             let mut result =
                 ListResourceTemplatesResult::with_all_items(listed.map(wire_template).collect());
-            result.ttl_ms = Some(CacheHint::TABLE.ttl_ms);
-            result.cache_scope = Some(CacheHint::TABLE.scope());
+            result.ttl_ms = Some(self.surface.table_cache().ttl_ms);
+            result.cache_scope = Some(self.surface.table_cache().scope());
             Ok(result)
         })
     }
@@ -269,7 +282,7 @@ impl ServerHandler for Server {
     async fn list_prompts(
         &self,
         request: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         guarded(|| {
             if self.surface.prompts.is_empty() {
@@ -277,10 +290,12 @@ impl ServerHandler for Server {
             }
             only_page(request.as_ref())?;
             let prompts = self.surface.prompts.iter();
-            let listed = prompts.filter(|prompt| self.surface.lists(prompt.name));
+            let standing = standing(&context);
+            let listed =
+                prompts.filter(|prompt| self.surface.lists(prompt.name, Access::Read, standing));
             let mut result = ListPromptsResult::with_all_items(listed.map(wire_prompt).collect());
-            result.ttl_ms = Some(CacheHint::TABLE.ttl_ms);
-            result.cache_scope = Some(CacheHint::TABLE.scope());
+            result.ttl_ms = Some(self.surface.table_cache().ttl_ms);
+            result.cache_scope = Some(self.surface.table_cache().scope());
             Ok(result)
         })
     }
@@ -307,7 +322,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let connection = self.hearing_connection()?;
-        let peer = context.peer.clone();
+        let (peer, standing) = (context.peer.clone(), standing(&context));
         Arc::clone(&self.surface)
             .watch_resource(request.uri.clone(), self.caller(context))
             .await?;
@@ -315,7 +330,7 @@ impl ServerHandler for Server {
             return Err(Refusal::Busy.into());
         }
         guarded(|| {
-            tell_connection(&self.surface, connection, peer);
+            tell_connection(&self.surface, connection, peer, standing);
             Ok(())
         })
     }
@@ -344,13 +359,15 @@ impl ServerHandler for Server {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let changes = self.about_to_listen().pop_front();
         let changes = changes.ok_or(Refusal::Internal)?;
+        let identity = http::identity(&context.request_context().extensions);
+        let standing = identity.as_ref().map(|identity| identity.role);
         let listener = Listener::new(&context);
         self.surface
-            .listen(async {
+            .listen(identity, async {
                 tokio::select! {
                     () = context.cancelled() => {}
                     () = self.stopping.cancelled() => {}
-                    () = tell(&self.surface, &listener, changes) => {}
+                    () = tell(&self.surface, &listener, standing, changes) => {}
                 }
             })
             .await
@@ -407,6 +424,11 @@ impl ServerHandler for Server {
             method_not_found()
         })
     }
+}
+
+/// What the caller of a request may see.
+fn standing(request: &RequestContext<RoleServer>) -> Standing {
+    http::identity(&request.extensions).map(|identity| identity.role)
 }
 
 /// Runs what is too short for the pipeline, with the same promise: a panic is an answer.

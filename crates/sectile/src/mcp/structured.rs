@@ -1,18 +1,37 @@
 //! Structured content of a tool's answer, which is the JSON of its text over again.
 //!
 //! rmcp wants it as a tree of values. Building, writing and dropping that tree takes a quarter of a call, so a transport
-//! that writes its own bytes leaves a mark in its place and puts the text there.
+//! that has the bytes of an answer in its hands leaves a mark in its place and puts the text there.
+
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::{CallToolResult, JsonRpcMessage, ServerJsonRpcMessage, ServerResult};
 use serde_json::Value;
 
 /// Who puts structured content into an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) enum Structured {
     /// The server, as a tree.
     Tree,
     /// The transport, as text; see [`put_text_in_place`].
     Text,
+    /// The transport, as text that is handed over beside the answer; see [`put_in_place`].
+    Beside(Beside),
+}
+
+/// The text of an answer on its way to whoever has the bytes of the answer.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Beside(Arc<Mutex<Option<String>>>);
+
+impl Beside {
+    fn hand_over(&self, text: &str) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.to_owned());
+    }
+
+    /// The text, if one was handed over.
+    pub(super) fn take(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 /// What the mark looks like on the wire. A quotation mark inside a string is escaped, so nothing else can look like it.
@@ -20,19 +39,36 @@ const MARK: &[u8] = b"\"structuredContent\":null";
 
 impl Structured {
     /// The structured content that a result with this text leaves the server with.
-    pub(super) fn content(self, text: &str) -> Option<Value> {
+    pub(super) fn content(&self, text: &str) -> Option<Value> {
         match self {
             Self::Tree => serde_json::from_str(text).ok(),
             Self::Text => Some(Value::Null),
+            Self::Beside(beside) => {
+                beside.hand_over(text);
+                Some(Value::Null)
+            }
+        }
+    }
+
+    /// The same for an answer that may come after other messages, whose bytes nobody has at once.
+    pub(super) fn for_streams(self) -> Self {
+        match self {
+            Self::Beside(_) => Self::Tree,
+            other => other,
         }
     }
 }
 
 /// Replaces the mark in `line`, the bytes of `message`.
 pub(super) fn put_text_in_place(line: &mut Vec<u8>, message: &ServerJsonRpcMessage) {
-    if let Some(text) = marked_text(message)
-        && let Some(mark) = memchr::memmem::rfind(line, MARK)
-    {
+    if let Some(text) = marked_text(message) {
+        put_in_place(line, text);
+    }
+}
+
+/// Replaces the mark in the bytes of an answer by `text`.
+pub(super) fn put_in_place(line: &mut Vec<u8>, text: &str) {
+    if let Some(mark) = memchr::memmem::rfind(line, MARK) {
         let end = mark + MARK.len();
         let behind = line.split_off(end);
         line.truncate(end - b"null".len());

@@ -11,10 +11,12 @@ use std::{
 use tokio::sync::{Semaphore, broadcast};
 
 use super::{
-    Access, Answer, CacheHint, CallContext, Completer, CompletionRequest, Envelope, ErrorList,
-    Failure, FailureKind, JsonObject, Pace, Policy, Prompt, Resource, ResourceNotice,
-    ResourceTemplate, Resources, Tool, question::Seal, resource::ResourceText, tool,
+    Access, Answer, Awaited, CacheHint, CallContext, Completer, CompletionRequest, Envelope,
+    ErrorList, Failure, FailureKind, Handler, JsonObject, Observer, Pace, Policy, Prompt, Resource,
+    ResourceNotice, ResourceTemplate, Resources, Tool, Unobserved, policy::Standing,
+    question::Seal, resource::ResourceText, tool,
 };
+use crate::access::Thing;
 
 /// A world as a value: what it offers, whatever its state.
 pub struct WorldSpec<S: 'static> {
@@ -193,12 +195,15 @@ pub struct Surface {
     pub(super) listeners: Semaphore,
     /// Seals what is asked in rounds.
     pub(super) seal: Seal,
+    pub(super) observer: Arc<dyn Observer>,
+    has_callers: bool,
 }
 
 /// How many may listen at the same time.
 const MAX_LISTENERS: usize = 64;
 
-type Handler = Box<dyn Fn(JsonObject, &CallContext) -> Result<Answer, Failure> + Send + Sync>;
+type Blocking = Box<dyn Fn(JsonObject, &CallContext) -> Result<Answer, Failure> + Send + Sync>;
+type Waiting = Box<dyn Fn(JsonObject, CallContext) -> Awaited + Send + Sync>;
 type Lister = Box<dyn Fn() -> Vec<Resource> + Send + Sync>;
 type Reader = Box<dyn Fn(&str) -> Result<Option<ResourceText>, Failure> + Send + Sync>;
 type BoundCompleter = Box<dyn Fn(&CompletionRequest) -> Vec<String> + Send + Sync>;
@@ -208,7 +213,19 @@ type Renderer = Box<dyn Fn(&JsonObject, &CallContext) -> Result<String, Failure>
 pub(super) struct BoundTool {
     pub(super) card: ToolCard,
     pub(super) pace: Pace,
-    pub(super) handler: Handler,
+    pub(super) handler: BoundHandler,
+}
+
+impl BoundTool {
+    /// Whether nothing but its answer is ever sent to the caller.
+    pub(super) fn is_silent(&self) -> bool {
+        self.pace == Pace::Quick || matches!(self.handler, BoundHandler::Waiting(_))
+    }
+}
+
+pub(super) enum BoundHandler {
+    Blocking(Blocking),
+    Waiting(Waiting),
 }
 
 pub(super) struct BoundResources {
@@ -312,6 +329,8 @@ impl Surface {
             waiting: AtomicUsize::new(0),
             listeners: Semaphore::new(MAX_LISTENERS),
             seal: Seal::default(),
+            observer: Arc::new(Unobserved),
+            has_callers: false,
         }
     }
 
@@ -328,9 +347,9 @@ impl Surface {
     }
 
     /// The tools that a listing shows, in table order.
-    pub(super) fn listed_tools(&self) -> impl Iterator<Item = &ToolCard> {
+    pub(super) fn listed_tools(&self, standing: Standing) -> impl Iterator<Item = &ToolCard> {
         let cards = self.tools.iter().map(|tool| &tool.card);
-        cards.filter(|card| self.lists(&card.name))
+        cards.filter(move |card| self.lists(&card.name, card.access, standing))
     }
 
     /// The world's notices of changes, if it has any.
@@ -339,23 +358,56 @@ impl Surface {
     }
 
     /// The resources that a listing shows, in order.
-    pub(super) fn listed_resources(&self) -> Vec<Resource> {
+    pub(super) fn listed_resources(&self, standing: Standing) -> Vec<Resource> {
         let all = self.resources.as_ref().map(|resources| (resources.list)());
         let all = all.into_iter().flatten();
-        all.filter(|resource| self.lists(&resource.uri)).collect()
+        all.filter(|resource| self.lists(&resource.uri, Access::Read, standing))
+            .collect()
     }
 
     /// A number that changes with what a listing of resources shows.
-    pub(super) fn digest_of_listing(&self) -> u64 {
+    pub(super) fn digest_of_listing(&self, standing: Standing) -> u64 {
         let mut hasher = DefaultHasher::new();
-        self.listed_resources().hash(&mut hasher);
+        self.listed_resources(standing).hash(&mut hasher);
         hasher.finish()
     }
 
-    /// Whether a listing shows `name`.
-    pub(super) fn lists(&self, name: &str) -> bool {
+    /// Whether a listing for somebody with this standing shows `name`.
+    pub(super) fn lists(&self, name: &str, access: Access, standing: Standing) -> bool {
+        self.policy.lists(standing, self.thing(name, access))
+    }
+
+    /// `name` as policies see it.
+    pub(super) fn thing<'n>(&'n self, name: &'n str, access: Access) -> Thing<'n> {
         let (name, family) = self.policy_names(name);
-        self.policy.visibility.lists(self.world, name, family)
+        Thing {
+            world: self.world,
+            name,
+            family,
+            changes: access != Access::Read,
+        }
+    }
+
+    /// Tells `observer` of every call.
+    #[must_use]
+    pub fn observed_by(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = observer;
+        self
+    }
+
+    /// The world says it only to those who sign in: what it lists may differ from one caller to the next.
+    #[must_use]
+    pub fn for_callers(mut self) -> Self {
+        self.has_callers = true;
+        self
+    }
+
+    /// How long, and for whom, what is in the table may be kept.
+    pub(super) fn table_cache(&self) -> CacheHint {
+        CacheHint {
+            shared: !self.has_callers,
+            ..CacheHint::TABLE
+        }
     }
 
     /// What policies call `name`: a URI without its fragment, and the template that it has the form of.
@@ -386,11 +438,19 @@ fn bind_tool<S: Send + Sync + 'static>(
     meta: &JsonObject,
     state: &Arc<S>,
 ) -> BoundTool {
-    let (state, handler) = (Arc::clone(state), tool.handler);
+    let state = Arc::clone(state);
+    let handler = match tool.handler {
+        Handler::Blocking(handle) => BoundHandler::Blocking(Box::new(move |arguments, context| {
+            handle(&state, arguments, context)
+        })),
+        Handler::Waiting(handle) => BoundHandler::Waiting(Box::new(move |arguments, context| {
+            handle(Arc::clone(&state), arguments, context)
+        })),
+    };
     BoundTool {
         card: tool.card(meta),
         pace: tool.pace,
-        handler: Box::new(move |arguments, context| handler(&state, arguments, context)),
+        handler,
     }
 }
 

@@ -1,7 +1,8 @@
 //! A tool is a value. Everything that lists, calls, documents or guards a tool reads this one.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
+use futures::future::BoxFuture;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -27,8 +28,40 @@ pub struct Tool<S: 'static> {
     pub input: fn() -> JsonObject,
     /// Schema of the answer, from its type.
     pub output: fn() -> JsonObject,
-    /// Does the work, on a thread that may block.
-    pub handler: fn(&S, JsonObject, &CallContext) -> Result<Answer, Failure>,
+    /// Does the work.
+    pub handler: Handler<S>,
+}
+
+/// An answer that is on its way.
+pub type Awaited = BoxFuture<'static, Result<Answer, Failure>>;
+
+/// How a tool does its work.
+pub enum Handler<S: 'static> {
+    /// On a thread that may block.
+    Blocking(fn(&S, JsonObject, &CallContext) -> Result<Answer, Failure>),
+    /// By waiting for others, which must not take a thread from anybody: the future never blocks.
+    Waiting(fn(Arc<S>, JsonObject, CallContext) -> Awaited),
+}
+
+impl<S> Handler<S> {
+    /// Calls a handler from the command line, where nobody else waits.
+    ///
+    /// # Errors
+    /// What the handler returns; [`FailureKind::Internal`] for one that waits, which the command line has none of.
+    pub fn call(
+        &self,
+        state: &S,
+        arguments: JsonObject,
+        context: &CallContext,
+    ) -> Result<Answer, Failure> {
+        match self {
+            Self::Blocking(handle) => handle(state, arguments, context),
+            Self::Waiting(_) => Err(Failure::new(
+                FailureKind::Internal,
+                "The tool cannot be used from the command line.",
+            )),
+        }
+    }
 }
 
 /// How long a tool works on one call.
@@ -78,6 +111,8 @@ pub struct Facts {
     pub sections: Option<usize>,
     /// Whether the answer was cut.
     pub truncated: bool,
+    /// The class of what an upstream store answered, such as `2xx`, where one was asked.
+    pub upstream: Option<&'static str>,
 }
 
 impl Answer {
@@ -106,12 +141,20 @@ pub fn run<S, P: DeserializeOwned, O: Serialize>(
     context: &CallContext,
     handle: impl FnOnce(&S, P, &CallContext) -> Result<(O, Facts), Failure>,
 ) -> Result<Answer, Failure> {
-    let params = serde_json::from_value(Value::Object(arguments)).map_err(|_| {
+    let params = decode(arguments)?;
+    let (output, facts) = handle(state, params, context)?;
+    Answer::new(&output, facts)
+}
+
+/// Decodes arguments that the schema has already accepted.
+///
+/// # Errors
+/// [`FailureKind::InvalidArguments`] when the type is stricter than its schema.
+pub fn decode<P: DeserializeOwned>(arguments: JsonObject) -> Result<P, Failure> {
+    serde_json::from_value(Value::Object(arguments)).map_err(|_| {
         Failure::new(
             FailureKind::InvalidArguments,
             "Invalid arguments: a value is out of range.",
         )
-    })?;
-    let (output, facts) = handle(state, params, context)?;
-    Answer::new(&output, facts)
+    })
 }

@@ -146,9 +146,7 @@ impl NotebookWorld {
         call: &CallContext,
     ) -> Result<Option<Arc<Context>>, NotebookError> {
         if let Some(handle) = handle {
-            let found = self
-                .contexts
-                .find(call.caller.as_deref(), handle, self.now());
+            let found = self.contexts.find(call.caller(), handle, self.now());
             return found.map(Some);
         }
         let connection = call.connection.as_ref().filter(|_| !call.is_stateless);

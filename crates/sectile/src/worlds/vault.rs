@@ -6,9 +6,7 @@ mod tools;
 
 use std::path::Path;
 
-use schemars::JsonSchema;
 use sectile_vault::{NotePath, ReadError, Root, RootError};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
@@ -16,21 +14,13 @@ use crate::{
         CallContext, ErrorCard, ErrorList, Failure, FailureKind, JsonObject, Said, UnknownTool,
         WorldSpec,
     },
-    structure::Note,
+    structure::{Note, NoteParams},
 };
 
 /// State of the world: where the notes are, and how large one may be.
 pub(crate) struct Vault {
     root: Root,
     max_note_bytes: u64,
-}
-
-/// Arguments of every tool of this world.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct NoteParams {
-    /// Vault-relative path (e.g. inbox/foo.md)
-    path: String,
 }
 
 /// The contract of the world.

@@ -1,6 +1,7 @@
 //! What the command line prints and how it ends.
 
 mod answers;
+mod auth;
 mod config;
 mod connect;
 mod demo;

@@ -1,14 +1,18 @@
 //! A temporary vault with planted secrets, and the real binary serving it on stdio or HTTP.
 
 mod editor;
+mod hosted;
 mod http;
 mod stdio;
+mod tokens;
 mod vault;
 
 pub(crate) use self::{
     editor::{Editor, TestDocuments},
+    hosted::{Caller, GATEWAY_SECRET, Gateway, More, TestHosted, error_of},
     http::{Http, HttpAnswer},
     stdio::Stdio,
+    tokens::{AUDIENCE, ISSUER, Signer, TOKEN_SECRET, claims, hs256, now, signed, token},
     vault::{NOTE_TEXT, SECRET, TestVault},
 };
 

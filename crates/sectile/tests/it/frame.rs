@@ -31,10 +31,10 @@ use std::{
 
 use schemars::JsonSchema;
 use sectile::mcp::{
-    Access, Answer, CacheHint, CallContext, ErrorList, Facts, Failure, FailureKind, JsonObject,
-    Limits, Pace, Policy, Prompt, PromptArgument, Resource, ResourceNotice, ResourceText,
-    Resources, Said, Surface, Tool, UnknownTool, WorldSpec, input_schema, output_schema, run,
-    stdio::serve_streams,
+    Access, Answer, CacheHint, CallContext, ErrorList, Facts, Failure, FailureKind, Handler,
+    JsonObject, Limits, Pace, Policy, Prompt, PromptArgument, Resource, ResourceNotice,
+    ResourceText, Resources, Said, Surface, Tool, UnknownTool, WorldSpec, input_schema,
+    output_schema, run, stdio::serve_streams,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -89,9 +89,9 @@ struct Shelved {
     title: String,
 }
 
-type Handler = fn(&Shelf, JsonObject, &CallContext) -> Result<Answer, Failure>;
+type Handle = fn(&Shelf, JsonObject, &CallContext) -> Result<Answer, Failure>;
 
-fn tool(name: &'static str, access: Access, handler: Handler) -> Tool<Shelf> {
+fn tool(name: &'static str, access: Access, handle: Handle) -> Tool<Shelf> {
     Tool {
         name: Cow::Borrowed(name),
         title: "Shelve",
@@ -102,7 +102,7 @@ fn tool(name: &'static str, access: Access, handler: Handler) -> Tool<Shelf> {
         pace: Pace::Slow,
         input: input_schema::<ShelveParams>,
         output: output_schema::<Shelved>,
-        handler,
+        handler: Handler::Blocking(handle),
     }
 }
 

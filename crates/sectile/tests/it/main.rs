@@ -19,10 +19,13 @@ mod vault {
     mod end_to_end;
     mod integration;
     mod performance;
-    mod security;
+    pub(crate) mod security;
     mod stress;
-    mod unit;
+    pub(crate) mod unit;
 }
+
+/// The hosted world: the seven tiers of its contract, and what it promises to many users.
+mod hosted;
 
 /// Every kind of bad input gets a typed answer, and the server goes on.
 mod bad_input;
@@ -37,6 +40,9 @@ mod docs;
 
 /// The notebook world: its contract, and what it promises.
 mod notebook;
+
+/// The front door over HTTP: who is let in, what they see, how much they may ask.
+mod gate;
 
 /// What the command line prints and how it ends.
 mod cli;

@@ -16,7 +16,7 @@ pub(crate) const TOOLS: [&str; 4] = [
 const IN_BOTH_ERAS: usize = 10;
 
 /// Inputs and answers observed from the contract's original.
-fn table(name: &str) -> Vec<Value> {
+pub(crate) fn table(name: &str) -> Vec<Value> {
     let vectors: Value =
         serde_json::from_str(include_str!("../../test_data/section_source.json")).unwrap();
     let rows = vectors[name].as_array().unwrap().clone();

@@ -254,37 +254,36 @@ fn authorisation_changes_no_listing_and_refuses_the_same_way_everywhere() {
 }
 
 #[test]
-fn only_the_log_tells_hidden_forbidden_and_unknown_apart() {
+fn the_log_cannot_tell_hidden_and_unknown_apart() {
     let vault = TestVault::sample();
     let settings = "[server.tools]\ndenylist = ['get_note_outline']\n\
                     [server.auth]\nallowed_tools = ['get_section_source']";
     let expected = [
-        (HIDDEN, HIDDEN, "hidden"),
-        ("get_document_tree", "get_document_tree", "forbidden"),
-        ("nope", "unknown", "unknown_tool"),
-        (VISIBLE, VISIBLE, "ok"),
+        (HIDDEN, "vault/unknown", "unknown_tool"),
+        ("get_document_tree", "vault/get_document_tree", "forbidden"),
+        ("nope", "vault/unknown", "unknown_tool"),
+        (VISIBLE, "vault/get_section_source", "ok"),
     ];
     for era in Era::BOTH {
         for mut wire in Wire::both(&vault, era, settings) {
             for (name, _, _) in expected {
                 wire.ask(era, &call(era, name, &call_params()[0]));
             }
-            let logged = wait_for("an audit line for each call", || {
-                let lines = audit_lines(&wire.log());
+            let logged = wait_for("a line for each call", || {
+                let lines = call_lines(&wire.log());
                 (lines.len() == expected.len()).then_some(lines)
             });
             for (line, (name, label, outcome)) in logged.iter().zip(expected) {
                 let case = format!("{name}, {era:?}, {}: {line}", wire.name());
                 assert_eq!(line["outcome"], outcome, "{case}");
                 assert_eq!(line["tool"], label, "{case}");
-                assert_eq!(line["world"], "vault", "{case}");
             }
             assert!(!wire.log().contains("nope"), "an unknown name is logged");
         }
     }
 }
 
-fn audit_lines(log: &str) -> Vec<Value> {
+fn call_lines(log: &str) -> Vec<Value> {
     log.lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .filter(|line| line["target"] == "sectile::call")

@@ -15,21 +15,26 @@ use rmcp::{
     },
     transport::StreamableHttpService,
 };
+use tokio::time::timeout;
 
 use super::{
-    HttpSettings,
-    sessions::{Opening, Owner, Sessions},
+    HttpSettings, Overload,
+    sessions::{Opening, Owner, Sessions, Using},
 };
 use crate::mcp::{
+    Connection,
     error::Refusal,
     message::{self, Rejected},
     server::{Server, VERSIONS},
+    structured::{Beside, put_in_place},
 };
 
 const JSON: &str = "application/json";
 const EVENT_STREAM: &str = "text/event-stream";
 const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 const SESSION_ID: &str = "mcp-session-id";
+/// When to try again, in seconds, where nothing better is known.
+const SOON: HeaderValue = HeaderValue::from_static("1");
 /// Revisions that rmcp would serve and we do not.
 const UNSERVED: [&str; 2] = ["2024-11-05", "2025-03-26"];
 
@@ -37,6 +42,7 @@ pub(super) struct Gate {
     service: StreamableHttpService<Server, Sessions>,
     /// The sessions, where the world has any.
     sessions: Option<Arc<Sessions>>,
+    world: &'static str,
     settings: HttpSettings,
 }
 
@@ -44,19 +50,33 @@ pub(super) struct Gate {
 struct Admitted<'a> {
     request: Request,
     owner: Owner,
-    /// The place of the session that it opens.
-    opening: Option<Opening<'a>>,
+    session: Belonging<'a>,
+}
+
+/// The session that a request belongs to.
+enum Belonging<'a> {
+    /// None.
+    Nowhere,
+    /// One that it opens: its place, and what will be kept for it.
+    Opens {
+        _place: Opening<'a>,
+        connection: Arc<Connection>,
+    },
+    /// One that is open, and stays awake for as long as this is here.
+    To(Using),
 }
 
 impl Gate {
     pub(super) fn new(
         service: StreamableHttpService<Server, Sessions>,
         sessions: Option<Arc<Sessions>>,
+        world: &'static str,
         settings: HttpSettings,
     ) -> Self {
         Self {
             service,
             sessions,
+            world,
             settings,
         }
     }
@@ -65,7 +85,9 @@ impl Gate {
         match self.admit(request).await {
             Ok(admitted) => self.serve(admitted).await,
             Err(refusal) => {
-                tracing::info!(target: "sectile::call", outcome = "rejected", status = refusal.status().as_u16());
+                let status = refusal.status();
+                tracing::info!(target: "sectile::call", outcome = "rejected", status = status.as_u16());
+                self.settings.door.refused(status);
                 *refusal
             }
         }
@@ -73,34 +95,59 @@ impl Gate {
 
     async fn serve(&self, admitted: Admitted<'_>) -> Response {
         let Admitted {
-            request,
+            mut request,
             owner,
-            opening,
+            session,
         } = admitted;
-        let response = as_json_rpc(self.service.handle(request).await.map(Body::new));
-        if let (Some(sessions), Some(_)) = (&self.sessions, &opening)
+        let overload = Overload::default();
+        request.extensions_mut().insert(overload.clone());
+        let beside = Beside::default();
+        if self.sessions.is_none() {
+            request.extensions_mut().insert(beside.clone());
+        }
+        match &session {
+            Belonging::Nowhere => {}
+            Belonging::Opens { connection, .. } => {
+                request.extensions_mut().insert(Arc::clone(connection));
+            }
+            Belonging::To(using) => {
+                using.awake().await;
+                request.extensions_mut().insert(using.connection());
+            }
+        }
+        let mut response = as_json_rpc(self.service.handle(request).await.map(Body::new));
+        if let (Some(sessions), Belonging::Opens { connection, .. }) = (&self.sessions, &session)
             && let Some(id) = text(response.headers(), SESSION_ID)
         {
-            sessions.bind(id, owner);
+            sessions.bind(id, owner, connection);
         }
-        response
+        if overload.has_happened() && is_json(response.headers()) {
+            *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            response.headers_mut().insert(header::RETRY_AFTER, SOON);
+            self.settings.door.refused(response.status());
+        }
+        match beside.take() {
+            Some(text) => completed(response, &text).await,
+            None => response,
+        }
     }
 
     async fn admit(&self, request: Request) -> Result<Admitted<'_>, Box<Response>> {
         let (mut parts, body) = request.into_parts();
+        self.settings.door.admit_address(&parts)?;
         if !self.settings.origins.admit(&parts.headers, &parts.uri) {
             return Err(refuse(
                 StatusCode::FORBIDDEN,
                 "Forbidden: this Host or Origin is not allowed.",
             ));
         }
-        let owner: Owner = parts.extensions.get().cloned().unwrap_or_default();
+        let owner = Owner(self.settings.door.sign_in(&mut parts, self.world).await?);
         if parts.method != Method::POST {
-            self.admit_without_message(&mut parts, &owner)?;
+            let using = self.admit_without_message(&mut parts, &owner)?;
             return Ok(Admitted {
                 request: Request::from_parts(parts, Body::empty()),
                 owner,
-                opening: None,
+                session: Belonging::To(using),
             });
         }
         check_headers(&parts.headers)?;
@@ -122,28 +169,32 @@ impl Gate {
             HeaderValue::from_static("application/json, text/event-stream"),
         );
         let (body, message) = self.message(body).await?;
-        let opening = self.session_of(&parts.headers, &owner, &message)?;
+        let session = self.session_of(&parts.headers, &owner, &message)?;
         Ok(Admitted {
             request: Request::from_parts(parts, body),
             owner,
-            opening,
+            session,
         })
     }
 
     /// Reads and decodes the message, and gives the body that rmcp shall read.
     async fn message(&self, body: Body) -> Result<(Body, ClientJsonRpcMessage), Box<Response>> {
-        let bytes = match Limited::new(body, self.settings.max_body_bytes)
-            .collect()
-            .await
-        {
-            Ok(collected) => collected.to_bytes(),
-            Err(error) if error.is::<LengthLimitError>() => {
+        let body = Limited::new(body, self.settings.max_body_bytes).collect();
+        let bytes = match timeout(self.settings.body_timeout, body).await {
+            Err(_) => {
+                return Err(refuse(
+                    StatusCode::REQUEST_TIMEOUT,
+                    "Invalid request: the body did not arrive in time.",
+                ));
+            }
+            Ok(Ok(collected)) => collected.to_bytes(),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => {
                 return Err(refuse(
                     StatusCode::PAYLOAD_TOO_LARGE,
                     "Invalid request: the message is too large.",
                 ));
             }
-            Err(_) => {
+            Ok(Err(_)) => {
                 return Err(refuse(
                     StatusCode::BAD_REQUEST,
                     "Invalid request: the body broke off.",
@@ -168,7 +219,11 @@ impl Gate {
     }
 
     /// The notice stream and the end of a session, where there are such.
-    fn admit_without_message(&self, parts: &mut Parts, owner: &Owner) -> Result<(), Box<Response>> {
+    fn admit_without_message(
+        &self,
+        parts: &mut Parts,
+        owner: &Owner,
+    ) -> Result<Using, Box<Response>> {
         let sessions = self.sessions.as_ref();
         let has_method = parts.method == Method::GET || parts.method == Method::DELETE;
         let Some(sessions) = sessions.filter(|_| has_method && !is_stateless(&parts.headers))
@@ -197,21 +252,22 @@ impl Gate {
             .headers
             .insert(header::ACCEPT, HeaderValue::from_static(EVENT_STREAM));
         match text(&parts.headers, SESSION_ID) {
-            Some(id) if sessions.is_open(id, owner) => Ok(()),
-            Some(_) => Err(unknown_session(None)),
+            Some(id) => sessions
+                .using(id, owner)
+                .ok_or_else(|| unknown_session(None)),
             None => Err(missing_session(None)),
         }
     }
 
-    /// Whether the session that a message belongs to is open. Gives the place of one that the message opens.
+    /// The session that a message belongs to, or opens.
     fn session_of(
         &self,
         headers: &HeaderMap,
         owner: &Owner,
         message: &ClientJsonRpcMessage,
-    ) -> Result<Option<Opening<'_>>, Box<Response>> {
+    ) -> Result<Belonging<'_>, Box<Response>> {
         let Some(sessions) = &self.sessions else {
-            return Ok(None);
+            return Ok(Belonging::Nowhere);
         };
         let request = match message {
             JsonRpcMessage::Request(request) => Some(request),
@@ -225,16 +281,23 @@ impl Gate {
             is_discover || request.get_meta().protocol_version().is_some()
         });
         if !is_initialize && (negotiates || is_stateless(headers)) {
-            return Ok(None);
+            return Ok(Belonging::Nowhere);
         }
         match text(headers, SESSION_ID) {
-            Some(session) if sessions.is_open(session, owner) => Ok(None),
-            Some(_) => Err(unknown_session(id)),
-            None if is_initialize => match sessions.begin_opening() {
-                Some(opening) => Ok(Some(opening)),
+            Some(session) => match sessions.using(session, owner) {
+                Some(using) => Ok(Belonging::To(using)),
+                None => Err(unknown_session(id)),
+            },
+            None if is_initialize => match sessions.begin_opening(owner) {
+                Some(place) => Ok(Belonging::Opens {
+                    _place: place,
+                    connection: sessions.connection(),
+                }),
                 None => {
                     let error = JsonRpcError::new(id, Refusal::TooManySessions.into());
-                    Err(respond(StatusCode::SERVICE_UNAVAILABLE, &error))
+                    let mut refusal = respond(StatusCode::SERVICE_UNAVAILABLE, &error);
+                    refusal.headers_mut().insert(header::RETRY_AFTER, SOON);
+                    Err(refusal)
                 }
             },
             None => Err(missing_session(id)),
@@ -258,7 +321,7 @@ fn missing_session(id: Option<RequestId>) -> Box<Response> {
     )
 }
 
-fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+pub(super) fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
@@ -316,11 +379,11 @@ pub(super) fn not_found() -> Response {
     *refuse(StatusCode::NOT_FOUND, "Not found: no world is served here.")
 }
 
-fn refuse(status: StatusCode, message: &'static str) -> Box<Response> {
+pub(super) fn refuse(status: StatusCode, message: &'static str) -> Box<Response> {
     respond(status, &message::invalid_request(message, None))
 }
 
-fn respond(status: StatusCode, error: &JsonRpcError) -> Box<Response> {
+pub(super) fn respond(status: StatusCode, error: &JsonRpcError) -> Box<Response> {
     let body = serde_json::to_vec(error).unwrap_or_default();
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
@@ -330,12 +393,28 @@ fn respond(status: StatusCode, error: &JsonRpcError) -> Box<Response> {
     Box::new(response)
 }
 
+fn is_json(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE);
+    content_type.is_some_and(|value| value.as_bytes().starts_with(JSON.as_bytes()))
+}
+
+/// The answer with `text` as its structured content.
+async fn completed(response: Response, text: &str) -> Response {
+    let (parts, body) = response.into_parts();
+    let Ok(bytes) = body.collect().await else {
+        return *respond(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            &JsonRpcError::new(None, Refusal::Internal.into()),
+        );
+    };
+    let mut bytes = Vec::from(bytes.to_bytes());
+    put_in_place(&mut bytes, text);
+    Response::from_parts(parts, Body::from(bytes))
+}
+
 /// Replaces a plain-text refusal of rmcp by a JSON-RPC error with the same status.
 fn as_json_rpc(response: Response) -> Response {
-    let is_json = response
-        .headers()
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|value| value.as_bytes().starts_with(JSON.as_bytes()));
+    let is_json = is_json(response.headers());
     match response.status() {
         status if !is_json && status.is_server_error() => {
             let error = ErrorData::new(ErrorCode::INTERNAL_ERROR, "Internal error.", None);

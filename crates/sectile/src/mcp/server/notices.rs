@@ -12,7 +12,7 @@ use rmcp::{
 };
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
-use crate::mcp::{Connection, ResourceNotice, Surface, connection::Watched};
+use crate::mcp::{Connection, ResourceNotice, Surface, connection::Watched, policy::Standing};
 
 /// Who hears of changes.
 pub(super) trait Audience: Send + Sync {
@@ -113,23 +113,31 @@ pub(super) fn tell_connection(
     surface: &Arc<Surface>,
     connection: &Connection,
     peer: Peer<RoleServer>,
+    standing: Standing,
 ) {
     let Some(changes) = surface.changes() else {
         return;
     };
-    if !connection.begins_to_hear() {
+    let Some(ended) = connection.begins_to_hear() else {
         return;
-    }
+    };
+    let has_missed = connection.has_missed_changes();
     let subscriber = Subscriber {
         peer,
         watched: connection.watched(),
     };
-    let (surface, ended) = (Arc::clone(surface), connection.ended());
+    let surface = Arc::clone(surface);
     let changes = changes();
     tokio::spawn(async move {
+        let telling = async {
+            if has_missed && tell_missed(&surface, &subscriber, standing).await.is_err() {
+                return;
+            }
+            tell(&surface, &subscriber, standing, changes).await;
+        };
         tokio::select! {
             () = ended.cancelled() => {}
-            () = tell(&surface, &subscriber, changes) => {}
+            () = telling => {}
         }
     });
 }
@@ -138,13 +146,14 @@ pub(super) fn tell_connection(
 pub(super) async fn tell(
     surface: &Arc<Surface>,
     audience: &impl Audience,
+    standing: Standing,
     mut changes: Receiver<ResourceNotice>,
 ) {
-    let mut listing = Listing::new(surface).await;
+    let mut listing = Listing::new(surface, standing).await;
     loop {
         let told = match changes.recv().await {
             Ok(ResourceNotice::Updated(uri)) => {
-                if audience.watches(&uri) && surface.tells_of(&uri) {
+                if audience.watches(&uri) && surface.tells_of(&uri, standing) {
                     audience.tell_updated(uri).await
                 } else {
                     Ok(())
@@ -161,13 +170,31 @@ pub(super) async fn tell(
     }
 }
 
+/// Tells of everything that may have changed while nobody was told. Where part of the listing is hidden, nobody knows
+/// whether the rest of it has changed, so nothing is said of it.
+async fn tell_missed(
+    surface: &Arc<Surface>,
+    audience: &impl Audience,
+    standing: Standing,
+) -> Result<(), Gone> {
+    for uri in audience.watched() {
+        if surface.tells_of(&uri, standing) {
+            audience.tell_updated(uri).await?;
+        }
+    }
+    if surface.policy.hides_from_listings(standing) {
+        return Ok(());
+    }
+    audience.tell_list_changed().await
+}
+
 async fn tell_all(
     surface: &Arc<Surface>,
     audience: &impl Audience,
     listing: &mut Listing,
 ) -> Result<(), Gone> {
     for uri in audience.watched() {
-        if surface.tells_of(&uri) {
+        if surface.tells_of(&uri, listing.standing) {
             audience.tell_updated(uri).await?;
         }
     }
@@ -175,30 +202,34 @@ async fn tell_all(
 }
 
 /// The listing as it was last told of, where part of it is hidden.
-struct Listing(Option<u64>);
+struct Listing {
+    standing: Standing,
+    digest: Option<u64>,
+}
 
 impl Listing {
-    async fn new(surface: &Arc<Surface>) -> Self {
-        match surface.policy.visibility.hides_from_listings() {
-            true => Self(Self::digest(surface).await),
-            false => Self(None),
-        }
+    async fn new(surface: &Arc<Surface>, standing: Standing) -> Self {
+        let digest = match surface.policy.hides_from_listings(standing) {
+            true => Self::digest(surface, standing).await,
+            false => None,
+        };
+        Self { standing, digest }
     }
 
     async fn tell(&mut self, surface: &Arc<Surface>, audience: &impl Audience) -> Result<(), Gone> {
-        if surface.policy.visibility.hides_from_listings() {
-            let now = Self::digest(surface).await;
-            if self.0 == now {
+        if surface.policy.hides_from_listings(self.standing) {
+            let now = Self::digest(surface, self.standing).await;
+            if self.digest == now {
                 return Ok(());
             }
-            self.0 = now;
+            self.digest = now;
         }
         audience.tell_list_changed().await
     }
 
-    async fn digest(surface: &Arc<Surface>) -> Option<u64> {
+    async fn digest(surface: &Arc<Surface>, standing: Standing) -> Option<u64> {
         let surface = Arc::clone(surface);
-        let digest = tokio::task::spawn_blocking(move || surface.digest_of_listing());
+        let digest = tokio::task::spawn_blocking(move || surface.digest_of_listing(standing));
         digest.await.ok()
     }
 }

@@ -210,6 +210,7 @@ impl Answered {
         Facts {
             sections: Some(self.sections.len()),
             truncated: self.sections.iter().any(|section| section.truncated),
+            ..Facts::default()
         }
     }
 

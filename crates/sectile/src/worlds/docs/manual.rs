@@ -29,6 +29,18 @@ pub(crate) const EMBEDDED: &[Embedded] = &[
         bytes: include_bytes!("../../../../../docs/notebook.md"),
     },
     Embedded {
+        name: "docs/hosted.md",
+        bytes: include_bytes!("../../../../../docs/hosted.md"),
+    },
+    Embedded {
+        name: "docs/access.md",
+        bytes: include_bytes!("../../../../../docs/access.md"),
+    },
+    Embedded {
+        name: "docs/deployment.md",
+        bytes: include_bytes!("../../../../../docs/deployment.md"),
+    },
+    Embedded {
         name: "docs/tools.md",
         bytes: include_bytes!("../../../../../docs/tools.md"),
     },

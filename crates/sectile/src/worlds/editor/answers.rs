@@ -339,6 +339,7 @@ impl EditorWorld {
                 .documents
                 .iter()
                 .any(|document| document.diff_truncated),
+            ..Facts::default()
         };
         let section = section.filter(|_| !is_batch);
         let written = Written {

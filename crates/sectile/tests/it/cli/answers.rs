@@ -167,7 +167,7 @@ fn the_tool_tables_are_those_of_the_server() {
         let names: Vec<&Value> = worlds.iter().map(|world| &world["world"]).collect();
         assert_eq!(
             names,
-            ["vault", "editor", "docs", "notebook"],
+            ["vault", "hosted", "editor", "docs", "notebook"],
             "{arguments:?}"
         );
     }

@@ -35,6 +35,7 @@ fn every_command_explains_itself() {
         "tree",
         "facets",
         "tools",
+        "auth",
         "docs",
         "notebook",
         "reference",

@@ -475,7 +475,7 @@ fn logs_hold_nothing_of_documents_arguments_and_paths() {
             json!({ "path": name, "key": NOTE_TEXT, "value": NOTE_TEXT }),
         );
         assert!(
-            editor.server.log().contains("world=\"editor\""),
+            editor.server.log().contains("tool=editor/"),
             "calls are logged"
         );
         editor.leave();

@@ -154,7 +154,7 @@ async fn a_world_can_answer_unknown_tools_with_a_result_of_its_own() {
     }
     assert_eq!(
         log.outcomes()[..2],
-        ["page_torn", "hidden"],
+        ["page_torn", "page_torn"],
         "{}",
         log.text()
     );

@@ -29,6 +29,7 @@ pub(super) fn policy(mode: Mode, allow: &[&str], deny: &[&str], callable: &[&str
         authorisation: Authorisation {
             allowed: names(callable),
         },
+        ..Policy::default()
     }
 }
 
@@ -240,7 +241,7 @@ impl Log {
 }
 
 #[tokio::test]
-async fn only_the_log_tells_hidden_forbidden_and_unknown_apart() {
+async fn the_log_cannot_tell_hidden_and_unknown_apart() {
     let log = Log::default();
     let _logging = log.record();
     let policy = policy(
@@ -263,10 +264,10 @@ async fn only_the_log_tells_hidden_forbidden_and_unknown_apart() {
     assert_eq!(
         log.outcomes(),
         [
-            "hidden",
+            "unknown_prompt",
             "forbidden",
             "unknown_prompt",
-            "hidden",
+            "unknown_resource",
             "forbidden",
             "unknown_resource",
         ]

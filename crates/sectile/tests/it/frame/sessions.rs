@@ -9,9 +9,10 @@ use std::{
 
 use sectile::mcp::{
     Access, Answer as ToolAnswer, CallContext, Facts, Failure, JsonObject, Policy, ResourceNotice,
-    Surface, WorldSpec,
+    Surface, WorldSpec, http::HttpSettings,
 };
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::{
     ALPHA, Shelf, connections, limits,
@@ -180,7 +181,7 @@ async fn older_handshakes_have_sessions_too() {
 async fn there_are_only_so_many_sessions() {
     let http = HttpServer::start(surface(&Shelf::default())).await;
     let mut open = Vec::new();
-    for _ in 0..http_settings().max_sessions {
+    for _ in 0..http_settings().sessions.max {
         open.push(Session::open(&http).await);
     }
     let answer = http.post(Era::Handshake, &initialize(9), &[]).await;
@@ -198,8 +199,8 @@ async fn there_are_only_so_many_sessions() {
 #[tokio::test]
 async fn an_idle_session_ends_and_leaves_its_place() {
     let mut settings = http_settings();
-    settings.session_idle = Duration::from_millis(100);
-    settings.max_sessions = 1;
+    settings.sessions.idle = Duration::from_millis(100);
+    settings.sessions.max = 1;
     let shelf = Shelf::default();
     let http = HttpServer::start_with(surface(&shelf), settings).await;
     for _ in 0..2 {
@@ -320,11 +321,102 @@ async fn a_server_that_stops_ends_streams_and_finishes_calls() {
 #[tokio::test]
 async fn session_ids_are_all_different() {
     let mut settings = http_settings();
-    settings.max_sessions = 100;
+    settings.sessions.max = 100;
     let http = HttpServer::start_with(surface(&Shelf::default()), settings).await;
     let mut ids = BTreeSet::new();
     for _ in 0..50 {
         ids.insert(Session::open(&http).await.id);
     }
     assert_eq!(ids.len(), 50);
+}
+
+/// Settings with which a session rests almost at once.
+fn restless() -> HttpSettings {
+    let mut settings = http_settings();
+    settings.sessions.rest_after = Duration::from_millis(20);
+    settings
+}
+
+/// Long enough for a session to be put to rest several times over. One that is not is no failure: it just stays awake.
+const NAP: Duration = Duration::from_millis(120);
+
+#[tokio::test]
+async fn a_session_that_rested_goes_on_as_if_nothing_had_been() {
+    let http = HttpServer::start_with(surface(&Shelf::default()), restless()).await;
+    let session = Session::open(&http).await;
+    let mut before = String::new();
+    for title in ["a", "b", "c", "d", "e"] {
+        assert_eq!(
+            session.remember(title).await,
+            before,
+            "what was kept is there"
+        );
+        before = title.to_owned();
+        tokio::time::sleep(NAP).await;
+    }
+    let other = Session::open(&http).await;
+    assert_eq!(other.remember("x").await, "", "another session has its own");
+    tokio::time::sleep(NAP).await;
+    assert_eq!(session.send("DELETE").await.status, 202);
+    assert_refused(
+        session
+            .post(&Era::Handshake.request(7, "tools/list", json!({})))
+            .await,
+        404,
+        Some(7),
+    )
+    .await;
+    assert_eq!(other.remember("y").await, "x", "and keeps it");
+}
+
+#[tokio::test]
+async fn sessions_that_rest_while_others_call_lose_no_answer() {
+    let http = HttpServer::start_with(surface(&Shelf::default()), restless()).await;
+    let session = Session::open(&http).await;
+    // At about the pace at which it is put to rest, so that the two meet.
+    for round in 0..60_u64 {
+        tokio::time::sleep(Duration::from_millis(15 + round % 12)).await;
+        let list = Era::Handshake.request(round, "tools/list", json!({}));
+        let answer = session.ask(&list).await;
+        assert!(
+            answer["result"]["tools"].is_array(),
+            "round {round}: {answer}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_open_stream_keeps_its_session_awake_and_a_new_one_hears_what_was_missed() {
+    let shelf = Shelf::default();
+    let http = HttpServer::start_with(surface(&shelf), restless()).await;
+    let session = Session::open(&http).await;
+    session
+        .post(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
+        .await;
+    let watch = Era::Handshake.request(1, "resources/subscribe", json!({ "uri": ALPHA }));
+    assert!(session.ask(&watch).await["result"].is_object());
+    let mut stream = session.send("GET").await;
+    tokio::time::sleep(NAP).await;
+    shelf
+        .changes
+        .0
+        .send(ResourceNotice::Updated(ALPHA.to_owned()))
+        .unwrap();
+    let heard = loop {
+        let event = timeout(PATIENCE, stream.event()).await.unwrap().unwrap();
+        if event["method"] == "notifications/resources/updated" {
+            break event;
+        }
+    };
+    assert_eq!(heard["params"]["uri"], ALPHA);
+    assert_eq!(shelf.changes.0.receiver_count(), 1, "it is awake");
+    drop(stream);
+    until("rest, in which nobody is told anything", || {
+        shelf.changes.0.receiver_count() == 0
+    })
+    .await;
+    let mut stream = session.send("GET").await;
+    let heard = timeout(PATIENCE, stream.event()).await.unwrap().unwrap();
+    let method = heard["method"].as_str().unwrap();
+    assert!(method.starts_with("notifications/resources/"), "{heard}");
 }

@@ -2,9 +2,12 @@
 
 use std::{io, net::SocketAddr, sync::Arc};
 
-use sectile::mcp::{
-    Surface,
-    http::{HttpSettings, Origins, serve},
+use sectile::{
+    access::Rates,
+    mcp::{
+        Surface, Unobserved,
+        http::{Door, DoorSettings, HttpSettings, ListenerSettings, Origins, SessionBounds, serve},
+    },
 };
 use serde_json::Value;
 use tokio::{
@@ -37,8 +40,27 @@ pub(super) fn http_settings() -> HttpSettings {
     HttpSettings {
         origins: Origins::default(),
         max_body_bytes: 1 << 20,
-        max_sessions: 4,
-        session_idle: 4 * PATIENCE,
+        body_timeout: PATIENCE,
+        sessions: SessionBounds {
+            max: 4,
+            max_per_caller: 4,
+            rest_after: 4 * PATIENCE,
+            idle: 4 * PATIENCE,
+        },
+        listener: ListenerSettings {
+            tls: None,
+            max_connections: 1000,
+            head_timeout: PATIENCE,
+            max_head_bytes: 32 << 10,
+        },
+        door: Arc::new(Door::new(DoorSettings {
+            authenticator: None,
+            rates: Rates::new(0, 0),
+            public_url: "http://127.0.0.1".to_owned(),
+            worlds_of_tokens: &[],
+            trusted_proxies: Vec::new(),
+            observer: Arc::new(Unobserved),
+        })),
     }
 }
 

@@ -55,9 +55,10 @@ fn the_world_has_four_tools_that_take_one_required_path() {
 }
 
 /// A place in a view and the keys of the objects there, in order.
-type Fields = (&'static str, &'static [&'static str]);
+pub(crate) type Fields = (&'static str, &'static [&'static str]);
 
-const ALLOWED: [(&str, &[Fields]); 4] = [
+/// The fields of each tool's answer.
+pub(crate) const ALLOWED: [(&str, &[Fields]); 4] = [
     (
         "get_section_source",
         &[
@@ -115,7 +116,12 @@ const ALLOWED: [(&str, &[Fields]); 4] = [
 ];
 
 /// Checks every object in `value` and notes the places where there was one.
-fn check_fields(value: &Value, place: &str, allowed: &[Fields], met: &mut BTreeSet<String>) {
+pub(crate) fn check_fields(
+    value: &Value,
+    place: &str,
+    allowed: &[Fields],
+    met: &mut BTreeSet<String>,
+) {
     match value {
         Value::Object(object) => {
             let expected = allowed.iter().find(|(name, _)| *name == place);

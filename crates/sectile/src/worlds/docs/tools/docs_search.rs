@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::super::{Docs, answer::Answered};
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, JsonObject, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Failure, Handler, JsonObject, Pace, Tool, input_schema,
+    output_schema, run,
 };
 
 pub(super) fn tool(namespace: &str, max_sections: usize) -> Tool<Docs> {
@@ -20,7 +21,9 @@ pub(super) fn tool(namespace: &str, max_sections: usize) -> Tool<Docs> {
         pace: Pace::Quick,
         input: input(max_sections),
         output: output_schema::<Answered>,
-        handler: |docs, arguments, context| run(docs, arguments, context, handle),
+        handler: Handler::Blocking(|docs, arguments, context| {
+            run(docs, arguments, context, handle)
+        }),
     }
 }
 

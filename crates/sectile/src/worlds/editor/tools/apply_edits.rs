@@ -14,7 +14,7 @@ use super::super::{
     params::{HeadingsWord, PlaceWord, ScopeWord, WriteOptions, at, closed_schema, section},
     values::yaml_value,
 };
-use crate::mcp::{Access, CallContext, Failure, Pace, Tool, output_schema};
+use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schema};
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("apply_edits"),
@@ -26,7 +26,9 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     pace: Pace::Slow,
     input: closed_schema::<Params>,
     output: output_schema::<Written>,
-    handler: |world, arguments, context| write_as(world, arguments, context, planned),
+    handler: Handler::Blocking(|world, arguments, context| {
+        write_as(world, arguments, context, planned)
+    }),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -12,7 +12,7 @@ use super::super::{
     errors::bad_arguments,
     params::{WriteOptions, naming_schema},
 };
-use crate::mcp::{Access, CallContext, Failure, Pace, Tool, output_schema};
+use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schema};
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("create_document"),
@@ -24,7 +24,9 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     pace: Pace::Slow,
     input: naming_schema::<Params>,
     output: output_schema::<Written>,
-    handler: |world, arguments, context| write_as(world, arguments, context, planned),
+    handler: Handler::Blocking(|world, arguments, context| {
+        write_as(world, arguments, context, planned)
+    }),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -11,7 +11,7 @@ use super::super::{
     answers::{Write, Written, write_as},
     params::{WriteOptions, closed_schema, section},
 };
-use crate::mcp::{Access, CallContext, Failure, Pace, Tool, output_schema};
+use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schema};
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("delete_section"),
@@ -23,7 +23,9 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     pace: Pace::Slow,
     input: closed_schema::<Params>,
     output: output_schema::<Written>,
-    handler: |world, arguments, context| write_as(world, arguments, context, planned),
+    handler: Handler::Blocking(|world, arguments, context| {
+        write_as(world, arguments, context, planned)
+    }),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -11,7 +11,7 @@ use super::super::{
     paging::{Cursor, page},
 };
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
@@ -24,7 +24,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     pace: Pace::Slow,
     input: input_schema::<Params>,
     output: output_schema::<DocumentText>,
-    handler: |world, arguments, context| run(world, arguments, context, handle),
+    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -66,6 +66,7 @@ fn handle(
     let facts = Facts {
         sections: None,
         truncated: next.is_some(),
+        ..Facts::default()
     };
     let document = DocumentText {
         document: part.to_owned(),

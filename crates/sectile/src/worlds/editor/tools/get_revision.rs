@@ -12,7 +12,7 @@ use super::super::{
     paging::{Cursor, page},
 };
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
@@ -25,7 +25,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     pace: Pace::Slow,
     input: input_schema::<Params>,
     output: output_schema::<RevisionText>,
-    handler: |world, arguments, context| run(world, arguments, context, handle),
+    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -73,6 +73,7 @@ fn handle(
     let facts = Facts {
         sections: None,
         truncated: next.is_some(),
+        ..Facts::default()
     };
     let answer = RevisionText {
         document: revision.bytes.as_ref().map(|_| part.to_owned()),

@@ -12,7 +12,7 @@ use super::super::{
     params::{ScopeWord, WriteOptions},
 };
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
@@ -25,7 +25,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     pace: Pace::Slow,
     input: input_schema::<Params>,
     output: output_schema::<SectionText>,
-    handler: |world, arguments, context| run(world, arguments, context, handle),
+    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -100,6 +100,7 @@ fn handle(
     let facts = Facts {
         sections: Some(1),
         truncated: next.is_some(),
+        ..Facts::default()
     };
     let text = SectionText {
         heading: section.heading,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{EditorWorld, answers::ListedSection, paging::Cursor};
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
@@ -21,7 +21,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     pace: Pace::Slow,
     input: input_schema::<Params>,
     output: output_schema::<SectionList>,
-    handler: |world, arguments, context| run(world, arguments, context, handle),
+    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -79,6 +79,7 @@ fn handle(
     let facts = Facts {
         sections: Some(sections.len()),
         truncated: next < total,
+        ..Facts::default()
     };
     let list = SectionList {
         sections,

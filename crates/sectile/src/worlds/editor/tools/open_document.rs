@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{EditorWorld, metadata::Metadata};
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
@@ -21,7 +21,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     pace: Pace::Slow,
     input: input_schema::<Params>,
     output: output_schema::<Opened>,
-    handler: |world, arguments, context| run(world, arguments, context, handle),
+    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -76,6 +76,7 @@ fn handle(
     let facts = Facts {
         sections: Some(opened.sections),
         truncated: false,
+        ..Facts::default()
     };
     Ok((opened, facts))
 }

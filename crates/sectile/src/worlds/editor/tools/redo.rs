@@ -6,7 +6,7 @@ use super::{
     super::{EditorWorld, answers::Written},
     taking_back::{schema, take_back},
 };
-use crate::mcp::{Access, Pace, Tool, output_schema};
+use crate::mcp::{Access, Handler, Pace, Tool, output_schema};
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("redo"),
@@ -18,7 +18,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     pace: Pace::Slow,
     input: schema,
     output: output_schema::<Written>,
-    handler: |world, arguments, context| {
+    handler: Handler::Blocking(|world, arguments, context| {
         take_back(world, arguments, context, true, "Redo successful.")
-    },
+    }),
 };

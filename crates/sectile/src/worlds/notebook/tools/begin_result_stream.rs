@@ -11,7 +11,7 @@ use super::super::{
     tokens::uuid,
 };
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
 
 pub(super) const TOOL: Tool<NotebookWorld> = Tool {
@@ -24,7 +24,7 @@ pub(super) const TOOL: Tool<NotebookWorld> = Tool {
     pace: Pace::Slow,
     input: input_schema::<Params>,
     output: output_schema::<Begun>,
-    handler: |world, arguments, context| run(world, arguments, context, handle),
+    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

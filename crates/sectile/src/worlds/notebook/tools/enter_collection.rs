@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{NotebookWorld, collection};
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
 
 pub(super) const TOOL: Tool<NotebookWorld> = Tool {
@@ -20,7 +20,7 @@ pub(super) const TOOL: Tool<NotebookWorld> = Tool {
     pace: Pace::Slow,
     input: input_schema::<Params>,
     output: output_schema::<EnteredCollection>,
-    handler: |world, arguments, context| run(world, arguments, context, handle),
+    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -67,7 +67,7 @@ fn handle(
     storage.require(&params.collection_id)?;
     let title = collection::title(storage, &params.collection_id)?;
     let collection_id = params.collection_id;
-    let caller = call.caller.as_deref();
+    let caller = call.caller();
     if let Some(given_up) = &params.context_handle {
         world.contexts.drop_handle(caller, given_up);
     }

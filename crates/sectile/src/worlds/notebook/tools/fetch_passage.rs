@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{NotebookWorld, errors::NotebookError, quote::Quote, source_id};
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
 
 /// The longest passage that one answer holds, in bytes.
@@ -23,7 +23,7 @@ pub(super) const TOOL: Tool<NotebookWorld> = Tool {
     pace: Pace::Slow,
     input: input_schema::<Params>,
     output: output_schema::<Fetched>,
-    handler: |world, arguments, context| run(world, arguments, context, handle),
+    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

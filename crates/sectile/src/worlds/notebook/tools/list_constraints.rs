@@ -12,7 +12,7 @@ use super::super::{
     volatile::VOLATILE,
 };
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
 
 pub(super) const TOOL: Tool<NotebookWorld> = Tool {
@@ -25,7 +25,7 @@ pub(super) const TOOL: Tool<NotebookWorld> = Tool {
     pace: Pace::Quick,
     input: input_schema::<Params>,
     output: output_schema::<Listed>,
-    handler: |world, arguments, context| run(world, arguments, context, handle),
+    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -10,7 +10,7 @@ use super::super::{
     artifacts::{self, Artifact},
 };
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
 
 pub(super) const TOOL: Tool<NotebookWorld> = Tool {
@@ -23,7 +23,7 @@ pub(super) const TOOL: Tool<NotebookWorld> = Tool {
     pace: Pace::Slow,
     input: input_schema::<Params>,
     output: output_schema::<Artifact>,
-    handler: |world, arguments, context| run(world, arguments, context, handle),
+    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -17,7 +17,8 @@ use super::{
     describe_world::retrieval,
 };
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, JsonObject, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Failure, Handler, JsonObject, Pace, Tool, input_schema,
+    output_schema, run,
 };
 
 /// Most characters of a preview.
@@ -37,7 +38,9 @@ pub(super) fn tool(max_search_results: usize) -> Tool<NotebookWorld> {
         pace: Pace::Slow,
         input: input(max_search_results),
         output: output_schema::<Answered>,
-        handler: |world, arguments, context| run(world, arguments, context, handle),
+        handler: Handler::Blocking(|world, arguments, context| {
+            run(world, arguments, context, handle)
+        }),
     }
 }
 
@@ -204,6 +207,7 @@ fn handle(
     let facts = Facts {
         sections: Some(results.len()),
         truncated: false,
+        ..Facts::default()
     };
     let answered = Answered {
         collection_id: entered.collection,

@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::super::{NoteParams, Vault};
+use super::super::Vault;
 use crate::{
-    mcp::{Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run},
-    structure::MetadataFacets,
+    mcp::{
+        Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
+    },
+    structure::{MetadataFacets, NoteParams},
 };
 
 pub(super) const TOOL: Tool<Vault> = Tool {
@@ -18,7 +20,7 @@ pub(super) const TOOL: Tool<Vault> = Tool {
     pace: Pace::Quick,
     input: input_schema::<NoteParams>,
     output: output_schema::<MetadataFacets>,
-    handler: |vault, arguments, context| run(vault, arguments, context, handle),
+    handler: Handler::Blocking(|vault, arguments, context| run(vault, arguments, context, handle)),
 };
 
 fn handle(
@@ -30,6 +32,7 @@ fn handle(
     let facts = Facts {
         sections: None,
         truncated: facets.truncated,
+        ..Facts::default()
     };
     Ok((facets, facts))
 }

@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::super::{NoteParams, Vault, too_long};
+use super::super::{Vault, too_long};
 use crate::{
-    mcp::{Access, CallContext, Facts, Failure, Pace, Tool, input_schema, output_schema, run},
-    structure::NoteOutline,
+    mcp::{
+        Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
+    },
+    structure::{NoteOutline, NoteParams},
 };
 
 pub(super) const TOOL: Tool<Vault> = Tool {
@@ -18,7 +20,7 @@ pub(super) const TOOL: Tool<Vault> = Tool {
     pace: Pace::Quick,
     input: input_schema::<NoteParams>,
     output: output_schema::<NoteOutline>,
-    handler: |vault, arguments, context| run(vault, arguments, context, handle),
+    handler: Handler::Blocking(|vault, arguments, context| run(vault, arguments, context, handle)),
 };
 
 fn handle(
@@ -32,6 +34,7 @@ fn handle(
     let facts = Facts {
         sections: Some(outline.headings.len()),
         truncated: outline.truncated,
+        ..Facts::default()
     };
     Ok((outline, facts))
 }

@@ -13,15 +13,15 @@ use serde_json::Value;
 /// How often a process is looked at while it runs.
 const POLL: Duration = Duration::from_millis(2);
 
-pub(super) struct Finished {
-    pub(super) elapsed: Duration,
+pub(crate) struct Finished {
+    pub(crate) elapsed: Duration,
     /// The most memory that was resident, in bytes; 0 where the system does not tell.
-    pub(super) peak: u64,
-    pub(super) output: String,
+    pub(crate) peak: u64,
+    pub(crate) output: String,
 }
 
 /// The same command on all cores, though this process may be bound to one.
-pub(super) fn on_all_cores(command: &Command) -> Command {
+pub(crate) fn on_all_cores(command: &Command) -> Command {
     let cores = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let has_taskset = Command::new("taskset")
         .arg("--version")
@@ -48,7 +48,7 @@ pub(super) fn on_all_cores(command: &Command) -> Command {
 }
 
 /// Runs a command that prints little to its end.
-pub(super) fn finish(command: &mut Command) -> Result<Finished> {
+pub(crate) fn finish(command: &mut Command) -> Result<Finished> {
     let started = Instant::now();
     let mut child = command
         .stdin(Stdio::null())
@@ -78,7 +78,7 @@ pub(super) fn finish(command: &mut Command) -> Result<Finished> {
 }
 
 /// Runs a command to its end without looking, for times that are short.
-pub(super) fn quickly(command: &mut Command) -> Result<(Duration, Value)> {
+pub(crate) fn quickly(command: &mut Command) -> Result<(Duration, Value)> {
     let started = Instant::now();
     let output = command
         .stdin(Stdio::null())
@@ -95,7 +95,7 @@ pub(super) fn quickly(command: &mut Command) -> Result<(Duration, Value)> {
 }
 
 /// A figure of a process's memory, in bytes.
-pub(super) fn memory(process: u32, name: &str) -> Option<u64> {
+pub(crate) fn memory(process: u32, name: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with(name))?;
     let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;

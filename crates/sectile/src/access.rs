@@ -1,0 +1,28 @@
+//! Who a request comes from and what they may use: identities, roles, and the ways to sign in.
+//!
+//! Knows HTTP headers and the clock, but no protocol and no world. Whoever serves requests asks an [`Authenticator`] once
+//! per request, and carries the [`Identity`] from there.
+
+mod authenticator;
+mod context;
+mod identity;
+mod keys;
+mod live;
+mod names;
+mod rates;
+mod role;
+#[cfg(test)]
+mod testing;
+mod tokens;
+
+pub use self::{
+    authenticator::{API_KEY_HEADER, Asked, AuthSettings, Authenticator, Denied, TokenSources},
+    context::ContextSettings,
+    identity::{Identity, Secret},
+    keys::{KeyEntry, KeyError, KeyFile, KeyHolder, NewKey},
+    live::Live,
+    names::{Names, qualified},
+    rates::Rates,
+    role::{Acl, Role, Thing},
+    tokens::{ClaimNames, KeySetSource, TokenSettings},
+};

@@ -1,0 +1,251 @@
+//! Finds out who sent a request, from its headers alone.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::SystemTime;
+
+use http::{HeaderMap, HeaderValue, header};
+
+use super::{
+    ContextSettings, Identity, KeyFile, Secret, TokenSettings,
+    context::Contexts,
+    keys::{self, KeyRefused, is_header_safe},
+    tokens::Tokens,
+};
+
+/// Where a key is sent that is no bearer token.
+pub const API_KEY_HEADER: &str = "x-api-key";
+/// Where a request says which vault it is about.
+pub(super) const VAULT_HEADER: &str = "x-vault-id";
+/// The vault of those who have no other.
+const DEFAULT_VAULT: &str = "default";
+
+/// The ways to sign in. At least one of `keys` and `tokens` is there.
+pub struct AuthSettings {
+    /// API keys.
+    pub keys: Option<KeyFile>,
+    /// Bearer tokens.
+    pub tokens: Option<TokenSettings>,
+    /// Where role and effective user are looked up, by user and vault.
+    pub context: Option<ContextSettings>,
+    /// The time.
+    pub clock: fn() -> SystemTime,
+}
+
+/// Finds out who sent a request.
+pub struct Authenticator {
+    keys: Option<KeyFile>,
+    tokens: Option<Tokens>,
+    token_sources: Option<TokenSources>,
+    contexts: Option<Contexts>,
+}
+
+/// What a request shows of its sender.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// Its headers.
+    pub headers: &'a HeaderMap,
+    /// What a token may name as its audience, where the settings name none.
+    pub audience: [&'a str; 2],
+    /// Whether only a token will do.
+    pub tokens_only: bool,
+}
+
+/// Why a request is turned away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// There are no credentials.
+    Missing,
+    /// They are not valid; the reason, one of a fixed set of words, is for metrics only.
+    Invalid(&'static str),
+    /// There is more than one set of them.
+    Ambiguous,
+    /// They are valid, but not for this vault.
+    NoAccess,
+    /// It cannot be found out now.
+    Unavailable,
+}
+
+/// Where tokens come from, for those who have none yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenSources {
+    /// Issuers that clients can ask.
+    pub authorization_servers: Vec<String>,
+}
+
+/// What a request wants to sign in with.
+enum Credential<'a> {
+    Key(&'a str),
+    Token(&'a str),
+}
+
+impl Authenticator {
+    /// # Errors
+    /// Says what is wrong with the settings, without showing any secret.
+    pub fn new(settings: AuthSettings) -> Result<Self, String> {
+        let AuthSettings {
+            keys,
+            tokens,
+            context,
+            clock,
+        } = settings;
+        if keys.is_none() && tokens.is_none() {
+            return Err("there are neither keys nor tokens".to_owned());
+        }
+        let token_sources = tokens.as_ref().map(|tokens| TokenSources {
+            authorization_servers: tokens.authorization_servers.clone(),
+        });
+        Ok(Self {
+            keys,
+            tokens: tokens
+                .map(|tokens| Tokens::new(tokens, clock))
+                .transpose()?,
+            token_sources,
+            contexts: context.map(|context| Contexts::new(context, clock)),
+        })
+    }
+
+    /// Goes on with what `previous` had fetched, where it is from the same place: a reload must not make anybody wait for
+    /// another server.
+    pub fn succeed(&self, previous: &Self) {
+        if let (Some(tokens), Some(previous)) = (&self.tokens, &previous.tokens) {
+            tokens.succeed(previous);
+        }
+    }
+
+    /// Where tokens come from, if any are taken.
+    #[must_use]
+    pub fn token_sources(&self) -> Option<&TokenSources> {
+        self.token_sources.as_ref()
+    }
+
+    #[cfg(test)]
+    pub(super) fn tokens(&self) -> Option<&Tokens> {
+        self.tokens.as_ref()
+    }
+
+    /// Who sent a request.
+    ///
+    /// # Errors
+    /// When nobody can be let in on these headers.
+    pub async fn authenticate(&self, asked: Asked<'_>) -> Result<Identity, Denied> {
+        let vault = only(asked.headers, VAULT_HEADER)?;
+        match self.credential(asked.headers)? {
+            Credential::Key(text) => self.by_key(text, vault, asked.tokens_only),
+            Credential::Token(text) => self.by_token(text, vault, &asked.audience).await,
+        }
+    }
+
+    fn credential<'a>(&self, headers: &'a HeaderMap) -> Result<Credential<'a>, Denied> {
+        let authorization = only(headers, header::AUTHORIZATION.as_str())?;
+        let key = only(headers, API_KEY_HEADER)?;
+        match (authorization, key) {
+            (None, None) => Err(Denied::Missing),
+            (Some(_), Some(_)) => Err(Denied::Ambiguous),
+            (None, Some(key)) => {
+                let key = key.to_str().map_err(|_| Denied::Invalid("malformed"))?;
+                Ok(Credential::Key(key))
+            }
+            (Some(authorization), None) => {
+                let text = bearer(authorization).ok_or(Denied::Invalid("malformed"))?;
+                Ok(match &self.keys {
+                    Some(_) if text.starts_with(keys::PREFIX) => Credential::Key(text),
+                    _ => Credential::Token(text),
+                })
+            }
+        }
+    }
+
+    fn by_key(
+        &self,
+        text: &str,
+        vault: Option<&HeaderValue>,
+        tokens_only: bool,
+    ) -> Result<Identity, Denied> {
+        let keys = self.keys.as_ref().filter(|_| !tokens_only);
+        let keys = keys.ok_or(Denied::Invalid("key_not_accepted"))?;
+        let holder = keys.check(text).map_err(|refused| match refused {
+            KeyRefused::Unknown => Denied::Invalid("unknown_api_key"),
+            KeyRefused::Revoked => Denied::Invalid("revoked_api_key"),
+        })?;
+        let vaults = match holder.vaults.as_slice() {
+            [] => &[DEFAULT_VAULT.to_owned()],
+            vaults => vaults,
+        };
+        Ok(Identity {
+            key: format!("key:{}", holder.user),
+            user: holder.user.clone(),
+            effective_user: None,
+            vault: choose(vault, Some(vaults))?,
+            role: holder.role,
+            token: None,
+        })
+    }
+
+    async fn by_token(
+        &self,
+        text: &str,
+        vault: Option<&HeaderValue>,
+        audience: &[&str],
+    ) -> Result<Identity, Denied> {
+        let tokens = self.tokens.as_ref();
+        let tokens = tokens.ok_or(Denied::Invalid("unknown_key"))?;
+        let bearer = tokens.check(text, audience).await?;
+        let default = [DEFAULT_VAULT.to_owned()];
+        let vaults = match (&bearer.vaults, &self.contexts) {
+            (Some(vaults), _) => Some(vaults.as_slice()),
+            // Whoever is asked next decides.
+            (None, Some(_)) => None,
+            (None, None) => Some(default.as_slice()),
+        };
+        let vault = choose(vault, vaults)?;
+        let (role, effective_user) = match &self.contexts {
+            Some(contexts) => {
+                let standing = contexts.standing(&bearer, text, &vault).await?;
+                let effective_user = standing.effective_user.or(bearer.effective_user);
+                (standing.role, effective_user)
+            }
+            None => (bearer.role, bearer.effective_user),
+        };
+        Ok(Identity {
+            key: format!("token:{}", bearer.user),
+            user: bearer.user,
+            effective_user,
+            vault,
+            role,
+            token: Some(Secret::new(text)),
+        })
+    }
+}
+
+/// The value of a header that may be there once.
+fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a HeaderValue>, Denied> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (_, Some(_)) => Err(Denied::Ambiguous),
+        (value, None) => Ok(value),
+    }
+}
+
+/// The token of an `Authorization: Bearer` (RFC 6750).
+fn bearer(value: &HeaderValue) -> Option<&str> {
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    let token = token.trim_start_matches(' ');
+    let is_token68 = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
+    let body = token.trim_end_matches('=');
+    let is_whole = !body.is_empty() && body.bytes().all(is_token68);
+    (scheme.eq_ignore_ascii_case("bearer") && is_whole).then_some(token)
+}
+
+/// The vault that is asked for, or else the first of `allowed`. `None` allows all.
+fn choose(asked: Option<&HeaderValue>, allowed: Option<&[String]>) -> Result<String, Denied> {
+    let vault = match (asked, allowed) {
+        (Some(value), _) => value.to_str().ok().filter(|text| is_header_safe(text)),
+        (None, Some(vaults)) => vaults.first().map(String::as_str),
+        (None, None) => Some(DEFAULT_VAULT),
+    };
+    let vault = vault.ok_or(Denied::NoAccess)?;
+    let is_allowed = allowed.is_none_or(|vaults| vaults.iter().any(|known| known == vault));
+    is_allowed.then(|| vault.to_owned()).ok_or(Denied::NoAccess)
+}

@@ -1,0 +1,171 @@
+//! Role and effective user of a signed-in user in a vault, as an endpoint of the operator says.
+//!
+//! Answers are kept for a short while, by who the token says its holder is and by vault; never across either.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::Deserialize;
+
+use super::{Denied, Role, authenticator::VAULT_HEADER, keys::is_header_safe, tokens::Bearer};
+use crate::client::{Client, Reply, Target};
+
+/// How many answers are kept.
+const MAX_KEPT: usize = 10_000;
+/// Longest time that a refusal is kept, so that somebody who was just let in does not wait.
+const MAX_KEEP_REFUSAL: Duration = Duration::from_secs(1);
+
+/// Where role and effective user are looked up.
+pub struct ContextSettings {
+    /// The endpoint: `GET {url}` with the caller's `Authorization` and `X-Vault-Id`.
+    pub url: Target,
+    /// How long an answer counts.
+    pub keep: Duration,
+    /// Asks it.
+    pub client: Client,
+}
+
+/// What the endpoint says of a user in a vault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Standing {
+    pub(super) role: Role,
+    pub(super) effective_user: Option<String>,
+}
+
+/// Looks up role and effective user.
+pub(super) struct Contexts {
+    settings: ContextSettings,
+    clock: fn() -> SystemTime,
+    places: Mutex<HashMap<String, Arc<Place>>>,
+}
+
+/// Where the answer about one user in one vault is kept.
+#[derive(Default)]
+struct Place {
+    kept: Mutex<Option<Kept>>,
+    /// Held by whoever asks, so that the others wait for the same answer.
+    asking: tokio::sync::Mutex<()>,
+}
+
+#[derive(Clone)]
+struct Kept {
+    answer: Result<Standing, Denied>,
+    since: SystemTime,
+}
+
+#[derive(Deserialize)]
+struct Written {
+    role: Option<String>,
+    effective_canister_user_id: Option<String>,
+}
+
+impl Contexts {
+    pub(super) fn new(settings: ContextSettings, clock: fn() -> SystemTime) -> Self {
+        Self {
+            settings,
+            clock,
+            places: Mutex::default(),
+        }
+    }
+
+    /// What `bearer`, whose token this is, is in `vault`.
+    pub(super) async fn standing(
+        &self,
+        bearer: &Bearer,
+        token: &str,
+        vault: &str,
+    ) -> Result<Standing, Denied> {
+        let place = self.place(bearer, vault);
+        if let Some(answer) = self.kept(&place) {
+            return answer;
+        }
+        let _asking = place.asking.lock().await;
+        if let Some(answer) = self.kept(&place) {
+            return answer;
+        }
+        let answer = self.ask(token, vault).await;
+        let kept = Kept {
+            answer: answer.clone(),
+            since: (self.clock)(),
+        };
+        *place.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+        answer
+    }
+
+    /// The place of an answer. When there are too many, it is one that nobody else will find.
+    fn place(&self, bearer: &Bearer, vault: &str) -> Arc<Place> {
+        // None of the parts has a line break in it, or is empty when it is there.
+        let effective_user = bearer.effective_user.as_deref().unwrap_or_default();
+        let key = format!("{}\n{vault}\n{effective_user}", bearer.user);
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = places.get(&key) {
+            return Arc::clone(place);
+        }
+        if places.len() >= MAX_KEPT {
+            places.retain(|_, place| Arc::strong_count(place) > 1 || self.kept(place).is_some());
+        }
+        let place = Arc::<Place>::default();
+        if places.len() < MAX_KEPT {
+            places.insert(key, Arc::clone(&place));
+        }
+        place
+    }
+
+    /// The answer in `place`, if it still counts.
+    fn kept(&self, place: &Place) -> Option<Result<Standing, Denied>> {
+        let kept = place.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = kept.as_ref()?;
+        let keep = match kept.answer {
+            Ok(_) => self.settings.keep,
+            Err(_) => self.settings.keep.min(MAX_KEEP_REFUSAL),
+        };
+        // An answer from the future is none: the clock was set back.
+        let age = (self.clock)().duration_since(kept.since).ok()?;
+        (age < keep).then(|| kept.answer.clone())
+    }
+
+    async fn ask(&self, token: &str, vault: &str) -> Result<Standing, Denied> {
+        let mut headers = HeaderMap::new();
+        let json = HeaderValue::from_static("application/json");
+        headers.insert(header::ACCEPT, json);
+        let mut authorization =
+            HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| Denied::Unavailable)?;
+        authorization.set_sensitive(true);
+        headers.insert(header::AUTHORIZATION, authorization);
+        let vault = HeaderValue::try_from(vault).map_err(|_| Denied::Unavailable)?;
+        headers.insert(VAULT_HEADER, vault);
+        let ContextSettings { url, client, .. } = &self.settings;
+        let reply = client.get(url, "", headers).await;
+        let reply = reply.map_err(|_| Denied::Unavailable)?;
+        match reply.status {
+            StatusCode::OK => standing(&reply).ok_or(Denied::Unavailable),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => {
+                Err(Denied::NoAccess)
+            }
+            _ => Err(Denied::Unavailable),
+        }
+    }
+}
+
+/// What an answer says, if it is one.
+fn standing(reply: &Reply) -> Option<Standing> {
+    let written: Written = serde_json::from_slice(&reply.body).ok()?;
+    let said = |text: Option<String>| {
+        let text = text.unwrap_or_default().trim().to_owned();
+        Some(text).filter(|text| !text.is_empty())
+    };
+    let role = said(written.role).map_or(Role::Viewer, |name| Role::named(&name));
+    let effective_user = said(written.effective_canister_user_id);
+    let is_usable = effective_user.as_deref().is_none_or(is_header_safe);
+    is_usable.then_some(Standing {
+        role,
+        effective_user,
+    })
+}

@@ -1,0 +1,352 @@
+//! API keys: a file of salted hashes.
+//!
+//! A key is `sectile_<id>_<secret>`. The id finds its entry, the secret is only ever compared as a hash.
+
+#[cfg(test)]
+mod tests;
+
+use std::{collections::HashMap, fmt};
+
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
+use ring::digest::{Context, SHA256};
+use serde::{Deserialize, Serialize};
+use subtle::ConstantTimeEq;
+
+use super::{Role, Secret};
+
+/// What every key begins with.
+pub(super) const PREFIX: &str = "sectile_";
+const VERSION: u32 = 1;
+const ID_BYTES: usize = 8;
+const SECRET_BYTES: usize = 32;
+const SALT_BYTES: usize = 16;
+const HASH_BYTES: usize = 32;
+const HEAD: &str = "\
+# The API keys of a Sectile server, as salted hashes. Written by `sectile auth`.
+";
+
+/// Whether `name` of a user or vault can stand in an HTTP header as it is.
+pub(super) fn is_header_safe(name: &str) -> bool {
+    (1..=256).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// The keys of a server. The text of a key is nowhere in it.
+#[derive(Clone, Default)]
+pub struct KeyFile {
+    keys: Vec<Key>,
+    by_id: HashMap<String, usize>,
+}
+
+impl fmt::Debug for KeyFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keys = self.keys.len();
+        f.debug_struct("KeyFile").field("keys", &keys).finish()
+    }
+}
+
+#[derive(Clone)]
+struct Key {
+    id: String,
+    holder: KeyHolder,
+    created: String,
+    revoked: Option<String>,
+    salt: [u8; SALT_BYTES],
+    hash: [u8; HASH_BYTES],
+}
+
+/// Whose key it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyHolder {
+    /// The user.
+    pub user: String,
+    /// What the user may do.
+    pub role: Role,
+    /// The vaults that the key is good for; empty: `default`.
+    pub vaults: Vec<String>,
+}
+
+/// A key that was just made. Its text is shown once, here.
+pub struct NewKey {
+    /// What it is listed and revoked by.
+    pub id: String,
+    /// What the client sends.
+    pub text: Secret,
+}
+
+/// A key as it can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyEntry<'a> {
+    /// What it is revoked by.
+    pub id: &'a str,
+    /// Whose it is.
+    pub holder: &'a KeyHolder,
+    /// When it was made (RFC 3339).
+    pub created: &'a str,
+    /// Since when it is not good any more.
+    pub revoked: Option<&'a str>,
+}
+
+/// Why no key was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// The user cannot stand in a header.
+    #[error("a user is 1 to 256 visible ASCII characters without spaces")]
+    User,
+    /// A vault cannot stand in a header.
+    #[error("a vault is 1 to 256 visible ASCII characters without spaces")]
+    Vault,
+    /// The time is none.
+    #[error("the time is not in the form of RFC 3339")]
+    Time,
+    /// The system gives no random bytes.
+    #[error("the system gave no random bytes")]
+    Random,
+}
+
+/// Why a key is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KeyRefused {
+    Unknown,
+    Revoked,
+}
+
+/// The file, as it is written.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    version: u32,
+    #[serde(default, rename = "key")]
+    keys: Vec<WrittenKey>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenKey {
+    id: String,
+    user: String,
+    role: String,
+    vaults: Vec<String>,
+    created: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    revoked: Option<String>,
+    salt: String,
+    hash: String,
+}
+
+impl KeyFile {
+    /// Reads the text of a file of keys.
+    ///
+    /// # Errors
+    /// Says what is wrong with it, in a few words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let written: Written = toml::from_str(text).map_err(|error| match error.span() {
+            // The message of the parser would show what stands there.
+            Some(span) => {
+                let before = text.as_bytes().iter().take(span.start);
+                let line = before.filter(|&&byte| byte == b'\n').count() + 1;
+                format!("line {line} is not as it should be")
+            }
+            None => "it is not as it should be".to_owned(),
+        })?;
+        if written.version != VERSION {
+            return Err(format!("only version {VERSION} is known"));
+        }
+        let mut file = Self::default();
+        for (index, key) in written.keys.into_iter().enumerate() {
+            let number = index + 1;
+            if decoded_id(&key.id).is_none() {
+                return Err(format!("the id of key {number} is not 16 hex digits"));
+            }
+            let id = key.id.clone();
+            let key = key
+                .check()
+                .map_err(|problem| format!("key {id}: {problem}"))?;
+            file.push(key)
+                .map_err(|()| format!("key {id} is there twice"))?;
+        }
+        Ok(file)
+    }
+
+    /// The text to keep.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let keys = self.keys.iter().map(WrittenKey::from).collect();
+        let version = VERSION;
+        // Numbers, strings and lists of strings can always be written.
+        let tables = toml::to_string(&Written { version, keys }).unwrap_or_default();
+        format!("{HEAD}{tables}")
+    }
+
+    /// Makes a key for `holder`, at the time `created` (RFC 3339).
+    ///
+    /// # Errors
+    /// When it could not be used.
+    pub fn add(&mut self, holder: KeyHolder, created: &str) -> Result<NewKey, KeyError> {
+        if !is_header_safe(&holder.user) {
+            return Err(KeyError::User);
+        }
+        if !holder.vaults.iter().all(|vault| is_header_safe(vault)) {
+            return Err(KeyError::Vault);
+        }
+        if !is_time(created) {
+            return Err(KeyError::Time);
+        }
+        let id = u64::from_be_bytes(random::<ID_BYTES>()?);
+        let id = format!("{id:016x}");
+        let secret = random::<SECRET_BYTES>()?;
+        let salt = random::<SALT_BYTES>()?;
+        let text = format!("{PREFIX}{id}_{}", URL_SAFE_NO_PAD.encode(secret));
+        let key = Key {
+            id: id.clone(),
+            holder,
+            created: created.to_owned(),
+            revoked: None,
+            salt,
+            hash: hash(&salt, &secret),
+        };
+        // Ids are drawn from so many that a second one means that they are not drawn at random.
+        self.push(key).map_err(|()| KeyError::Random)?;
+        let text = Secret::new(text);
+        Ok(NewKey { id, text })
+    }
+
+    /// Makes the key `id` useless from now on, `at` being the time (RFC 3339); whether there is one. What was revoked
+    /// stays so, with the time it has.
+    pub fn revoke(&mut self, id: &str, at: &str) -> bool {
+        let Some(&index) = self.by_id.get(id) else {
+            return false;
+        };
+        if !is_time(at) {
+            return false;
+        }
+        let revoked = &mut self.keys[index].revoked;
+        revoked.get_or_insert_with(|| at.to_owned());
+        true
+    }
+
+    /// All keys, the oldest first.
+    pub fn entries(&self) -> impl Iterator<Item = KeyEntry<'_>> {
+        self.keys.iter().map(|key| KeyEntry {
+            id: &key.id,
+            holder: &key.holder,
+            created: &key.created,
+            revoked: key.revoked.as_deref(),
+        })
+    }
+
+    /// Whose key `text` is, if it is one that is good.
+    #[must_use]
+    pub fn verify(&self, text: &str) -> Option<&KeyHolder> {
+        self.check(text).ok()
+    }
+
+    /// Whose key `text` is. How long it takes tells nothing about the secret, nor whether there is such an id.
+    pub(super) fn check(&self, text: &str) -> Result<&KeyHolder, KeyRefused> {
+        let (id, secret) = split(text).ok_or(KeyRefused::Unknown)?;
+        let key = self.by_id.get(id).map(|&index| &self.keys[index]);
+        let (salt, expected) = match key {
+            Some(key) => (&key.salt, &key.hash),
+            None => (&[0; SALT_BYTES], &[0; HASH_BYTES]),
+        };
+        let is_same = bool::from(hash(salt, &secret).ct_eq(expected));
+        match key {
+            Some(key) if is_same && key.revoked.is_some() => Err(KeyRefused::Revoked),
+            Some(key) if is_same => Ok(&key.holder),
+            _ => Err(KeyRefused::Unknown),
+        }
+    }
+
+    fn push(&mut self, key: Key) -> Result<(), ()> {
+        let index = self.keys.len();
+        if self.by_id.insert(key.id.clone(), index).is_some() {
+            return Err(());
+        }
+        self.keys.push(key);
+        Ok(())
+    }
+}
+
+impl WrittenKey {
+    fn check(self) -> Result<Key, &'static str> {
+        if !is_header_safe(&self.user) {
+            return Err("the user cannot be used");
+        }
+        if !self.vaults.iter().all(|vault| is_header_safe(vault)) {
+            return Err("a vault cannot be used");
+        }
+        let role = Role::named(&self.role);
+        if role.name() != self.role {
+            return Err("the role is unknown");
+        }
+        if !is_time(&self.created) || !self.revoked.as_deref().is_none_or(is_time) {
+            return Err("a time is not in the form of RFC 3339");
+        }
+        Ok(Key {
+            id: self.id,
+            holder: KeyHolder {
+                user: self.user,
+                role,
+                vaults: self.vaults,
+            },
+            created: self.created,
+            revoked: self.revoked,
+            salt: decoded(&self.salt).ok_or("the salt is damaged")?,
+            hash: decoded(&self.hash).ok_or("the hash is damaged")?,
+        })
+    }
+}
+
+impl From<&Key> for WrittenKey {
+    fn from(key: &Key) -> Self {
+        Self {
+            id: key.id.clone(),
+            user: key.holder.user.clone(),
+            role: key.holder.role.name().to_owned(),
+            vaults: key.holder.vaults.clone(),
+            created: key.created.clone(),
+            revoked: key.revoked.clone(),
+            salt: STANDARD.encode(key.salt),
+            hash: STANDARD.encode(key.hash),
+        }
+    }
+}
+
+/// Id and secret of a key.
+fn split(text: &str) -> Option<(&str, [u8; SECRET_BYTES])> {
+    let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
+    decoded_id(id)?;
+    let secret = URL_SAFE_NO_PAD.decode(secret).ok()?;
+    Some((id, secret.try_into().ok()?))
+}
+
+fn decoded_id(id: &str) -> Option<()> {
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    (id.len() == 2 * ID_BYTES && id.bytes().all(is_hex)).then_some(())
+}
+
+/// One round is enough: the secret is 256 random bits, which nobody can go through, however fast the hash is.
+fn hash(salt: &[u8; SALT_BYTES], secret: &[u8; SECRET_BYTES]) -> [u8; HASH_BYTES] {
+    let mut context = Context::new(&SHA256);
+    context.update(salt);
+    context.update(secret);
+    let mut hash = [0; HASH_BYTES];
+    hash.copy_from_slice(context.finish().as_ref());
+    hash
+}
+
+fn decoded<const BYTES: usize>(text: &str) -> Option<[u8; BYTES]> {
+    STANDARD.decode(text).ok()?.try_into().ok()
+}
+
+fn random<const BYTES: usize>() -> Result<[u8; BYTES], KeyError> {
+    let mut bytes = [0; BYTES];
+    getrandom::fill(&mut bytes).map_err(|_| KeyError::Random)?;
+    Ok(bytes)
+}
+
+fn is_time(text: &str) -> bool {
+    text.parse::<jiff::Timestamp>().is_ok()
+}

@@ -1,0 +1,149 @@
+//! Roles, and the one table of what each may use.
+
+use std::fmt;
+
+use super::Names;
+
+/// What a signed-in caller is to this server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// May look.
+    Viewer,
+    /// May look and change.
+    Editor,
+    /// As an editor, until the settings say otherwise.
+    Evaluator,
+    /// Everything.
+    Admin,
+}
+
+impl Role {
+    /// Every role, from the one that may least.
+    pub const ALL: [Self; 4] = [Self::Viewer, Self::Editor, Self::Evaluator, Self::Admin];
+
+    /// The role with this name. Whoever has a role that nobody knows may do what a viewer may.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        let known = Self::ALL.into_iter().find(|role| role.name() == name);
+        known.unwrap_or(Self::Viewer)
+    }
+
+    /// Its name in tokens, key files and settings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Editor => "editor",
+            Self::Evaluator => "evaluator",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// Whether this role may change things when no setting speaks of it.
+    const fn changes(self) -> bool {
+        !matches!(self, Self::Viewer)
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What each role may use. Where the settings name nothing for a role, what a thing does decides: looking is for
+/// everybody, changing is not for viewers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Acl {
+    given: [Names; 4],
+}
+
+/// Something that may be used, as the table sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Thing<'a> {
+    /// The world it belongs to.
+    pub world: &'a str,
+    /// Its name, or URI.
+    pub name: &'a str,
+    /// The template that the URI of a resource has the form of.
+    pub family: Option<&'a str>,
+    /// Whether using it can change anything.
+    pub changes: bool,
+}
+
+impl Acl {
+    /// The table in which each role that has any names may use exactly these.
+    #[must_use]
+    pub fn new(given: impl IntoIterator<Item = (Role, Names)>) -> Self {
+        let mut acl = Self::default();
+        for (role, names) in given {
+            acl.given[role as usize] = names;
+        }
+        acl
+    }
+
+    /// Whether `role` may use `thing`. Decides listings and calls alike.
+    #[must_use]
+    pub fn allows(&self, role: Role, thing: Thing<'_>) -> bool {
+        let names = &self.given[role as usize];
+        if names.is_empty() {
+            !thing.changes || role.changes()
+        } else {
+            names.contains(thing.world, thing.name, thing.family)
+        }
+    }
+
+    /// Whether some role may not use everything.
+    #[must_use]
+    pub fn limits(&self, role: Role) -> bool {
+        !role.changes() || !self.given[role as usize].is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thing(name: &str, changes: bool) -> Thing<'_> {
+        Thing {
+            world: "editor",
+            name,
+            family: None,
+            changes,
+        }
+    }
+
+    #[test]
+    fn a_role_that_nobody_knows_is_a_viewer() {
+        for role in Role::ALL {
+            assert_eq!(Role::named(role.name()), role);
+        }
+        for name in ["", "Admin", "owner", "constructor", "__proto__"] {
+            assert_eq!(Role::named(name), Role::Viewer, "{name}");
+        }
+    }
+
+    #[test]
+    fn looking_is_for_everybody_and_changing_not_for_viewers() {
+        let acl = Acl::default();
+        for role in Role::ALL {
+            assert!(acl.allows(role, thing("get_section", false)), "{role}");
+            let may_change = role != Role::Viewer;
+            assert_eq!(acl.allows(role, thing("undo", true)), may_change, "{role}");
+        }
+    }
+
+    #[test]
+    fn names_in_the_settings_take_the_place_of_the_rule() {
+        let names = |list: &[&str]| Names::new(list.iter().map(|&name| name.to_owned()));
+        let acl = Acl::new([
+            (Role::Viewer, names(&["list_sections"])),
+            (Role::Admin, names(&["editor/undo"])),
+        ]);
+        assert!(acl.allows(Role::Viewer, thing("list_sections", false)));
+        assert!(!acl.allows(Role::Viewer, thing("get_section", false)));
+        assert!(acl.allows(Role::Editor, thing("get_section", false)));
+        assert!(acl.allows(Role::Admin, thing("undo", true)));
+        assert!(!acl.allows(Role::Admin, thing("get_section", false)));
+    }
+}

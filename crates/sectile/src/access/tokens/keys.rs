@@ -1,0 +1,171 @@
+//! Public keys (RFC 7517), each good for exactly one algorithm.
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents,
+    UnparsedPublicKey,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Sizes of RSA keys that are used. Shorter ones can be broken, longer ones are only slow.
+const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=8192;
+
+/// How a token is signed with a key of a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Algorithm {
+    Rs256,
+    Es256,
+    EdDsa,
+}
+
+impl Algorithm {
+    pub(super) fn named(name: &str) -> Option<Self> {
+        match name {
+            "RS256" => Some(Self::Rs256),
+            "ES256" => Some(Self::Es256),
+            "EdDSA" => Some(Self::EdDsa),
+            _ => None,
+        }
+    }
+}
+
+/// A key of a set.
+#[derive(Clone)]
+pub(super) struct Key {
+    kid: Option<String>,
+    material: Material,
+}
+
+#[derive(Clone)]
+enum Material {
+    Rsa(RsaPublicKeyComponents<Vec<u8>>),
+    /// An uncompressed point of P-256.
+    P256([u8; 65]),
+    Ed25519([u8; 32]),
+}
+
+impl Key {
+    fn algorithm(&self) -> Algorithm {
+        match self.material {
+            Material::Rsa(_) => Algorithm::Rs256,
+            Material::P256(_) => Algorithm::Es256,
+            Material::Ed25519(_) => Algorithm::EdDsa,
+        }
+    }
+
+    /// Whether `signature` over `message` was made with the other half of this key.
+    pub(super) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+        let verified = match &self.material {
+            Material::Rsa(key) => key.verify(&RSA_PKCS1_2048_8192_SHA256, message, signature),
+            Material::P256(point) => {
+                UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message, signature)
+            }
+            Material::Ed25519(bytes) => {
+                UnparsedPublicKey::new(&ED25519, bytes).verify(message, signature)
+            }
+        };
+        verified.is_ok()
+    }
+}
+
+/// The keys of a set that can be used here.
+#[derive(Clone)]
+pub(super) struct KeySet(Vec<Key>);
+
+/// A set as it is written. Its keys are looked at one by one: one of a new kind does not spoil the others.
+#[derive(Deserialize)]
+struct WrittenSet {
+    keys: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+struct WrittenKey {
+    kty: String,
+    #[serde(rename = "use")]
+    usage: Option<String>,
+    key_ops: Option<Vec<String>>,
+    alg: Option<String>,
+    kid: Option<String>,
+    crv: Option<String>,
+    n: Option<String>,
+    e: Option<String>,
+    x: Option<String>,
+    y: Option<String>,
+}
+
+impl KeySet {
+    /// The keys of a set in JSON; `None` when it is no set.
+    pub(super) fn parse(json: &[u8]) -> Option<Self> {
+        let WrittenSet { keys } = serde_json::from_slice(json).ok()?;
+        let keys = keys.into_iter().filter_map(|key| {
+            let written: WrittenKey = serde_json::from_value(key).ok()?;
+            written.check()
+        });
+        Some(Self(keys.collect()))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The one key for `algorithm` with this id; a token without an id means the only one there is.
+    pub(super) fn find(&self, algorithm: Algorithm, kid: Option<&str>) -> Option<&Key> {
+        let mut fitting = self.0.iter().filter(|key| {
+            key.algorithm() == algorithm && (kid.is_none() || key.kid.as_deref() == kid)
+        });
+        match (fitting.next(), fitting.next()) {
+            (Some(key), None) => Some(key),
+            _ => None,
+        }
+    }
+}
+
+impl WrittenKey {
+    fn check(self) -> Option<Key> {
+        if self.usage.is_some_and(|usage| usage != "sig") {
+            return None;
+        }
+        let is_verify = |operation: &String| operation == "verify";
+        if self.key_ops.is_some_and(|all| !all.iter().any(is_verify)) {
+            return None;
+        }
+        let material = match (self.kty.as_str(), self.crv.as_deref()) {
+            ("RSA", _) => rsa(&self.n?, &self.e?)?,
+            ("EC", Some("P-256")) => {
+                let mut point = [4; 65];
+                point[1..33].copy_from_slice(&coordinate(&self.x?)?);
+                point[33..].copy_from_slice(&coordinate(&self.y?)?);
+                Material::P256(point)
+            }
+            ("OKP", Some("Ed25519")) => Material::Ed25519(coordinate(&self.x?)?),
+            _ => return None,
+        };
+        let kid = self.kid;
+        let key = Key { kid, material };
+        match self.alg {
+            Some(name) if Algorithm::named(&name) != Some(key.algorithm()) => None,
+            _ => Some(key),
+        }
+    }
+}
+
+fn rsa(n: &str, e: &str) -> Option<Material> {
+    let n = number(n)?;
+    let e = number(e)?;
+    let spare = n.first()?.leading_zeros() as usize;
+    let is_usable = RSA_BITS.contains(&(n.len() * 8 - spare));
+    is_usable.then_some(Material::Rsa(RsaPublicKeyComponents { n, e }))
+}
+
+/// The bytes of a number, without zeros in front.
+fn number(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+    let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
+    bytes.drain(..zeros);
+    Some(bytes)
+}
+
+fn coordinate(text: &str) -> Option<[u8; 32]> {
+    URL_SAFE_NO_PAD.decode(text).ok()?.try_into().ok()
+}

@@ -1,0 +1,159 @@
+//! `sectile auth`: the API keys that clients sign in with over HTTP.
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{
+    args::{AddKeyArgs, AuthArgs, AuthCommand, KeysPlace},
+    serve::folder_of,
+    ui::{CliError, DIM, GOOD, HEADING, Styled, aligned, print, tell, visible, wants_json},
+};
+use crate::{
+    access::{API_KEY_HEADER, KeyFile, KeyHolder},
+    config::{self, AccessSettings},
+    files,
+};
+
+/// What a key is good for that names no vault.
+const DEFAULT_VAULT: &str = "default";
+/// Said after every change.
+const RELOAD: &str = "A server that runs takes note when it gets SIGHUP: kill -HUP PID\n";
+
+pub(super) fn run(args: &AuthArgs) -> Result<(), CliError> {
+    match &args.command {
+        AuthCommand::AddKey(args) => add_key(args),
+        AuthCommand::List { place, json } => list(place, *json),
+        AuthCommand::Revoke { id, place } => revoke(id, place),
+    }
+}
+
+fn add_key(args: &AddKeyArgs) -> Result<(), CliError> {
+    let file = keys_file(&args.place)?;
+    let holder = KeyHolder {
+        user: args.user.clone(),
+        role: args.role.into(),
+        vaults: args.vaults.clone(),
+    };
+    let key = files::update(&file, |text| {
+        let mut keys = match text {
+            Some(text) if !text.trim().is_empty() => parse(&text)?,
+            _ => KeyFile::default(),
+        };
+        let key = keys.add(holder, &now());
+        let key = key
+            .map_err(|problem| CliError::failed(format_args!("no key can be made: {problem}.")))?;
+        Ok::<_, CliError>((keys.to_text(), key))
+    })?;
+    print(format_args!("{}\n", key.text.reveal()))?;
+    let id = Styled(HEADING, &key.id);
+    tell(format_args!(
+        "{} key {id}. It is shown this once; nobody can read it from the file.\n\
+         Clients send it as `{API_KEY_HEADER}: KEY`, or as `Authorization: Bearer KEY`.\n{RELOAD}",
+        Styled(GOOD, "added"),
+    ));
+    Ok(())
+}
+
+fn list(place: &KeysPlace, json: bool) -> Result<(), CliError> {
+    let keys = read(place)?;
+    if wants_json(json) {
+        let rows: Vec<Value> = keys
+            .entries()
+            .map(|key| {
+                json!({
+                    "id": key.id,
+                    "user": key.holder.user,
+                    "role": key.holder.role.name(),
+                    "vaults": vaults(key.holder),
+                    "created": key.created,
+                    "revoked": key.revoked,
+                })
+            })
+            .collect();
+        return print(format_args!("{}\n", Value::Array(rows)));
+    }
+    let rows: Vec<(String, String)> = keys
+        .entries()
+        .map(|key| {
+            let state = match key.revoked {
+                Some(at) => format!("revoked {at}"),
+                None => format!("since {}", key.created),
+            };
+            let user = visible(&key.holder.user);
+            let vaults = visible(&vaults(key.holder).join(", "));
+            let text = format!(
+                "{:<9} {user}  {vaults}  {}",
+                key.holder.role.name(),
+                Styled(DIM, state)
+            );
+            (key.id.to_owned(), text)
+        })
+        .collect();
+    match rows.is_empty() {
+        true => print("There are no keys.\n"),
+        false => print(aligned(&rows)),
+    }
+}
+
+fn revoke(id: &str, place: &KeysPlace) -> Result<(), CliError> {
+    // A file that is not there must not be made.
+    read(place)?;
+    files::update(&keys_file(place)?, |text| {
+        let mut keys = parse(&text.unwrap_or_default())?;
+        if !keys.revoke(id, &now()) {
+            return Err(
+                CliError::failed("no key has this id.").next("`sectile auth list` shows the ids")
+            );
+        }
+        Ok((keys.to_text(), ()))
+    })?;
+    print(format_args!(
+        "{} {}\n",
+        Styled(GOOD, "revoked"),
+        visible(id)
+    ))?;
+    tell(RELOAD);
+    Ok(())
+}
+
+fn read(place: &KeysPlace) -> Result<KeyFile, CliError> {
+    match files::read_text(&keys_file(place)?)? {
+        Some(text) => parse(&text),
+        None => Err(CliError::failed("there is no file of keys yet.")
+            .next("make a key: sectile auth add-key --user USER")),
+    }
+}
+
+fn parse(text: &str) -> Result<KeyFile, CliError> {
+    KeyFile::parse(text).map_err(|problem| {
+        CliError::failed(format_args!("the file of keys is damaged: {problem}."))
+    })
+}
+
+/// The file of keys that is meant. The rest of the settings need not be right: the file may be what they lack.
+fn keys_file(place: &KeysPlace) -> Result<PathBuf, CliError> {
+    if let Some(file) = &place.file {
+        return Ok(file.clone());
+    }
+    let settings = place.config.clone().or_else(config::named_config_file);
+    let loaded = config::load(settings.as_deref(), &[])?;
+    let file = AccessSettings::keys_file(&loaded, &folder_of(settings.as_deref()));
+    file.ok_or_else(|| {
+        CliError::usage("no file of keys is named.")
+            .next("give --file KEYS, or set server.auth.keys_file in the settings file")
+    })
+}
+
+fn vaults(holder: &KeyHolder) -> Vec<&str> {
+    match holder.vaults.as_slice() {
+        [] => vec![DEFAULT_VAULT],
+        named => named.iter().map(String::as_str).collect(),
+    }
+}
+
+/// The time, to the second.
+fn now() -> String {
+    format!("{:.0}", Timestamp::now())
+}

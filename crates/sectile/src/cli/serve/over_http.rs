@@ -1,0 +1,200 @@
+//! Serving over HTTP: the front door, its settings read again on SIGHUP, figures and records.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use tokio::{net::TcpListener, runtime};
+use tokio_util::sync::CancellationToken;
+
+use super::{ServeArgs, audit_log, load, stop_on_signals};
+use crate::{
+    access::{Acl, Authenticator, Live, Rates},
+    cli::ui::CliError,
+    config::{AccessSettings, ConfigError, FrontSettings, Settings},
+    mcp::{
+        Surface,
+        http::{self, Door, DoorSettings, HttpSettings, ListenerSettings, ServerTls},
+    },
+    observe::{Metrics, Watch},
+    worlds,
+};
+
+/// What can be replaced while the server runs.
+struct Replaceable {
+    authenticator: Option<Arc<Live<Authenticator>>>,
+    roles: Arc<Live<Acl>>,
+    tls: Option<Arc<Live<ServerTls>>>,
+}
+
+pub(super) fn serve(
+    surfaces: Vec<Surface>,
+    settings: Settings,
+    args: &ServeArgs,
+) -> Result<(), CliError> {
+    let runtime = runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(run(surfaces, settings, args));
+    runtime.shutdown_background();
+    tracing::info!("stopped");
+    result
+}
+
+async fn run(surfaces: Vec<Surface>, settings: Settings, args: &ServeArgs) -> Result<(), CliError> {
+    let shutdown = stop_on_signals()?;
+    let front = settings.front;
+    let roles = settings.policy.roles;
+    roles.set(settings.access.roles);
+    let authenticator = settings.access.auth.map(Authenticator::new).transpose();
+    let authenticator = authenticator.map_err(|problem| {
+        CliError::failed(format_args!("nobody could sign in: {problem}."))
+            .next("correct [server.auth] in the settings file")
+    })?;
+    let replaceable = Replaceable {
+        authenticator: authenticator.map(|known| Arc::new(Live::new(known))),
+        roles,
+        tls: settings.access.tls.map(|tls| Arc::new(Live::new(tls))),
+    };
+    let listener = listen(front.bind, "--http 127.0.0.1:PORT").await?;
+    let address = listener.local_addr()?;
+    let watch = watch(&front, &shutdown).await?;
+    let surfaces: Vec<Arc<Surface>> = surfaces
+        .into_iter()
+        .map(|surface| surface.observed_by(Arc::<Watch>::clone(&watch)))
+        .map(|surface| match replaceable.authenticator {
+            Some(_) => surface.for_callers(),
+            None => surface,
+        })
+        .map(Arc::new)
+        .collect();
+    let scheme = if replaceable.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    for surface in &surfaces {
+        let path = match surfaces.len() {
+            1 => "/mcp".to_owned(),
+            _ => http::endpoint(surface.world()),
+        };
+        let url = format_args!("{scheme}://{address}{path}");
+        tracing::info!(world = surface.world(), %url, "serving over HTTP");
+    }
+    let public_url = front.public_url.clone();
+    let public_url = public_url.unwrap_or_else(|| format!("{scheme}://{address}"));
+    let http_settings = http_settings(front, &replaceable, public_url, Arc::clone(&watch));
+    reload_on_signal(replaceable, args.clone())?;
+    let served = http::serve(listener, surfaces, http_settings, shutdown).await;
+    // A task that still holds it would keep the last lines from the file.
+    watch.flush();
+    Ok(served?)
+}
+
+fn http_settings(
+    front: FrontSettings,
+    replaceable: &Replaceable,
+    public_url: String,
+    watch: Arc<Watch>,
+) -> HttpSettings {
+    HttpSettings {
+        listener: ListenerSettings {
+            tls: replaceable.tls.clone(),
+            max_connections: front.max_connections,
+            head_timeout: front.receive_timeout,
+            max_head_bytes: front.max_head_bytes,
+        },
+        door: Arc::new(Door::new(DoorSettings {
+            authenticator: replaceable.authenticator.clone(),
+            rates: Rates::new(front.rates.0, front.rates.1),
+            public_url,
+            worlds_of_tokens: &["hosted"],
+            trusted_proxies: front.trusted_proxies,
+            observer: watch,
+        })),
+        origins: front.origins,
+        max_body_bytes: front.max_body_bytes,
+        body_timeout: front.receive_timeout,
+        sessions: front.sessions,
+    }
+}
+
+async fn listen(address: SocketAddr, next: &str) -> Result<TcpListener, CliError> {
+    TcpListener::bind(address).await.map_err(|error| {
+        let kind = error.kind();
+        CliError::failed(format_args!("cannot listen on {address} ({kind})."))
+            .next(format_args!("choose another port with {next}"))
+    })
+}
+
+/// Whoever counts and records calls, with the figures served where the settings say.
+async fn watch(
+    front: &FrontSettings,
+    shutdown: &CancellationToken,
+) -> Result<Arc<Watch>, CliError> {
+    let audit = audit_log(front)?;
+    let metrics = Metrics::new();
+    if let Some(address) = front.metrics {
+        let listener = listen(address, "server.metrics.bind").await?;
+        let address = listener.local_addr()?;
+        tracing::info!(url = %format_args!("http://{address}/metrics"), "figures");
+        tokio::spawn(metrics.clone().serve(listener, shutdown.clone()));
+    }
+    Ok(Arc::new(Watch::new(metrics, audit)))
+}
+
+/// Reads who may come in, and with which certificate, again whenever the process is asked to.
+fn reload_on_signal(replaceable: Replaceable, args: ServeArgs) -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut hangup = signal(SignalKind::hangup())?;
+        tokio::spawn(async move {
+            while hangup.recv().await.is_some() {
+                let args = args.clone();
+                let read = tokio::task::spawn_blocking(move || read_again(&args)).await;
+                match read {
+                    Ok(Ok(access)) => replaceable.replace(access),
+                    Ok(Err(error)) => {
+                        tracing::error!(%error, "the settings stay as they were");
+                    }
+                    Err(_) => tracing::error!("the settings stay as they were"),
+                }
+            }
+        });
+    }
+    Ok(())
+}
+
+fn read_again(args: &ServeArgs) -> Result<AccessSettings, ConfigError> {
+    let (loaded, base) = load(args)?;
+    let cards = || worlds::cards_in(&loaded.raw.docs.namespace);
+    AccessSettings::resolve(&loaded, &base, &cards)
+}
+
+impl Replaceable {
+    /// Puts `access` in place of what was there. Whether anybody signs in at all, and whether connections are encrypted,
+    /// stays as it was at the start.
+    fn replace(&self, access: AccessSettings) {
+        match (&self.authenticator, access.auth) {
+            (Some(live), Some(auth)) => match Authenticator::new(auth) {
+                Ok(authenticator) => {
+                    authenticator.succeed(&live.get());
+                    live.set(authenticator);
+                }
+                Err(problem) => {
+                    tracing::error!(problem, "keys and tokens stay as they were");
+                    return;
+                }
+            },
+            (None, None) => {}
+            _ => {
+                tracing::error!("to turn signing in on or off, start the server again");
+                return;
+            }
+        }
+        self.roles.set(access.roles);
+        match (&self.tls, access.tls) {
+            (Some(live), Some(tls)) => live.set(tls),
+            (None, None) => {}
+            _ => tracing::error!("to turn encryption on or off, start the server again"),
+        }
+        tracing::info!("settings of who may come in were read again");
+    }
+}

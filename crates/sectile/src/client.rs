@@ -1,0 +1,312 @@
+//! The HTTP client for the servers that this one asks: note stores, key sets, contexts.
+//!
+//! One GET at a time: no redirects, no cookies, no proxies but a configured one, bounded in time and size. A request is
+//! sent again only when nothing of it had been sent.
+
+mod connect;
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header, uri::PathAndQuery};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::{Body, Incoming};
+use hyper_util::{
+    client::legacy,
+    rt::{TokioExecutor, TokioTimer},
+};
+
+use self::connect::{Connector, Route, tls};
+
+/// How long a connection that nobody uses is kept.
+const IDLE: Duration = Duration::from_secs(30);
+/// How many of them are kept for each server.
+const MAX_IDLE: usize = 256;
+/// Longest head of an answer, give or take what comes with one read.
+const MAX_HEAD_BYTES: usize = 64 << 10;
+/// How much of a body that nobody wants is read, so that its connection can be used again, and for how long.
+const MAX_REST_BYTES: usize = 16 << 10;
+const REST_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// How a client asks.
+#[derive(Clone, Debug)]
+pub struct ClientSettings {
+    /// How long a connection may take to open.
+    pub connect_timeout: Duration,
+    /// How long an answer may take, to its last byte.
+    pub timeout: Duration,
+    /// Longest body of an answer.
+    pub max_body_bytes: usize,
+    /// The proxy to go through, if any: `http://host:port`.
+    pub proxy: Option<Uri>,
+    /// Certificates (PEM) to trust besides the well-known ones.
+    pub extra_roots: Option<String>,
+}
+
+/// Where requests go: scheme, host, and the beginning of the path. Its texts are never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Target {
+    base: Uri,
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Target")
+    }
+}
+
+impl Target {
+    /// An `http` or `https` URL without query, fragment or user.
+    ///
+    /// # Errors
+    /// Says what is wrong with it, in a few words.
+    pub fn parse(url: &str) -> Result<Self, &'static str> {
+        if url.contains('#') {
+            return Err("it has a fragment");
+        }
+        let base: Uri = url.parse().map_err(|_| "it is not a URL")?;
+        let scheme = base.scheme_str();
+        if !matches!(scheme, Some("http" | "https")) {
+            return Err("it does not begin with http:// or https://");
+        }
+        if base.query().is_some() {
+            return Err("it has a query");
+        }
+        let authority = base.authority().ok_or("it has no host")?;
+        if authority.as_str().contains('@') {
+            return Err("it names a user");
+        }
+        if !is_host_and_port(authority.host(), authority.as_str()) {
+            return Err("its host or port cannot be");
+        }
+        Ok(Self { base })
+    }
+
+    /// The address of `path_and_query` below this one. Puts texts together and nothing else: what is sent is what was
+    /// given, down to dots and percent signs.
+    fn at(&self, path_and_query: &str) -> Option<Uri> {
+        let base = self.base.path();
+        let whole = match path_and_query.as_bytes().first() {
+            None => base.to_owned(),
+            Some(b'/') => {
+                let base = base.strip_suffix('/').unwrap_or(base);
+                format!("{base}{path_and_query}")
+            }
+            Some(b'?') => format!("{base}{path_and_query}"),
+            Some(_) => return None,
+        };
+        let parsed = PathAndQuery::try_from(whole.as_str()).ok()?;
+        // The parser drops a fragment.
+        if parsed.as_str() != whole {
+            return None;
+        }
+        let mut parts = self.base.clone().into_parts();
+        parts.path_and_query = Some(parsed);
+        Uri::from_parts(parts).ok()
+    }
+}
+
+/// Whether there is a host, and after it nothing or a port that can be connected to.
+fn is_host_and_port(host: &str, authority: &str) -> bool {
+    // The brackets of an IPv6 address are no part of it.
+    let name = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    if rustls::pki_types::ServerName::try_from(name.unwrap_or(host)).is_err() {
+        return false;
+    }
+    match authority.strip_prefix(host) {
+        Some("") => true,
+        Some(rest) => rest
+            .strip_prefix(':')
+            .and_then(|port| port.parse::<u16>().ok())
+            .is_some_and(|port| port > 0),
+        None => false,
+    }
+}
+
+/// Asks other servers. Clones share their connections.
+#[derive(Clone)]
+pub struct Client(Arc<Inner>);
+
+struct Inner {
+    http: legacy::Client<Connector, Empty<Bytes>>,
+    timeout: Duration,
+    max_body_bytes: usize,
+}
+
+/// What another server answered.
+#[derive(Debug)]
+pub struct Reply {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its body; empty unless the status is a success.
+    pub body: Bytes,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClientError {
+    /// No connection could be made. Nothing was sent.
+    #[error("the server cannot be reached")]
+    Unreachable,
+    /// It took too long.
+    #[error("the server did not answer in time")]
+    TimedOut,
+    /// The connection broke, or what came was no HTTP.
+    #[error("the connection broke off")]
+    Broken,
+    /// The body is too long.
+    #[error("the answer is too large")]
+    TooLarge,
+    /// The body is compressed, which was not asked for.
+    #[error("the answer is encoded in a way that was not asked for")]
+    Encoded,
+}
+
+impl Client {
+    /// # Errors
+    /// Says what is wrong with the settings, in a few words.
+    pub fn new(settings: ClientSettings) -> Result<Self, &'static str> {
+        let proxy = settings.proxy.map(checked_proxy).transpose()?;
+        let tls = tls(settings.extra_roots.as_deref())?;
+        let route = Route::new(proxy, settings.connect_timeout);
+        let connector = Connector::new(route, Arc::new(tls), settings.connect_timeout);
+        // Requests that a connection never began to send are the only ones that may go out again. The library gives back
+        // those that it had not written, and sends only these again.
+        let http = legacy::Client::builder(TokioExecutor::new())
+            .retry_canceled_requests(true)
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE)
+            .pool_max_idle_per_host(MAX_IDLE)
+            .http1_max_buf_size(MAX_HEAD_BYTES)
+            .build(connector);
+        Ok(Self(Arc::new(Inner {
+            http,
+            timeout: settings.timeout,
+            max_body_bytes: settings.max_body_bytes,
+        })))
+    }
+
+    /// Asks for `path_and_query` below `target`, sent exactly as given: empty, or with `/` or `?` in front. Must be called
+    /// within a Tokio runtime.
+    ///
+    /// # Errors
+    /// When there is no answer.
+    pub async fn get(
+        &self,
+        target: &Target,
+        path_and_query: &str,
+        headers: HeaderMap,
+    ) -> Result<Reply, ClientError> {
+        // What cannot be written down cannot be asked for.
+        let uri = target.at(path_and_query).ok_or(ClientError::Unreachable)?;
+        let mut request = Request::new(Empty::new());
+        *request.method_mut() = Method::GET;
+        *request.uri_mut() = uri;
+        *request.headers_mut() = headers;
+        let exchange = tokio::time::timeout(self.0.timeout, self.0.exchange(request));
+        exchange.await.unwrap_or(Err(ClientError::TimedOut))
+    }
+}
+
+impl Inner {
+    async fn exchange(&self, request: Request<Empty<Bytes>>) -> Result<Reply, ClientError> {
+        let response = self.http.request(request).await.map_err(|error| {
+            if error.is_connect() {
+                ClientError::Unreachable
+            } else {
+                ClientError::Broken
+            }
+        })?;
+        let status = response.status();
+        if !status.is_success() {
+            drain(response.into_body()).await;
+            let body = Bytes::new();
+            return Ok(Reply { status, body });
+        }
+        if is_encoded(&response) {
+            return Err(ClientError::Encoded);
+        }
+        let body = read(response.into_body(), self.max_body_bytes).await?;
+        Ok(Reply { status, body })
+    }
+}
+
+fn checked_proxy(proxy: Uri) -> Result<Uri, &'static str> {
+    let authority = proxy.authority().map(|authority| authority.as_str());
+    match (proxy.scheme_str(), authority, proxy.host()) {
+        (Some("http"), Some(authority), Some(host)) if is_host_and_port(host, authority) => {
+            Ok(proxy)
+        }
+        _ => Err("the proxy is not http://host:port"),
+    }
+}
+
+/// Whether the body is anything but the bytes themselves, in chunks or not.
+fn is_encoded(response: &Response<Incoming>) -> bool {
+    let is_other = |name: header::HeaderName, plain: &str| {
+        let values = response.headers().get_all(name);
+        values.iter().any(|value| match value.to_str() {
+            Ok(list) => list
+                .split(',')
+                .map(str::trim)
+                .any(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case(plain)),
+            Err(_) => true,
+        })
+    };
+    is_other(header::CONTENT_ENCODING, "identity") || is_other(header::TRANSFER_ENCODING, "chunked")
+}
+
+async fn read(mut body: Incoming, max_bytes: usize) -> Result<Bytes, ClientError> {
+    let announced = body.size_hint().exact();
+    if announced.is_some_and(|bytes| bytes > max_bytes as u64) {
+        return Err(ClientError::TooLarge);
+    }
+    // A short answer comes in one piece, which is then passed on as it is.
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| ClientError::Broken)?.into_data() else {
+            continue;
+        };
+        if first.len().max(rest.len()) + data.len() > max_bytes {
+            return Err(ClientError::TooLarge);
+        }
+        if first.is_empty() && rest.is_empty() {
+            first = data;
+            continue;
+        }
+        if rest.is_empty() {
+            let announced = announced.and_then(|bytes| usize::try_from(bytes).ok());
+            rest.reserve(announced.unwrap_or(first.len() + data.len()));
+            rest.extend_from_slice(&first);
+        }
+        rest.extend_from_slice(&data);
+    }
+    Ok(if rest.is_empty() {
+        first
+    } else {
+        rest.freeze()
+    })
+}
+
+/// Reads a short body to its end, so that the connection can be used again. One that is long or slow costs it instead.
+async fn drain(mut body: Incoming) {
+    if body.size_hint().lower() > MAX_REST_BYTES as u64 {
+        return;
+    }
+    let reading = async {
+        let mut bytes = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            bytes += frame.data_ref().map_or(0, Bytes::len);
+            if bytes > MAX_REST_BYTES {
+                break;
+            }
+        }
+    };
+    // Nothing depends on whether it was in time.
+    drop(tokio::time::timeout(REST_TIMEOUT, reading).await);
+}

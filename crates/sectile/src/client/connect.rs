@@ -1,0 +1,185 @@
+//! How connections are made: directly or through a proxy, in the open or encrypted, and in time.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use http::{Uri, uri::Scheme};
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
+use hyper_util::{
+    client::legacy::connect::{Connected, Connection, HttpConnector, proxy::Tunnel},
+    rt::TokioIo,
+};
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject},
+};
+use tokio::net::TcpStream;
+use tower::Service;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+type Pending<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
+
+/// What is trusted: the well-known authorities, and those in `extra_roots` (PEM).
+pub(super) fn tls(extra_roots: Option<&str>) -> Result<ClientConfig, &'static str> {
+    let mut roots = RootCertStore::empty();
+    roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    if let Some(pem) = extra_roots {
+        let known = roots.len();
+        for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+            let certificate = certificate.map_err(|_| "it is not PEM")?;
+            roots
+                .add(certificate)
+                .map_err(|_| "a certificate in it cannot be used")?;
+        }
+        if roots.len() == known {
+            return Err("there is no certificate in it");
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let versions = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|_| "encryption cannot be set up")?;
+    Ok(versions.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// Opens connections, each within a time that covers names, proxy and encryption.
+#[derive(Clone)]
+pub(super) struct Connector {
+    inner: HttpsConnector<Route>,
+    timeout: Duration,
+}
+
+impl Connector {
+    pub(super) fn new(route: Route, tls: Arc<ClientConfig>, timeout: Duration) -> Self {
+        Self {
+            inner: HttpsConnector::from((route, tls)),
+            timeout,
+        }
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = MaybeHttpsStream<Wire>;
+    type Error = BoxError;
+    type Future = Pending<Self::Response>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, to: Uri) -> Self::Future {
+        let connecting = self.inner.call(to);
+        let timeout = self.timeout;
+        Box::pin(async move { tokio::time::timeout(timeout, connecting).await? })
+    }
+}
+
+/// The way to a server, before encryption.
+#[derive(Clone)]
+pub(super) struct Route {
+    tcp: HttpConnector,
+    proxy: Option<Uri>,
+}
+
+impl Route {
+    pub(super) fn new(proxy: Option<Uri>, connect_timeout: Duration) -> Self {
+        let mut tcp = HttpConnector::new();
+        // What is encrypted begins as TCP too.
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        // Shared among the addresses of a host, so that one that is silent leaves time for the others.
+        tcp.set_connect_timeout(Some(connect_timeout));
+        Self { tcp, proxy }
+    }
+}
+
+impl Service<Uri> for Route {
+    type Response = Wire;
+    type Error = BoxError;
+    type Future = Pending<Wire>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.tcp.poll_ready(cx).map_err(Into::into)
+    }
+
+    fn call(&mut self, to: Uri) -> Self::Future {
+        match self.proxy.clone() {
+            None => {
+                let connecting = self.tcp.call(to);
+                Box::pin(async move { Ok(Wire::new(connecting.await?, false)) })
+            }
+            Some(proxy) if to.scheme() == Some(&Scheme::HTTPS) => {
+                let connecting = Tunnel::new(proxy, self.tcp.clone()).call(to);
+                Box::pin(async move { Ok(Wire::new(connecting.await?, false)) })
+            }
+            Some(proxy) => {
+                let connecting = self.tcp.call(proxy);
+                Box::pin(async move { Ok(Wire::new(connecting.await?, true)) })
+            }
+        }
+    }
+}
+
+/// A connection that knows whether a proxy reads the requests on it, which then have to name the server.
+pub(super) struct Wire {
+    stream: TokioIo<TcpStream>,
+    is_proxied: bool,
+}
+
+impl Wire {
+    fn new(stream: TokioIo<TcpStream>, is_proxied: bool) -> Self {
+        Self { stream, is_proxied }
+    }
+}
+
+impl Connection for Wire {
+    fn connected(&self) -> Connected {
+        self.stream.connected().proxy(self.is_proxied)
+    }
+}
+
+impl Read for Wire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl Write for Wire {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+    }
+}

@@ -1,0 +1,429 @@
+//! The settings of the front door, checked: where to listen, who may come in, what is recorded.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use super::{
+    ConfigError, Loaded, Origin, env,
+    raw::{self, Raw},
+    settings::known_names,
+};
+use crate::{
+    access::{
+        Acl, AuthSettings, ClaimNames, ContextSettings, KeyFile, KeySetSource, Role, Secret,
+        TokenSettings,
+    },
+    client::{Client, ClientSettings, Target},
+    files,
+    mcp::{
+        WorldCard,
+        http::{Origins, ServerTls, SessionBounds},
+    },
+};
+
+/// How long a session stays awake that nobody uses.
+const REST_AFTER: Duration = Duration::from_secs(1);
+/// Longest file with keys, certificates or a secret.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+/// Longest set of keys, and longest context, that another server may answer.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+const KEYS_FILE: &str = "server.auth.keys_file";
+
+/// Where and how requests are taken.
+pub(crate) struct FrontSettings {
+    pub(crate) bind: SocketAddr,
+    /// What this server is called from outside, where that is configured.
+    pub(crate) public_url: Option<String>,
+    pub(crate) origins: Origins,
+    pub(crate) trusted_proxies: Vec<IpAddr>,
+    pub(crate) max_connections: usize,
+    pub(crate) max_head_bytes: usize,
+    pub(crate) receive_timeout: Duration,
+    pub(crate) max_body_bytes: usize,
+    pub(crate) sessions: SessionBounds,
+    /// Requests a minute, by caller and by address.
+    pub(crate) rates: (u32, u32),
+    pub(crate) metrics: Option<SocketAddr>,
+    pub(crate) audit: Option<AuditSettings>,
+}
+
+/// Where calls are recorded.
+pub(crate) struct AuditSettings {
+    pub(crate) file: PathBuf,
+    pub(crate) key: Option<Secret>,
+    pub(crate) max_bytes: u64,
+    pub(crate) keep: usize,
+}
+
+/// Who may come in and use what. Read again when the process is asked to.
+pub(crate) struct AccessSettings {
+    /// The ways to sign in; without any, everybody on this machine is let in.
+    pub(crate) auth: Option<AuthSettings>,
+    pub(crate) roles: Acl,
+    pub(crate) tls: Option<ServerTls>,
+}
+
+/// What was loaded, and the folder that its paths count from.
+#[derive(Clone, Copy)]
+pub(super) struct Files<'a> {
+    pub(super) loaded: &'a Loaded,
+    pub(super) base: &'a Path,
+}
+
+impl Files<'_> {
+    pub(super) fn refuse(self, key: &str, expected: impl Into<String>) -> ConfigError {
+        ConfigError::WrongValue {
+            origin: self.loaded.origin(key),
+            key: key.to_owned(),
+            expected: expected.into(),
+        }
+    }
+
+    /// The place that a setting names, if it names one.
+    pub(super) fn place(self, key: &str, value: &str) -> Option<PathBuf> {
+        match (self.loaded.origin(key), value) {
+            (_, "") => None,
+            (Origin::File(_), place) => Some(self.base.join(place)),
+            (_, place) => Some(PathBuf::from(place)),
+        }
+    }
+
+    /// The text of the file that a setting names, if it names one.
+    pub(super) fn text(self, key: &str, value: &str) -> Result<Option<String>, ConfigError> {
+        let Some(place) = self.place(key, value) else {
+            return Ok(None);
+        };
+        let problem = match files::read_bytes(&place, MAX_FILE_BYTES) {
+            Ok(Some(bytes)) => match String::from_utf8(bytes) {
+                Ok(text) => return Ok(Some(text)),
+                Err(_) => "it is not UTF-8".to_owned(),
+            },
+            Ok(None) => "it is too large".to_owned(),
+            Err(error) => error.kind().to_string(),
+        };
+        Err(self.refuse(key, format!("a file that can be read ({problem})")))
+    }
+
+    /// A secret from a file or from the environment, without white space around it.
+    pub(super) fn secret(
+        self,
+        (file_key, file): (&str, &str),
+        (variable_key, variable): (&str, &str),
+    ) -> Result<Option<Secret>, ConfigError> {
+        let text = match (self.text(file_key, file)?, variable) {
+            (Some(_), name) if !name.is_empty() => {
+                return Err(self.refuse(variable_key, format!("empty when {file_key} is set")));
+            }
+            (Some(text), _) => text,
+            (None, "") => return Ok(None),
+            (None, name) => env::secret(name).ok_or_else(|| {
+                self.refuse(
+                    variable_key,
+                    "the name of a variable of the environment that is set",
+                )
+            })?,
+        };
+        let text = text.trim();
+        if text.is_empty() {
+            let key = if file.is_empty() {
+                variable_key
+            } else {
+                file_key
+            };
+            return Err(self.refuse(key, "where a secret is; there is none"));
+        }
+        Ok(Some(Secret::new(text)))
+    }
+
+    pub(super) fn target(self, key: &str, value: &str) -> Result<Option<Target>, ConfigError> {
+        if value.is_empty() {
+            return Ok(None);
+        }
+        let target = Target::parse(value);
+        target
+            .map(Some)
+            .map_err(|problem| self.refuse(key, format!("an http or https URL ({problem})")))
+    }
+}
+
+impl FrontSettings {
+    /// Checks what was loaded. Paths from a file count from its folder, `base`.
+    pub(super) fn resolve(loaded: &Loaded, base: &Path) -> Result<Self, ConfigError> {
+        let files = Files { loaded, base };
+        let raw = &loaded.raw.server;
+        let public_url = public_url(files, &raw.http.public_url)?;
+        let mut hosts = raw.http.allowed_hosts.clone();
+        hosts.extend(public_url.as_ref().and_then(|url| host_of(url)));
+        Ok(Self {
+            bind: bind(files)?,
+            origins: Origins::new(hosts, raw.http.allowed_origins.clone()),
+            trusted_proxies: addresses(files, &raw.http.trusted_proxies)?,
+            public_url,
+            max_connections: raw.http.max_connections,
+            max_head_bytes: raw.http.max_head_bytes,
+            receive_timeout: Duration::from_millis(raw.http.receive_timeout_ms),
+            max_body_bytes: raw.limits.max_message_bytes,
+            sessions: SessionBounds {
+                max: raw.http.max_sessions,
+                max_per_caller: raw.http.max_sessions_per_caller,
+                rest_after: REST_AFTER,
+                idle: Duration::from_secs(raw.http.session_idle_seconds),
+            },
+            rates: (
+                raw.limits.requests_per_minute,
+                raw.limits.address_requests_per_minute,
+            ),
+            metrics: match raw.metrics.bind.as_str() {
+                "" => None,
+                text => Some(socket_address(text).ok_or_else(|| {
+                    let key = "server.metrics.bind";
+                    files.refuse(key, "an address with a port, such as 127.0.0.1:9420")
+                })?),
+            },
+            audit: audit(files, &raw.audit)?,
+        })
+    }
+}
+
+impl AccessSettings {
+    /// Checks what was loaded. Paths from a file count from its folder, `base`.
+    pub(crate) fn resolve(
+        loaded: &Loaded,
+        base: &Path,
+        worlds: &dyn Fn() -> Vec<WorldCard>,
+    ) -> Result<Self, ConfigError> {
+        let files = Files { loaded, base };
+        let raw = &loaded.raw.server;
+        let keys = keys(files, &raw.auth)?;
+        let tokens = tokens(files, &raw.auth.tokens)?;
+        let context = context(files, &raw.auth.context, tokens.is_some())?;
+        let auth = (keys.is_some() || tokens.is_some()).then_some(AuthSettings {
+            keys,
+            tokens,
+            context,
+            clock: SystemTime::now,
+        });
+        Ok(Self {
+            auth,
+            roles: Self::roles(loaded, worlds)?,
+            tls: tls(files, &raw.http)?,
+        })
+    }
+
+    /// What each role may use, without a look at any secret.
+    pub(crate) fn roles(
+        loaded: &Loaded,
+        worlds: &dyn Fn() -> Vec<WorldCard>,
+    ) -> Result<Acl, ConfigError> {
+        let raw = &loaded.raw.server;
+        let lists = [
+            (Role::Viewer, &raw.auth.roles.viewer),
+            (Role::Editor, &raw.auth.roles.editor),
+            (Role::Evaluator, &raw.auth.roles.evaluator),
+            (Role::Admin, &raw.auth.roles.admin),
+        ];
+        let mut given = Vec::new();
+        for (role, list) in lists {
+            let key = format!("server.auth.roles.{role}");
+            given.push((role, known_names(&key, list, loaded.origin(&key), worlds)?));
+        }
+        Ok(Acl::new(given))
+    }
+
+    /// Where API keys are kept, if the settings name a file. It need not exist.
+    pub(crate) fn keys_file(loaded: &Loaded, base: &Path) -> Option<PathBuf> {
+        let files = Files { loaded, base };
+        files.place(KEYS_FILE, &loaded.raw.server.auth.keys_file)
+    }
+}
+
+/// Whether anybody has to sign in, which makes it safe to listen beyond this machine.
+fn has_auth(raw: &Raw) -> bool {
+    let auth = &raw.server.auth;
+    let ways = [
+        &auth.keys_file,
+        &auth.tokens.secret_file,
+        &auth.tokens.secret_env,
+        &auth.tokens.jwks_file,
+        &auth.tokens.jwks_url,
+    ];
+    ways.into_iter().any(|way| !way.is_empty())
+}
+
+fn socket_address(text: &str) -> Option<SocketAddr> {
+    text.replace("localhost:", "127.0.0.1:").parse().ok()
+}
+
+fn bind(files: Files<'_>) -> Result<SocketAddr, ConfigError> {
+    const KEY: &str = "server.http.bind";
+    let address = socket_address(&files.loaded.raw.server.http.bind);
+    let may_be_anywhere = has_auth(&files.loaded.raw);
+    match address {
+        Some(address) if may_be_anywhere || address.ip().is_loopback() => Ok(address),
+        _ => Err(ConfigError::NotLoopback {
+            origin: files.loaded.origin(KEY),
+            key: KEY.to_owned(),
+        }),
+    }
+}
+
+fn public_url(files: Files<'_>, text: &str) -> Result<Option<String>, ConfigError> {
+    const KEY: &str = "server.http.public_url";
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let text = text.trim_end_matches('/');
+    match Target::parse(text) {
+        Ok(_) if host_of(text).is_some() => Ok(Some(text.to_owned())),
+        _ => Err(files.refuse(KEY, "an http or https URL, such as https://notes.example")),
+    }
+}
+
+/// The host of a URL that has been checked, with its port if it has one.
+fn host_of(url: &str) -> Option<String> {
+    let uri: http::Uri = url.parse().ok()?;
+    Some(uri.authority()?.as_str().to_owned())
+}
+
+fn addresses(files: Files<'_>, list: &[String]) -> Result<Vec<IpAddr>, ConfigError> {
+    let parsed = list.iter().map(|text| text.parse::<IpAddr>());
+    parsed.collect::<Result<_, _>>().map_err(|_| {
+        let expected = "a list of addresses, such as 127.0.0.1";
+        files.refuse("server.http.trusted_proxies", expected)
+    })
+}
+
+fn audit(files: Files<'_>, raw: &raw::Audit) -> Result<Option<AuditSettings>, ConfigError> {
+    let Some(file) = files.place("server.audit.file", &raw.file) else {
+        return Ok(None);
+    };
+    let key = ("server.audit.key_file", raw.key_file.as_str());
+    Ok(Some(AuditSettings {
+        file,
+        key: files.secret(key, ("", ""))?,
+        max_bytes: raw.max_bytes,
+        keep: raw.keep,
+    }))
+}
+
+fn tls(files: Files<'_>, raw: &raw::Http) -> Result<Option<ServerTls>, ConfigError> {
+    const CERTIFICATE: &str = "server.http.tls_certificate";
+    const KEY: &str = "server.http.tls_key";
+    let certificates = files.text(CERTIFICATE, &raw.tls_certificate)?;
+    let key = files.text(KEY, &raw.tls_key)?;
+    match (certificates, key) {
+        (None, None) => Ok(None),
+        (Some(certificates), Some(key)) => ServerTls::from_pem(&certificates, &key)
+            .map(Some)
+            .map_err(|problem| {
+                files.refuse(
+                    CERTIFICATE,
+                    format!("a certificate that fits tls_key ({problem})"),
+                )
+            }),
+        (Some(_), None) => Err(files.refuse(KEY, "set when tls_certificate is")),
+        (None, Some(_)) => Err(files.refuse(CERTIFICATE, "set when tls_key is")),
+    }
+}
+
+fn keys(files: Files<'_>, raw: &raw::Auth) -> Result<Option<KeyFile>, ConfigError> {
+    let Some(text) = files.text(KEYS_FILE, &raw.keys_file)? else {
+        return Ok(None);
+    };
+    let parsed = KeyFile::parse(&text).map(Some);
+    parsed.map_err(|problem| files.refuse(KEYS_FILE, format!("a file of keys ({problem})")))
+}
+
+fn tokens(files: Files<'_>, raw: &raw::Tokens) -> Result<Option<TokenSettings>, ConfigError> {
+    const LEAST_SECRET_BYTES: usize = 32;
+    const SECRET: &str = "server.auth.tokens.secret_file";
+    const SET: &str = "server.auth.tokens.jwks_file";
+    const SET_URL: &str = "server.auth.tokens.jwks_url";
+    let variable = ("server.auth.tokens.secret_env", raw.secret_env.as_str());
+    let secret = files.secret((SECRET, &raw.secret_file), variable)?;
+    if let Some(secret) = &secret
+        && secret.reveal().len() < LEAST_SECRET_BYTES
+    {
+        let key = if raw.secret_file.is_empty() {
+            variable.0
+        } else {
+            SECRET
+        };
+        return Err(files.refuse(key, "where a secret of at least 32 bytes is"));
+    }
+    let text = files.text(SET, &raw.jwks_file)?;
+    let key_set = match (text, files.target(SET_URL, &raw.jwks_url)?) {
+        (Some(_), Some(_)) => return Err(files.refuse(SET_URL, "empty when jwks_file is set")),
+        (Some(text), None) => Some(KeySetSource::Text(text)),
+        (None, Some(url)) => Some(KeySetSource::Url {
+            url,
+            keep: Duration::from_secs(raw.jwks_refresh_seconds),
+            client: small_client(files, SET_URL, Duration::from_secs(5))?,
+        }),
+        (None, None) => None,
+    };
+    if secret.is_none() && key_set.is_none() {
+        return Ok(None);
+    }
+    if raw.issuer.is_empty() {
+        return Err(files.refuse("server.auth.tokens.issuer", "set when tokens are taken"));
+    }
+    let authorization_servers = match raw.authorization_servers.as_slice() {
+        // An issuer that is no URL cannot be asked.
+        [] if Target::parse(&raw.issuer).is_ok() => vec![raw.issuer.clone()],
+        given => given.to_vec(),
+    };
+    Ok(Some(TokenSettings {
+        secret,
+        key_set,
+        issuer: raw.issuer.clone(),
+        audience: raw.audience.clone(),
+        leeway: Duration::from_secs(raw.leeway_seconds),
+        max_bytes: raw.max_token_bytes,
+        claims: ClaimNames {
+            user: raw.user_claim.clone(),
+            role: raw.role_claim.clone(),
+            vaults: raw.vaults_claim.clone(),
+            effective_user: raw.effective_user_claim.clone(),
+        },
+        authorization_servers,
+    }))
+}
+
+fn context(
+    files: Files<'_>,
+    raw: &raw::AuthContext,
+    has_tokens: bool,
+) -> Result<Option<ContextSettings>, ConfigError> {
+    const KEY: &str = "server.auth.context.url";
+    let Some(url) = files.target(KEY, &raw.url)? else {
+        return Ok(None);
+    };
+    if !has_tokens {
+        return Err(files.refuse(KEY, "empty unless tokens are taken, which it is asked with"));
+    }
+    Ok(Some(ContextSettings {
+        url,
+        keep: Duration::from_millis(raw.keep_ms),
+        client: small_client(files, KEY, Duration::from_millis(raw.timeout_ms))?,
+    }))
+}
+
+/// A client for short answers.
+fn small_client(files: Files<'_>, key: &str, timeout: Duration) -> Result<Client, ConfigError> {
+    let client = Client::new(ClientSettings {
+        connect_timeout: timeout,
+        timeout,
+        max_body_bytes: MAX_ANSWER_BYTES,
+        proxy: None,
+        extra_roots: None,
+    });
+    client.map_err(|problem| files.refuse(key, format!("a place that can be asked ({problem})")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! The settings of the hosted world, checked.
+
+use std::{path::Path, time::Duration};
+
+use super::{ConfigError, Loaded, front::Files};
+use crate::{
+    access::Secret,
+    client::{Client, ClientSettings, Target},
+};
+
+/// What the hosted world works with.
+pub(crate) struct HostedSettings {
+    pub(crate) store: Target,
+    pub(crate) client: Client,
+    pub(crate) gateway_secret: Option<Secret>,
+    pub(crate) breaker_failures: u32,
+    pub(crate) breaker_pause: Duration,
+}
+
+impl HostedSettings {
+    /// Checks what was loaded; `None` when there is no store. Paths from a file count from its folder, `base`.
+    pub(super) fn resolve(loaded: &Loaded, base: &Path) -> Result<Option<Self>, ConfigError> {
+        let files = Files { loaded, base };
+        let raw = &loaded.raw.hosted;
+        let Some(store) = files.target("hosted.store_url", &raw.store_url)? else {
+            return Ok(None);
+        };
+        let gateway_secret = files.secret(
+            ("hosted.gateway_secret_file", &raw.gateway_secret_file),
+            ("hosted.gateway_secret_env", &raw.gateway_secret_env),
+        )?;
+        let proxy = match raw.proxy.as_str() {
+            "" => None,
+            text => {
+                let proxy = text.parse::<http::Uri>().ok();
+                let proxy = proxy.filter(|proxy| proxy.authority().is_some());
+                let expected = "an http URL, such as http://proxy.example:3128";
+                Some(proxy.ok_or_else(|| files.refuse("hosted.proxy", expected))?)
+            }
+        };
+        let client = Client::new(ClientSettings {
+            connect_timeout: Duration::from_millis(raw.connect_timeout_ms),
+            timeout: Duration::from_millis(raw.timeout_ms),
+            max_body_bytes: raw.max_response_bytes,
+            proxy,
+            extra_roots: files.text("hosted.ca_file", &raw.ca_file)?,
+        });
+        let client = client.map_err(|problem| {
+            if problem.contains("proxy") {
+                files.refuse("hosted.proxy", format!("one that can be used ({problem})"))
+            } else {
+                let expected = format!("a file of certificates ({problem})");
+                files.refuse("hosted.ca_file", expected)
+            }
+        })?;
+        Ok(Some(Self {
+            store,
+            client,
+            gateway_secret,
+            breaker_failures: raw.breaker_failures,
+            breaker_pause: Duration::from_millis(raw.breaker_pause_ms),
+        }))
+    }
+}

@@ -1,0 +1,262 @@
+//! The `hosted` world: the structure of any note that an upstream store keeps for the signed-in user, and nothing else of it.
+//!
+//! No bodies, no resources, no prompts, no search, no writes, nothing kept between calls: each call asks the store for one
+//! note, in the name and the vault of the caller. Neither can come from arguments.
+
+mod breaker;
+mod reply;
+mod request;
+mod tools;
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use sectile_vault::NotePath;
+use serde::Serialize;
+use serde_json::json;
+
+use self::{breaker::Breaker, reply::StoredNote, request::NoteRequest};
+use crate::{
+    access::{Identity, Secret},
+    client::{Client, ClientError, Target},
+    mcp::{
+        Answer, Awaited, CallContext, ErrorCard, ErrorList, Facts, Failure, FailureKind,
+        JsonObject, Said, UnknownTool, WorldSpec, decode,
+    },
+    structure::{Note, NoteParams, TooLong},
+};
+
+/// Answers of the store up to this length are worked on where they arrive; handing them over would cost more.
+const MAX_INLINE_BYTES: usize = 64 << 10;
+/// Longest path of a note, in bytes. Three times as long, it still fits into the head of a request.
+const MAX_PATH_BYTES: usize = 4096;
+
+/// State of the world: where the store is, and how it is asked.
+pub(crate) struct Hosted {
+    store: Target,
+    client: Client,
+    gateway_secret: Option<Secret>,
+    breaker: Breaker,
+}
+
+/// A view of a note, and what may be logged of it.
+type View<T> = fn(&Note<'_>) -> Result<(T, Facts), TooLong>;
+
+/// The contract of the world.
+pub(crate) fn spec() -> WorldSpec<Hosted> {
+    WorldSpec {
+        name: "hosted",
+        title: "hosted",
+        instructions: include_str!("hosted/instructions.md"),
+        tools: tools::table(),
+        resources: None,
+        families: Vec::new(),
+        prompts: Vec::new(),
+        complete: None,
+        sessions: false,
+        unknown_tool: UnknownTool::Code(-32602),
+        tool_meta: JsonObject::new(),
+        result_meta: JsonObject::new(),
+        envelope: |failure| {
+            Said::Result(json!({ "error": said(failure), "code": "UPSTREAM_ERROR" }))
+        },
+        errors,
+    }
+}
+
+/// What the caller reads. A `path` that is missing or no text is as invalid as an unsafe one.
+fn said(failure: &Failure) -> &str {
+    match (failure.kind, failure.argument.as_deref()) {
+        (FailureKind::InvalidArguments, Some("path")) => INVALID_PATH,
+        _ => &failure.message,
+    }
+}
+
+const INVALID_PATH: &str = "Invalid path";
+/// Whatever the store did wrong, and whatever went wrong here.
+const RUNTIME_FAILURE: &str = "Runtime failure";
+
+/// What each kind of failure means here, and what to do about it.
+const ERRORS: [(FailureKind, &str, &str); 8] = [
+    (
+        FailureKind::InvalidArguments,
+        "An argument is not one of the tool's, or `path` is missing or no text: then the message is `Invalid path`.",
+        "Compare the arguments with the tool's input schema.",
+    ),
+    (
+        FailureKind::InvalidPath,
+        "The path is empty, too long, not relative to the vault, or leads out of it: `Invalid path`. The store was not asked.",
+        "Give a path relative to the vault, such as `inbox/foo.md`.",
+    ),
+    (
+        FailureKind::NotFound,
+        "The store has no such note for this user in this vault: `Upstream 404`.",
+        "Correct the path, or name another vault in X-Vault-Id.",
+    ),
+    (
+        FailureKind::Unreadable,
+        "The store refused, or failed: `Upstream NNN`, with its status.",
+        "Sign in again after 401 or 403; otherwise wait a moment, then call again.",
+    ),
+    (
+        FailureKind::TooLarge,
+        "The note is larger than allowed: `Runtime failure`.",
+        "Split the note, or ask the operator to raise hosted.max_response_bytes.",
+    ),
+    (
+        FailureKind::Unavailable,
+        "The store did not answer, or what it answered is no note: `Runtime failure`. It has failed too often and is left \
+         alone for a while: `Upstream unavailable`.",
+        "Wait a moment, then call again.",
+    ),
+    (
+        FailureKind::Cancelled,
+        "The caller gave up.",
+        "Call again if the answer is still wanted.",
+    ),
+    (
+        FailureKind::Internal,
+        "The store could not be asked, or the answer could not be written: a defect of the server.",
+        "Call again; if it happens again, report it with the server's log line.",
+    ),
+];
+
+fn errors() -> ErrorList {
+    let card = |&(kind, meaning, recovery): &(FailureKind, _, _)| ErrorCard {
+        group: "calls that fail",
+        code: kind.name(),
+        number: None,
+        meaning,
+        recovery,
+    };
+    ErrorList {
+        form: "A tool result with `isError`, whose text is `{\"error\": MESSAGE, \"code\": \"UPSTREAM_ERROR\"}`. The code \
+               there is the same for all; the message tells most of them apart. The words below are those of the server's \
+               log.",
+        codes: ERRORS.iter().map(card).collect(),
+    }
+}
+
+impl Hosted {
+    /// The world in front of `store`. After so many failures in a row the store is left alone for the length of `pause`.
+    pub(crate) fn new(
+        store: Target,
+        client: Client,
+        gateway_secret: Option<Secret>,
+        (failures, pause): (u32, Duration),
+    ) -> Self {
+        Self {
+            store,
+            client,
+            gateway_secret,
+            breaker: Breaker::new(failures, pause),
+        }
+    }
+
+    /// Asks for the one note a call is about and answers with a view of it.
+    fn answer<T: Serialize + 'static>(
+        self: Arc<Self>,
+        arguments: JsonObject,
+        context: CallContext,
+        view: View<T>,
+    ) -> Awaited {
+        Box::pin(async move {
+            let NoteParams { path } = decode(arguments)?;
+            let path = note_path(&path)?;
+            let json = self.fetch(&path, context.identity.as_deref()).await?;
+            context.check()?;
+            if json.len() <= MAX_INLINE_BYTES {
+                return view_of(&path, &json, view);
+            }
+            let work = tokio::task::spawn_blocking(move || view_of(&path, &json, view));
+            work.await
+                .unwrap_or_else(|_| Err(failure(FailureKind::Internal, RUNTIME_FAILURE, "2xx")))
+        })
+    }
+
+    /// What the store says of the note at `path`: one request, and none at all for somebody who has not signed in.
+    async fn fetch(&self, path: &NotePath, identity: Option<&Identity>) -> Result<Bytes, Failure> {
+        let request = identity
+            .and_then(|identity| NoteRequest::new(path, identity, self.gateway_secret.as_ref()))
+            .ok_or_else(|| Failure::new(FailureKind::Internal, RUNTIME_FAILURE))?;
+        let pass = self
+            .breaker
+            .admit(Instant::now())
+            .ok_or_else(|| failure(FailureKind::Unavailable, "Upstream unavailable", "breaker"))?;
+        let NoteRequest { target, headers } = request;
+        let reply = self.client.get(&self.store, &target, headers).await;
+        match &reply {
+            Err(ClientError::Unreachable | ClientError::TimedOut | ClientError::Broken) => {
+                pass.failed(Instant::now());
+            }
+            // Whatever else is wrong with an answer, there was one. One user's notes must not shut out the others.
+            Ok(_) | Err(ClientError::TooLarge | ClientError::Encoded) => pass.succeeded(),
+        }
+        match reply {
+            Ok(reply) if reply.status.is_success() => Ok(reply.body),
+            Ok(reply) => Err(refused(reply.status)),
+            Err(ClientError::TooLarge) => {
+                Err(failure(FailureKind::TooLarge, RUNTIME_FAILURE, "2xx"))
+            }
+            Err(ClientError::Encoded) => {
+                Err(failure(FailureKind::Unavailable, RUNTIME_FAILURE, "2xx"))
+            }
+            Err(ClientError::Unreachable | ClientError::TimedOut | ClientError::Broken) => {
+                Err(failure(FailureKind::Unavailable, RUNTIME_FAILURE, "none"))
+            }
+        }
+    }
+}
+
+/// The path of a note, checked before anybody is asked for it.
+fn note_path(given: &str) -> Result<NotePath, Failure> {
+    let path = NotePath::parse_hosted(given).ok();
+    path.filter(|path| path.as_str().len() <= MAX_PATH_BYTES)
+        .ok_or_else(|| Failure::new(FailureKind::InvalidPath, INVALID_PATH))
+}
+
+/// A view of the note that the store answered with. Its own idea of the path does not count.
+fn view_of<T: Serialize>(path: &NotePath, json: &[u8], view: View<T>) -> Result<Answer, Failure> {
+    let malformed = |_| failure(FailureKind::Unavailable, RUNTIME_FAILURE, "2xx");
+    let stored = StoredNote::from_json(json).map_err(malformed)?;
+    let (bytes, path) = (stored.body().as_bytes(), path.as_str());
+    let note = match &stored.front_matter {
+        Some(given) => Note::with_front_matter(path, bytes, given.clone()),
+        None => Note::new(path, bytes),
+    };
+    let too_long = |TooLong| failure(FailureKind::TooLarge, RUNTIME_FAILURE, "2xx");
+    let (output, mut facts) = view(&note).map_err(too_long)?;
+    facts.upstream = Some("2xx");
+    Answer::new(&output, facts)
+}
+
+fn refused(status: http::StatusCode) -> Failure {
+    let kind = match status {
+        http::StatusCode::NOT_FOUND => FailureKind::NotFound,
+        _ => FailureKind::Unreadable,
+    };
+    let class = match status.as_u16() {
+        300..400 => "3xx",
+        400..500 => "4xx",
+        500..600 => "5xx",
+        _ => "none",
+    };
+    failure(kind, format!("Upstream {}", status.as_u16()), class)
+}
+
+/// A failure after the store was asked; `upstream` is the class of what it answered.
+fn failure(
+    kind: FailureKind,
+    message: impl Into<std::borrow::Cow<'static, str>>,
+    upstream: &'static str,
+) -> Failure {
+    let mut failure = Failure::new(kind, message);
+    failure.upstream = Some(upstream);
+    failure
+}
+
+#[cfg(test)]
+mod tests;
