@@ -15,7 +15,7 @@ mod sign_in;
 /// Five worlds on one port.
 mod worlds;
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, process::Command};
 
 use serde_json::{Value, json};
 
@@ -46,6 +46,26 @@ fn with_tokens<'a>(vault: &'a TestVault, more: &str) -> Http<'a> {
     beside(vault, "token-secret", TOKEN_SECRET);
     let config = vault.config(&(tokens_settings() + more));
     Http::start_with(vault, Some(&config), &[])
+}
+
+/// The same for a world that serves the folder of `vault`.
+fn world_with_tokens<'a>(vault: &'a TestVault, world: &str, more: &str) -> Http<'a> {
+    beside(vault, "token-secret", TOKEN_SECRET);
+    let config = vault.config(&(tokens_settings() + more));
+    let mut command = sectile();
+    command
+        .args(["serve", world])
+        .arg(vault.root())
+        .arg("--config")
+        .arg(config);
+    Http::spawn(vault, command)
+}
+
+/// Sends a signal to a server.
+fn signal(server: &mut Http<'_>, name: &str) {
+    let id = server.child().id().to_string();
+    let told = Command::new("kill").args([name, &id]).status().unwrap();
+    assert!(told.success());
 }
 
 /// The header of a token.

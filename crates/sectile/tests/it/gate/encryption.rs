@@ -11,7 +11,7 @@ use rustls::{
     pki_types::{CertificateDer, ServerName},
 };
 
-use super::{beside, good_call, token_of, tokens_settings};
+use super::{beside, good_call, signal, token_of, tokens_settings};
 use crate::fixture::{Era, Http, PATIENCE, TOKEN_SECRET, TestVault, sectile, wait_for};
 
 const ERA: Era = Era::Stateless;
@@ -85,12 +85,7 @@ fn calls_work_encrypted_and_a_new_certificate_counts_from_then_on() {
         ask(&server, &second, &request()).is_none(),
         "it is not read yet"
     );
-    let id = server.child().id().to_string();
-    let told = std::process::Command::new("kill")
-        .args(["-HUP", &id])
-        .status()
-        .unwrap();
-    assert!(told.success());
+    signal(&mut server, "-HUP");
     let answer = wait_for("the new certificate", || ask(&server, &second, &request()));
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(ask(&server, &first, &request()).is_none());

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{bearer, good_call, post_as, token_of, with_tokens};
 use crate::fixture::{Era, HttpAnswer, PATIENCE, initialize};
-use crate::fixture::{Http, TestVault, sectile};
+use crate::fixture::{Http, TestVault};
 
 fn assert_too_many(answer: &HttpAnswer) {
     assert_eq!(answer.status, 429, "{answer:?}");
@@ -114,17 +114,8 @@ fn without_signing_in_nothing_is_counted() {
 fn one_caller_cannot_take_all_sessions() {
     let vault = TestVault::empty();
     vault.note("a.md", "# A\n");
-    super::beside(&vault, "token-secret", crate::fixture::TOKEN_SECRET);
-    let settings =
-        super::tokens_settings() + "[server.http]\nmax_sessions = 5\nmax_sessions_per_caller = 2\n";
-    let config = vault.config(&settings);
-    let mut command = sectile();
-    command
-        .args(["serve", "editor"])
-        .arg(vault.root())
-        .arg("--config")
-        .arg(config);
-    let server = Http::spawn(&vault, command);
+    let settings = "[server.http]\nmax_sessions = 5\nmax_sessions_per_caller = 2\n";
+    let server = super::world_with_tokens(&vault, "editor", settings);
     let open = |user: &str| {
         post_as(
             &server,
@@ -254,12 +245,7 @@ fn a_call_that_runs_gets_its_answer_when_the_server_is_asked_to_stop() {
         .write_all(format!("{head}{first}").as_bytes())
         .unwrap();
     std::thread::sleep(Duration::from_millis(100));
-    let id = server.child().id().to_string();
-    let told = std::process::Command::new("kill")
-        .args(["-TERM", &id])
-        .status()
-        .unwrap();
-    assert!(told.success());
+    super::signal(&mut server, "-TERM");
     std::thread::sleep(Duration::from_millis(100));
     stream.write_all(last.as_bytes()).unwrap();
     let answer = rest(&mut stream);

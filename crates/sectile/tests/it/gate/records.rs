@@ -27,13 +27,14 @@ fn only_the_record_tells_why_something_does_not_exist() {
          [server.auth.roles]\nviewer = ['get_note_outline', 'get_document_tree']\n",
     );
     let era = Era::Stateless;
-    let (ada, eve) = (token_of("ada", "viewer"), token_of("eve", "editor"));
+    // No hash can look like these.
+    let (ursula, xavier) = (token_of("ursula", "viewer"), token_of("xavier", "editor"));
     let named = |name: &str| era.call(7, name, json!({ "path": "inbox/one.md" }));
-    post_as(&server, era, &ada, &good_call(era));
-    post_as(&server, era, &ada, &named("get_document_tree"));
-    post_as(&server, era, &ada, &named("get_section_source"));
-    post_as(&server, era, &ada, &named(SECRET));
-    post_as(&server, era, &eve, &named("get_section_source"));
+    post_as(&server, era, &ursula, &good_call(era));
+    post_as(&server, era, &ursula, &named("get_document_tree"));
+    post_as(&server, era, &ursula, &named("get_section_source"));
+    post_as(&server, era, &ursula, &named(SECRET));
+    post_as(&server, era, &xavier, &named("get_section_source"));
     post_as(&server, era, "Bearer x", &named("get_section_source"));
     let recorded = wait_for("a line for each call", || {
         let lines = lines(&vault);
@@ -86,7 +87,7 @@ fn only_the_record_tells_why_something_does_not_exist() {
     );
     assert_ne!(recorded[0]["caller"], recorded[4]["caller"], "another one");
     let text = fs::read_to_string(file(&vault, "audit.jsonl")).unwrap();
-    for secret in ["ada", "eve", "inbox", "eyJ", SECRET] {
+    for secret in ["ursula", "xavier", "inbox", "eyJ", SECRET] {
         assert!(!text.contains(secret), "{secret} is recorded: {text}");
     }
     let log = server.log();
@@ -142,14 +143,14 @@ fn figures_count_calls_and_refusals_and_name_nobody() {
     let vault = TestVault::sample();
     let server = with_tokens(&vault, "[server.metrics]\nbind = '127.0.0.1:0'\n");
     let era = Era::Stateless;
-    let ada = token_of("ada", "viewer");
+    let ursula = token_of("ursula", "viewer");
     for _ in 0..3 {
-        post_as(&server, era, &ada, &good_call(era));
+        post_as(&server, era, &ursula, &good_call(era));
     }
     post_as(
         &server,
         era,
-        &ada,
+        &ursula,
         &era.call(7, SECRET, json!({ "path": SECRET })),
     );
     post_as(&server, era, &format!("Bearer {SECRET}"), &good_call(era));
@@ -176,7 +177,7 @@ fn figures_count_calls_and_refusals_and_name_nobody() {
     has(&["sectile_refusals_total{", "reason=\"malformed\"", " 1"]);
     has(&["sectile_calls_in_flight", " 0"]);
     has(&["sectile_call_seconds_bucket"]);
-    for name in ["ada", SECRET, "inbox"] {
+    for name in ["ursula", SECRET, "inbox"] {
         assert!(!text.contains(name), "{name} is in {text}");
     }
 }

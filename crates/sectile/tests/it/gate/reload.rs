@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use super::{auth, bearer, beside, good_call, post_as, token_of, tokens_settings, tools_of};
+use super::{
+    auth, bearer, beside, good_call, post_as, signal, token_of, tokens_settings, tools_of,
+};
 use crate::fixture::{Era, Http, Signer, TOKEN_SECRET, TestVault, claims, wait_for};
 
 const ERA: Era = Era::Stateless;
@@ -10,12 +12,7 @@ const ERA: Era = Era::Stateless;
 /// Asks the server to read its settings again, and waits until it has said so or that it has not.
 fn reload(server: &mut Http<'_>) {
     let before = said(server);
-    let id = server.child().id().to_string();
-    let told = std::process::Command::new("kill")
-        .args(["-HUP", &id])
-        .status()
-        .unwrap();
-    assert!(told.success());
+    signal(server, "-HUP");
     wait_for("the settings to be read", || {
         (said(server) > before).then_some(())
     });

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{beside, post_as, seen, token_of, tokens_settings, tools_of};
-use crate::fixture::{Era, Http, TOKEN_SECRET, TestVault, sectile};
+use super::{post_as, seen, token_of, tools_of, world_with_tokens};
+use crate::fixture::{Era, Http, TestVault, sectile};
 
 const WRITING: &str = "delete_section";
 const READING: &str = "list_sections";
@@ -11,15 +11,7 @@ const ROLES: [&str; 6] = ["viewer", "editor", "evaluator", "admin", "owner", ""]
 
 fn editor<'a>(vault: &'a TestVault, more: &str) -> Http<'a> {
     vault.note("a.md", "# A\n\ntext\n");
-    beside(vault, "token-secret", TOKEN_SECRET);
-    let config = vault.config(&(tokens_settings() + more));
-    let mut command = sectile();
-    command
-        .args(["serve", "editor"])
-        .arg(vault.root())
-        .arg("--config")
-        .arg(config);
-    Http::spawn(vault, command)
+    world_with_tokens(vault, "editor", more)
 }
 
 /// The tools that `sectile tools` lists for a role.
@@ -67,26 +59,7 @@ fn a_tool_that_is_not_for_a_role_answers_like_one_that_never_existed() {
         "[server.auth]\nallowed_tools = ['list_sections', 'delete_section']\n",
     ];
     for policy in policies {
-        let settings = policy.replace("[server.auth]\n", "");
-        let server = if settings == policy {
-            editor(&vault, policy)
-        } else {
-            // One table may stand in a file only once.
-            beside(&vault, "token-secret", TOKEN_SECRET);
-            let text = tokens_settings().replace(
-                "[server.auth.tokens]",
-                &format!("{policy}[server.auth.tokens]"),
-            );
-            vault.note("a.md", "# A\n\ntext\n");
-            let config = vault.config(&text);
-            let mut command = sectile();
-            command
-                .args(["serve", "editor"])
-                .arg(vault.root())
-                .arg("--config")
-                .arg(config);
-            Http::spawn(&vault, command)
-        };
+        let server = editor(&vault, policy);
         let viewer = token_of("ada", "viewer");
         for arguments in [
             json!({ "path": "a.md", "section_id": "x" }),
@@ -193,6 +166,52 @@ fn a_session_belongs_to_whoever_opened_it() {
     let (stolen, unknown) = (stolen.call(READING), unknown.call(READING));
     assert_eq!(stolen, unknown);
     assert!(stolen.starts_with("404\n"), "{stolen}");
+}
+
+#[test]
+fn the_search_and_a_document_of_the_docs_world_hide_with_and_without_credentials() {
+    let vault = TestVault::empty();
+    vault.note("guide.md", "# Guide\n\nHow to tune a viola.\n");
+    vault.note("secret.md", "# Secret\n\nWhere the viola is.\n");
+    let settings = "[docs]\ninclude_default_docs = false\n[server.tools]\ndenylist = ['sectile://docs/secret']\n\
+                    [server.auth.roles]\nviewer = ['sectile://docs/guide', 'sectile://docs/secret']\n";
+    let server = world_with_tokens(&vault, "docs", settings);
+    let (viewer, editor) = (token_of("ada", "viewer"), token_of("eve", "editor"));
+    for era in Era::BOTH {
+        let search = |tool: &str| era.call(7, tool, json!({ "query": "viola" }));
+        let read = |slug: &str| {
+            era.request(
+                7,
+                "resources/read",
+                json!({ "uri": format!("sectile://docs/{slug}") }),
+            )
+        };
+        let as_viewer = |message: &Value| seen(&post_as(&server, era, &viewer, message));
+        assert_eq!(
+            as_viewer(&search("sectile_docs_search")),
+            as_viewer(&search("sectile_docs_searcx"))
+        );
+        assert_eq!(as_viewer(&read("secret")), as_viewer(&read("never1")));
+        assert!(as_viewer(&read("guide")).contains("tune a viola"));
+        assert!(tools_of(&server, era, &viewer).is_empty());
+        let found = post_as(&server, era, &editor, &search("sectile_docs_search"));
+        assert!(found.body.contains("tune a viola"), "{found:?}");
+        assert!(
+            !found.body.contains("Secret"),
+            "a hidden document is found: {found:?}"
+        );
+        let nobody = |message: &Value| seen(&server.post(era, message));
+        let refusal = nobody(&search("sectile_docs_search"));
+        assert!(refusal.starts_with("401\n"), "{refusal}");
+        for message in [
+            search("sectile_docs_searcx"),
+            read("guide"),
+            read("secret"),
+            read("never1"),
+        ] {
+            assert_eq!(nobody(&message), refusal);
+        }
+    }
 }
 
 /// A session of the handshake era.
