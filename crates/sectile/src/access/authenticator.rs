@@ -19,7 +19,7 @@ pub const API_KEY_HEADER: &str = "x-api-key";
 /// Where a request says which vault it is about.
 pub(super) const VAULT_HEADER: &str = "x-vault-id";
 /// The vault of those who have no other.
-const DEFAULT_VAULT: &str = "default";
+pub(super) const DEFAULT_VAULT: &str = "default";
 
 /// The ways to sign in. At least one of `keys` and `tokens` is there.
 pub struct AuthSettings {
@@ -169,15 +169,11 @@ impl Authenticator {
             KeyRefused::Unknown => Denied::Invalid("unknown_api_key"),
             KeyRefused::Revoked => Denied::Invalid("revoked_api_key"),
         })?;
-        let vaults = match holder.vaults.as_slice() {
-            [] => &[DEFAULT_VAULT.to_owned()],
-            vaults => vaults,
-        };
         Ok(Identity {
             key: format!("key:{}", holder.user),
             user: holder.user.clone(),
             effective_user: None,
-            vault: choose(vault, Some(vaults))?,
+            vault: choose(vault, Some(&holder.good_for()))?,
             role: holder.role,
             token: None,
         })
@@ -192,12 +188,15 @@ impl Authenticator {
         let tokens = self.tokens.as_ref();
         let tokens = tokens.ok_or(Denied::Invalid("unknown_key"))?;
         let bearer = tokens.check(text, audience).await?;
-        let default = [DEFAULT_VAULT.to_owned()];
-        let vaults = match (&bearer.vaults, &self.contexts) {
+        let named: Option<Vec<&str>> = bearer
+            .vaults
+            .as_ref()
+            .map(|vaults| vaults.iter().map(String::as_str).collect());
+        let vaults = match (&named, &self.contexts) {
             (Some(vaults), _) => Some(vaults.as_slice()),
             // Whoever is asked next decides.
             (None, Some(_)) => None,
-            (None, None) => Some(default.as_slice()),
+            (None, None) => Some([DEFAULT_VAULT].as_slice()),
         };
         let vault = choose(vault, vaults)?;
         let (role, effective_user) = match &self.contexts {
@@ -239,13 +238,13 @@ fn bearer(value: &HeaderValue) -> Option<&str> {
 }
 
 /// The vault that is asked for, or else the first of `allowed`. `None` allows all.
-fn choose(asked: Option<&HeaderValue>, allowed: Option<&[String]>) -> Result<String, Denied> {
+fn choose(asked: Option<&HeaderValue>, allowed: Option<&[&str]>) -> Result<String, Denied> {
     let vault = match (asked, allowed) {
         (Some(value), _) => value.to_str().ok().filter(|text| is_header_safe(text)),
-        (None, Some(vaults)) => vaults.first().map(String::as_str),
+        (None, Some(vaults)) => vaults.first().copied(),
         (None, None) => Some(DEFAULT_VAULT),
     };
     let vault = vault.ok_or(Denied::NoAccess)?;
-    let is_allowed = allowed.is_none_or(|vaults| vaults.iter().any(|known| known == vault));
+    let is_allowed = allowed.is_none_or(|vaults| vaults.contains(&vault));
     is_allowed.then(|| vault.to_owned()).ok_or(Denied::NoAccess)
 }

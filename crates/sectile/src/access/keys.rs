@@ -15,7 +15,7 @@ use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-use super::{Role, Secret};
+use super::{Role, Secret, authenticator::DEFAULT_VAULT};
 
 /// What every key begins with.
 pub(super) const PREFIX: &str = "sectile_";
@@ -66,6 +66,17 @@ pub struct KeyHolder {
     pub role: Role,
     /// The vaults that the key is good for; empty: `default`.
     pub vaults: Vec<String>,
+}
+
+impl KeyHolder {
+    /// The vaults that the key is good for, the first one being what is meant where none is named.
+    #[must_use]
+    pub fn good_for(&self) -> Vec<&str> {
+        match self.vaults.as_slice() {
+            [] => vec![DEFAULT_VAULT],
+            named => named.iter().map(String::as_str).collect(),
+        }
+    }
 }
 
 /// A key that was just made. Its text is shown once, here.

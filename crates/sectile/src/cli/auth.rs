@@ -16,8 +16,6 @@ use crate::{
     files,
 };
 
-/// What a key is good for that names no vault.
-const DEFAULT_VAULT: &str = "default";
 /// Said after every change.
 const RELOAD: &str = "A server that runs takes note when it gets SIGHUP: kill -HUP PID\n";
 
@@ -66,7 +64,7 @@ fn list(place: &KeysPlace, json: bool) -> Result<(), CliError> {
                     "id": key.id,
                     "user": key.holder.user,
                     "role": key.holder.role.name(),
-                    "vaults": vaults(key.holder),
+                    "vaults": key.holder.good_for(),
                     "created": key.created,
                     "revoked": key.revoked,
                 })
@@ -82,7 +80,7 @@ fn list(place: &KeysPlace, json: bool) -> Result<(), CliError> {
                 None => format!("since {}", key.created),
             };
             let user = visible(&key.holder.user);
-            let vaults = visible(&vaults(key.holder).join(", "));
+            let vaults = visible(&key.holder.good_for().join(", "));
             let text = format!(
                 "{:<9} {user}  {vaults}  {}",
                 key.holder.role.name(),
@@ -144,13 +142,6 @@ fn keys_file(place: &KeysPlace) -> Result<PathBuf, CliError> {
         CliError::usage("no file of keys is named.")
             .next("give --file KEYS, or set server.auth.keys_file in the settings file")
     })
-}
-
-fn vaults(holder: &KeyHolder) -> Vec<&str> {
-    match holder.vaults.as_slice() {
-        [] => vec![DEFAULT_VAULT],
-        named => named.iter().map(String::as_str).collect(),
-    }
 }
 
 /// The time, to the second.

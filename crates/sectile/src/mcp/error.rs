@@ -158,6 +158,26 @@ pub struct ErrorList {
     pub codes: Vec<ErrorCard>,
 }
 
+impl ErrorList {
+    /// The list of a world whose failures are told apart by their kind alone: what each kind means there, and what to do.
+    pub fn of_kinds(
+        form: &'static str,
+        kinds: &[(FailureKind, &'static str, &'static str)],
+    ) -> Self {
+        let card = |&(kind, meaning, recovery): &(FailureKind, _, _)| ErrorCard {
+            group: "calls that fail",
+            code: kind.name(),
+            number: None,
+            meaning,
+            recovery,
+        };
+        Self {
+            form,
+            codes: kinds.iter().map(card).collect(),
+        }
+    }
+}
+
 /// One code and one of its causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorCard {

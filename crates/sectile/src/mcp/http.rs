@@ -116,7 +116,12 @@ fn router(worlds: &[World], settings: &HttpSettings) -> Router {
     for world in worlds {
         let name = world.surface.world();
         let sessions = world.surface.sessions.then(|| Arc::clone(&world.sessions));
-        let gate = Gate::new(world.service(), sessions, name, settings.clone());
+        let gate = Gate::new(
+            world.service(),
+            sessions,
+            world.surface.tokens_only,
+            settings.clone(),
+        );
         let gate = Arc::new(gate);
         let handle = move |request: Request| {
             let gate = Arc::clone(&gate);

@@ -39,6 +39,8 @@ pub struct WorldSpec<S: 'static> {
     /// Whether clients of the handshake eras get sessions over HTTP. A world needs them for connections, subscriptions
     /// and questions there; one that keeps nothing between calls is served without.
     pub sessions: bool,
+    /// Whether it acts elsewhere in the caller's name, which takes a token: over HTTP nobody comes in with a key.
+    pub tokens_only: bool,
     /// What a tool that does not exist answers.
     pub unknown_tool: UnknownTool,
     /// `_meta` of every tool in a listing; empty: none.
@@ -182,6 +184,7 @@ pub struct Surface {
     pub(super) prompts: Vec<BoundPrompt>,
     pub(super) complete: Option<BoundCompleter>,
     pub(super) sessions: bool,
+    pub(super) tokens_only: bool,
     pub(super) unknown_tool: UnknownTool,
     pub(super) result_meta: Option<JsonObject>,
     pub(super) envelope: Envelope,
@@ -320,6 +323,7 @@ impl Surface {
                 bound
             }),
             sessions: spec.sessions,
+            tokens_only: spec.tokens_only,
             unknown_tool: spec.unknown_tool,
             result_meta: Some(spec.result_meta).filter(|meta| !meta.is_empty()),
             envelope: spec.envelope,

@@ -78,6 +78,7 @@ pub(crate) fn spec(namespace: &str, offer: Offer) -> WorldSpec<Docs> {
         prompts: Vec::new(),
         complete: None,
         sessions: false,
+        tokens_only: false,
         unknown_tool: UnknownTool::Code(-32602),
         tool_meta: JsonObject::new(),
         result_meta: JsonObject::new(),

@@ -68,6 +68,7 @@ pub(crate) fn spec(extent: Extent, errors: ErrorStyle) -> WorldSpec<EditorWorld>
         prompts: prompts::table(),
         complete: Some(prompts::complete),
         sessions: true,
+        tokens_only: false,
         unknown_tool: UnknownTool::Code(-32601),
         tool_meta: JsonObject::new(),
         result_meta: JsonObject::new(),

@@ -23,8 +23,8 @@ use crate::{
     access::{Identity, Secret},
     client::{Client, ClientError, Target},
     mcp::{
-        Answer, Awaited, CallContext, ErrorCard, ErrorList, Facts, Failure, FailureKind,
-        JsonObject, Said, UnknownTool, WorldSpec, decode,
+        Answer, Awaited, CallContext, ErrorList, Facts, Failure, FailureKind, JsonObject, Said,
+        UnknownTool, WorldSpec, decode,
     },
     structure::{Note, NoteParams, TooLong},
 };
@@ -57,6 +57,7 @@ pub(crate) fn spec() -> WorldSpec<Hosted> {
         prompts: Vec::new(),
         complete: None,
         sessions: false,
+        tokens_only: true,
         unknown_tool: UnknownTool::Code(-32602),
         tool_meta: JsonObject::new(),
         result_meta: JsonObject::new(),
@@ -125,19 +126,12 @@ const ERRORS: [(FailureKind, &str, &str); 8] = [
 ];
 
 fn errors() -> ErrorList {
-    let card = |&(kind, meaning, recovery): &(FailureKind, _, _)| ErrorCard {
-        group: "calls that fail",
-        code: kind.name(),
-        number: None,
-        meaning,
-        recovery,
-    };
-    ErrorList {
-        form: "A tool result with `isError`, whose text is `{\"error\": MESSAGE, \"code\": \"UPSTREAM_ERROR\"}`. The code \
+    ErrorList::of_kinds(
+        "A tool result with `isError`, whose text is `{\"error\": MESSAGE, \"code\": \"UPSTREAM_ERROR\"}`. The code \
                there is the same for all; the message tells most of them apart. The words below are those of the server's \
                log.",
-        codes: ERRORS.iter().map(card).collect(),
-    }
+        &ERRORS,
+    )
 }
 
 impl Hosted {

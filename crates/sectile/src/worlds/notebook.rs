@@ -89,6 +89,7 @@ pub(crate) fn spec(constraints: &Constraints) -> WorldSpec<NotebookWorld> {
         prompts: Vec::new(),
         complete: None,
         sessions: true,
+        tokens_only: false,
         unknown_tool: UnknownTool::Answer(errors::forbidden),
         tool_meta: object(json!({
             "reversible": true,

@@ -10,10 +10,7 @@ use sectile_vault::{NotePath, ReadError, Root, RootError};
 use serde_json::{Value, json};
 
 use crate::{
-    mcp::{
-        CallContext, ErrorCard, ErrorList, Failure, FailureKind, JsonObject, Said, UnknownTool,
-        WorldSpec,
-    },
+    mcp::{CallContext, ErrorList, Failure, FailureKind, JsonObject, Said, UnknownTool, WorldSpec},
     structure::{Note, NoteParams},
 };
 
@@ -35,6 +32,7 @@ pub(crate) fn spec() -> WorldSpec<Vault> {
         prompts: Vec::new(),
         complete: None,
         sessions: false,
+        tokens_only: false,
         unknown_tool: UnknownTool::Code(-32602),
         tool_meta: JsonObject::new(),
         result_meta: JsonObject::new(),
@@ -88,18 +86,11 @@ const ERRORS: [(FailureKind, &str, &str); 7] = [
 ];
 
 fn errors() -> ErrorList {
-    let card = |&(kind, meaning, recovery): &(FailureKind, _, _)| ErrorCard {
-        group: "calls that fail",
-        code: kind.name(),
-        number: None,
-        meaning,
-        recovery,
-    };
-    ErrorList {
-        form: "A tool result with `isError`, whose text is `{\"error\": MESSAGE, \"code\": \"RUNTIME_ERROR\"}`. The code \
+    ErrorList::of_kinds(
+        "A tool result with `isError`, whose text is `{\"error\": MESSAGE, \"code\": \"RUNTIME_ERROR\"}`. The code \
                there is the same for all; the message tells them apart. The words below are those of the server's log.",
-        codes: ERRORS.iter().map(card).collect(),
-    }
+        &ERRORS,
+    )
 }
 
 impl Vault {

@@ -208,6 +208,7 @@ fn spec() -> WorldSpec<Shelf> {
         prompts: vec![GREET, TIDY],
         complete: None,
         sessions: false,
+        tokens_only: false,
         unknown_tool: UnknownTool::Code(-32601),
         tool_meta: JsonObject::new(),
         result_meta: JsonObject::new(),

@@ -104,7 +104,6 @@ fn http_settings(
             authenticator: replaceable.authenticator.clone(),
             rates: Rates::new(front.rates.0, front.rates.1),
             public_url,
-            worlds_of_tokens: &["hosted"],
             trusted_proxies: front.trusted_proxies,
             observer: watch,
         })),

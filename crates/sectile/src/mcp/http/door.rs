@@ -30,8 +30,6 @@ pub struct DoorSettings {
     pub rates: Rates,
     /// What this server is called from outside, such as `https://notes.example`; without a final slash.
     pub public_url: String,
-    /// Worlds that only take tokens, because they pass them on.
-    pub worlds_of_tokens: &'static [&'static str],
     /// Reverse proxies whose word about the address of a client counts.
     pub trusted_proxies: Vec<IpAddr>,
     /// Hears of everybody who is turned away.
@@ -64,11 +62,12 @@ impl Door {
         admitted.map_err(|wait| self.too_many("address_rate", wait))
     }
 
-    /// Finds out who sent a request, and puts that into its extensions. Gives what the caller is known by.
+    /// Finds out who sent a request, and puts that into its extensions; where only a token will do, a key does not. Gives what
+    /// the caller is known by.
     pub(super) async fn sign_in(
         &self,
         parts: &mut Parts,
-        world: &str,
+        tokens_only: bool,
     ) -> Result<Option<String>, Box<Response>> {
         let Some(authenticator) = &self.settings.authenticator else {
             return Ok(None);
@@ -79,7 +78,7 @@ impl Door {
         let asked = Asked {
             headers: &parts.headers,
             audience: [&resource, &self.settings.public_url],
-            tokens_only: self.settings.worlds_of_tokens.contains(&world),
+            tokens_only,
         };
         let identity = match authenticator.authenticate(asked).await {
             Ok(identity) => identity,

@@ -42,7 +42,7 @@ pub(super) struct Gate {
     service: StreamableHttpService<Server, Sessions>,
     /// The sessions, where the world has any.
     sessions: Option<Arc<Sessions>>,
-    world: &'static str,
+    tokens_only: bool,
     settings: HttpSettings,
 }
 
@@ -70,13 +70,13 @@ impl Gate {
     pub(super) fn new(
         service: StreamableHttpService<Server, Sessions>,
         sessions: Option<Arc<Sessions>>,
-        world: &'static str,
+        tokens_only: bool,
         settings: HttpSettings,
     ) -> Self {
         Self {
             service,
             sessions,
-            world,
+            tokens_only,
             settings,
         }
     }
@@ -141,7 +141,12 @@ impl Gate {
                 "Forbidden: this Host or Origin is not allowed.",
             ));
         }
-        let owner = Owner(self.settings.door.sign_in(&mut parts, self.world).await?);
+        let owner = Owner(
+            self.settings
+                .door
+                .sign_in(&mut parts, self.tokens_only)
+                .await?,
+        );
         if parts.method != Method::POST {
             let using = self.admit_without_message(&mut parts, &owner)?;
             return Ok(Admitted {

@@ -57,7 +57,6 @@ pub(super) fn http_settings() -> HttpSettings {
             authenticator: None,
             rates: Rates::new(0, 0),
             public_url: "http://127.0.0.1".to_owned(),
-            worlds_of_tokens: &[],
             trusted_proxies: Vec::new(),
             observer: Arc::new(Unobserved),
         })),
