@@ -176,9 +176,18 @@ impl Writer<'_> {
         folder.flush()?;
         folder.write(MANIFEST, &manifest.encode())?;
         folder.flush()?;
+        self.clean(&manifest.segments)
+    }
+
+    /// Removes what no manifest names: segments nobody reads any more, and what a writer left that did not come to its end.
+    ///
+    /// # Errors
+    /// When the folder cannot be listed.
+    pub fn clean(&self, segments: &[String]) -> io::Result<()> {
+        let folder = &self.store.folder;
         // Whoever still reads a removed segment keeps what was mapped. One that cannot be removed now is so next time.
         for name in folder.names()? {
-            let is_wanted = name == MANIFEST || manifest.segments.contains(&name);
+            let is_wanted = name == MANIFEST || segments.contains(&name);
             if !is_wanted && Folder::is_ours(&name, SEGMENT) && folder.remove(&name).is_err() {
                 continue;
             }

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// How long a session stays awake that nobody uses.
-const REST_AFTER: Duration = Duration::from_secs(1);
+const REST_AFTER: Duration = Duration::from_millis(250);
 /// Longest file with keys, certificates or a secret.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 /// Longest set of keys, and longest context, that another server may answer.

@@ -392,7 +392,8 @@ pub(crate) fn update(
         old.manifest.entries == manifest.entries && old.manifest.segments == manifest.segments
     });
     if is_same {
-        // Nothing is written when nothing changed; the index is as good as new.
+        // Nothing is written when nothing changed; the index is as good as new, but for what a killed run may have left.
+        writer.clean(&manifest.segments)?;
         return Ok(report);
     }
     writer.commit(&manifest)?;

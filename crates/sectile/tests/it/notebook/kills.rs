@@ -116,15 +116,32 @@ fn an_index_that_was_killed_is_the_old_one_or_the_new_one() {
     assert_eq!(rows[0]["notebooks"], NOTEBOOKS, "{rows:?}");
     assert!(is_of_today(&opened(&folder).unwrap(), &library));
     assert_eq!(unfinished(&folder), [""; 0]);
-    let segments = opened(&folder).unwrap().segments;
+    assert_nothing_else(&folder);
+}
+
+/// There is nothing in the folder of an index but the index.
+fn assert_nothing_else(folder: &Path) {
+    let segments = opened(folder).unwrap().segments;
     let mut expected = [vec!["lock".to_owned(), "manifest".to_owned()], segments].concat();
     expected.sort();
-    let mut names: Vec<String> = fs::read_dir(&folder)
+    let mut names: Vec<String> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
     assert_eq!(names, expected);
+}
+
+#[test]
+fn what_was_left_between_the_end_and_the_cleaning_goes_though_nothing_changed() {
+    let library = Library::new();
+    library.index(&["journal"]);
+    let folder = library.index_folder("journal");
+    fs::write(folder.join(format!("segment-{}", "0".repeat(32))), "old").unwrap();
+    fs::write(folder.join("new-manifest"), "half").unwrap();
+    let rows = library.index(&["journal"]);
+    assert_eq!(rows[0]["written"], false, "{rows:?}");
+    assert_nothing_else(&folder);
 }
 
 /// A search on what a kill left finds what there is now.
