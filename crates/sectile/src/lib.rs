@@ -5,7 +5,6 @@
 
 pub mod access;
 pub mod cli;
-mod client;
 mod config;
 mod files;
 pub mod mcp;

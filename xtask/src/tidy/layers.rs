@@ -5,12 +5,18 @@ use super::{Finding, TextFile, Tree};
 
 /// Packages of ours that the crate in each folder may depend on.
 const CRATE_EDGES: &[(&str, &[&str])] = &[
+    ("client", &[]),
     ("markdown", &[]),
     ("vault", &["sectile-markdown"]),
     ("retrieval", &["sectile-markdown"]),
     (
         "sectile",
-        &["sectile-markdown", "sectile-vault", "sectile-retrieval"],
+        &[
+            "sectile-client",
+            "sectile-markdown",
+            "sectile-vault",
+            "sectile-retrieval",
+        ],
     ),
 ];
 
@@ -21,7 +27,7 @@ const TEST_EDGES: &[(&str, &[&str])] = &[("sectile", &["sectile-note-store"])];
 const RESERVED_PACKAGES: &[(&str, &[&str])] = &[
     ("rmcp", &["sectile"]),
     ("serde", &["vault", "retrieval", "sectile"]),
-    ("tokio", &["sectile"]),
+    ("tokio", &["client", "sectile"]),
     ("tracing", &["vault", "retrieval", "sectile"]),
 ];
 
@@ -51,12 +57,11 @@ const MODULE_EDGES: &[(&str, &[&str])] = &[
     ),
     ("telemetry", &["config", "files"]),
     ("observe", &["files", "mcp", "access"]),
-    ("config", &["files", "mcp", "access", "client"]),
+    ("config", &["files", "mcp", "access"]),
     ("files", &[]),
-    ("worlds", &["mcp", "access", "client", "structure"]),
+    ("worlds", &["mcp", "access", "structure"]),
     ("mcp", &["access"]),
-    ("access", &["client"]),
-    ("client", &[]),
+    ("access", &[]),
     ("structure", &[]),
 ];
 

@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Deserialize;
 
 use super::{Denied, Role, authenticator::VAULT_HEADER, keys::is_header_safe, tokens::Bearer};
-use crate::client::{Client, Reply, Target};
+use sectile_client::{Client, Reply, Target};
 
 /// How many answers are kept.
 const MAX_KEPT: usize = 10_000;

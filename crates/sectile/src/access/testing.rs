@@ -26,7 +26,7 @@ use super::{
     Asked, AuthSettings, Authenticator, ClaimNames, Denied, Identity, KeySetSource, Secret,
     TokenSettings,
 };
-use crate::client::{Client, ClientSettings, Target};
+use sectile_client::{Client, ClientSettings, Target};
 
 pub(super) const RSA_PRIVATE: &str = include_str!("../../test_data/jwt/rsa.pem");
 pub(super) const RSA_PUBLIC: &str = include_str!("../../test_data/jwt/rsa_public.pem");

@@ -17,7 +17,7 @@ use ring::hmac;
 
 use self::{fetched::Fetched, jwt::Jwt, keys::KeySet};
 use super::{Denied, Role, Secret};
-use crate::client::{Client, Target};
+use sectile_client::{Client, Target};
 
 /// Which tokens are taken, and what is read from them.
 pub struct TokenSettings {

@@ -16,13 +16,13 @@ use crate::{
         Acl, AuthSettings, ClaimNames, ContextSettings, KeyFile, KeySetSource, Role, Secret,
         TokenSettings,
     },
-    client::{Client, ClientSettings, Target},
     files,
     mcp::{
         WorldCard,
         http::{Origins, ServerTls, SessionBounds},
     },
 };
+use sectile_client::{Client, ClientSettings, Target};
 
 /// How long a session stays awake that nobody uses.
 const REST_AFTER: Duration = Duration::from_millis(250);

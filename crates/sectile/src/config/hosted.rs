@@ -3,10 +3,8 @@
 use std::{path::Path, time::Duration};
 
 use super::{ConfigError, Loaded, front::Files};
-use crate::{
-    access::Secret,
-    client::{Client, ClientSettings, Target},
-};
+use crate::access::Secret;
+use sectile_client::{Client, ClientSettings, Target};
 
 /// What the hosted world works with.
 pub(crate) struct HostedSettings {

@@ -21,13 +21,13 @@ use serde_json::json;
 use self::{breaker::Breaker, reply::StoredNote, request::NoteRequest};
 use crate::{
     access::{Identity, Secret},
-    client::{Client, ClientError, Target},
     mcp::{
         Answer, Awaited, CallContext, ErrorList, Facts, Failure, FailureKind, JsonObject, Said,
         UnknownTool, WorldSpec, decode,
     },
     structure::{Note, NoteParams, TooLong},
 };
+use sectile_client::{Client, ClientError, Target};
 
 /// Answers of the store up to this length are worked on where they arrive; handing them over would cost more.
 const MAX_INLINE_BYTES: usize = 64 << 10;

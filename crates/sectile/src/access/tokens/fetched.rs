@@ -12,10 +12,8 @@ use super::{
     invalid,
     keys::{Algorithm, Key, KeySet},
 };
-use crate::{
-    access::Denied,
-    client::{Client, Target},
-};
+use crate::access::Denied;
+use sectile_client::{Client, Target};
 
 /// How long nobody is asked again because of a key that is missing, or because the last time failed. Tokens with made-up
 /// keys must not become requests to somebody else.

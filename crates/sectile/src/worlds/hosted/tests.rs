@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    client::ClientSettings,
     mcp::Tool,
     structure::{MetadataFacets, SectionSource},
 };
+use sectile_client::ClientSettings;
 
 fn table(name: &str) -> Vec<Value> {
     let vectors: Value =

@@ -14,8 +14,8 @@ use http::HeaderValue;
 
 use super::*;
 
-const CERTIFICATE: &str = include_str!("../../test_data/tls/certificate.pem");
-const KEY: &str = include_str!("../../test_data/tls/key.pem");
+const CERTIFICATE: &str = include_str!("../test_data/tls/certificate.pem");
+const KEY: &str = include_str!("../test_data/tls/key.pem");
 
 /// Whatever bytes go both ways.
 trait Stream: std::io::Read + std::io::Write {}

@@ -18,7 +18,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 
-use self::connect::{Connector, Route, tls};
+pub use self::connect::{Connector, Wire, tls};
 
 /// How long a connection that nobody uses is kept.
 const IDLE: Duration = Duration::from_secs(30);
@@ -171,9 +171,8 @@ impl Client {
     /// Says what is wrong with the settings, in a few words.
     pub fn new(settings: ClientSettings) -> Result<Self, &'static str> {
         let proxy = settings.proxy.map(checked_proxy).transpose()?;
-        let tls = tls(settings.extra_roots.as_deref())?;
-        let route = Route::new(proxy, settings.connect_timeout);
-        let connector = Connector::new(route, Arc::new(tls), settings.connect_timeout);
+        let roots = settings.extra_roots.as_deref();
+        let connector = Connector::new(proxy, roots, settings.connect_timeout)?;
         // Requests that a connection never began to send are the only ones that may go out again. The library gives back
         // those that it had not written, and sends only these again.
         let http = legacy::Client::builder(TokioExecutor::new())

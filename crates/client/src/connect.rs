@@ -25,8 +25,11 @@ use tower::Service;
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type Pending<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 
-/// What is trusted: the well-known authorities, and those in `extra_roots` (PEM).
-pub(super) fn tls(extra_roots: Option<&str>) -> Result<ClientConfig, &'static str> {
+/// Encryption that trusts the well-known authorities, and those in `extra_roots` (PEM).
+///
+/// # Errors
+/// Says what is wrong with the certificates, in a few words.
+pub fn tls(extra_roots: Option<&str>) -> Result<ClientConfig, &'static str> {
     let mut roots = RootCertStore::empty();
     roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     if let Some(pem) = extra_roots {
@@ -50,17 +53,26 @@ pub(super) fn tls(extra_roots: Option<&str>) -> Result<ClientConfig, &'static st
 
 /// Opens connections, each within a time that covers names, proxy and encryption.
 #[derive(Clone)]
-pub(super) struct Connector {
+pub struct Connector {
     inner: HttpsConnector<Route>,
     timeout: Duration,
 }
 
 impl Connector {
-    pub(super) fn new(route: Route, tls: Arc<ClientConfig>, timeout: Duration) -> Self {
-        Self {
-            inner: HttpsConnector::from((route, tls)),
+    /// Connections that are open within `timeout`, through `proxy` where there is one, with [`tls`] where that is asked for.
+    ///
+    /// # Errors
+    /// Says what is wrong with the certificates, in a few words.
+    pub fn new(
+        proxy: Option<Uri>,
+        extra_roots: Option<&str>,
+        timeout: Duration,
+    ) -> Result<Self, &'static str> {
+        let tls = Arc::new(tls(extra_roots)?);
+        Ok(Self {
+            inner: HttpsConnector::from((Route::new(proxy, timeout), tls)),
             timeout,
-        }
+        })
     }
 }
 
@@ -82,13 +94,13 @@ impl Service<Uri> for Connector {
 
 /// The way to a server, before encryption.
 #[derive(Clone)]
-pub(super) struct Route {
+struct Route {
     tcp: HttpConnector,
     proxy: Option<Uri>,
 }
 
 impl Route {
-    pub(super) fn new(proxy: Option<Uri>, connect_timeout: Duration) -> Self {
+    fn new(proxy: Option<Uri>, connect_timeout: Duration) -> Self {
         let mut tcp = HttpConnector::new();
         // What is encrypted begins as TCP too.
         tcp.enforce_http(false);
@@ -127,7 +139,7 @@ impl Service<Uri> for Route {
 }
 
 /// A connection that knows whether a proxy reads the requests on it, which then have to name the server.
-pub(super) struct Wire {
+pub struct Wire {
     stream: TokioIo<TcpStream>,
     is_proxied: bool,
 }
