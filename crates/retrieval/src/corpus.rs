@@ -3,12 +3,14 @@
 //! A [`Segment`] holds some documents. A [`Corpus`] is what counts of several of them: documents that were replaced or
 //! removed stay in their file, and count in nothing. So a corpus that grew answers like one that was made afresh.
 
+mod records;
 mod search;
 mod segment;
 #[cfg(test)]
 mod tests;
 
 pub use self::{
+    records::{Candidate, Record, record_rules, search_candidates},
     search::{ChunkHit, FUSION, Found},
     segment::{Chunk, Segment, SegmentBuilder},
 };

@@ -5,6 +5,7 @@
 //! answer the same of the same passages: words are rare or frequent among exactly those that count, and ranking asks for
 //! terms only, wherever these are kept.
 
+mod candidates;
 mod collect;
 mod field;
 mod index;
@@ -16,14 +17,17 @@ mod spelling;
 mod terms;
 
 use self::terms::Posting;
-pub use self::{
-    index::{Index, IndexError, MAX_PASSAGES},
-    query::{MAX_QUERY_BYTES, MAX_QUERY_WORDS, Query, QueryError},
-    search::{Correction, Form, Hit, Match, RANKING, Ranked, Remarks},
-};
 pub(crate) use self::{
+    candidates::Candidates,
     segment::{Lexical, LexicalBuilder},
     segments::{DEAD, Segments},
+};
+pub use self::{
+    candidates::{Lookup, PassageWords, Statistics},
+    index::{Index, IndexError, MAX_PASSAGES},
+    query::{MAX_QUERY_BYTES, MAX_QUERY_WORDS, Query, QueryError},
+    search::{Correction, Form, Hit, MOST_CORRECTED, Match, RANKING, Ranked, Remarks},
+    spelling::Vocabulary,
 };
 
 /// A passage to index.

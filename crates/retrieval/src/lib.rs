@@ -12,6 +12,7 @@ mod embedding;
 mod fixed;
 mod lexical;
 mod sections;
+mod storage;
 mod store;
 mod table;
 mod varint;
@@ -19,13 +20,22 @@ mod varint;
 pub use analysis::{fold, words};
 pub use bytes::Bytes;
 pub use container::FormatError;
-pub use corpus::{Chunk, ChunkHit, Corpus, FUSION, Found, Place, Segment, SegmentBuilder};
+pub use corpus::{
+    Candidate, Chunk, ChunkHit, Corpus, FUSION, Found, Place, Record, Segment, SegmentBuilder,
+    record_rules, search_candidates,
+};
 pub use embedding::{
     DIMENSIONS, Embedder, EmbeddingReader, ModelError, StaticModel, Vector, built_in,
 };
 pub use lexical::{
-    Correction, Form, Hit, Index, IndexError, MAX_PASSAGES, MAX_QUERY_BYTES, MAX_QUERY_WORDS,
-    Match, Passage, Query, QueryError, RANKING, Ranked, Remarks,
+    Correction, Form, Hit, Index, IndexError, Lookup, MAX_PASSAGES, MAX_QUERY_BYTES,
+    MAX_QUERY_WORDS, MOST_CORRECTED, Match, Passage, PassageWords, Query, QueryError, RANKING,
+    Ranked, Remarks, Statistics, Vocabulary,
 };
 pub use sections::{DEEPEST_HEADING, Section, sections};
+pub use storage::{
+    ARTIFACTS, ArtifactStorage, Change, IndexedNotebook, Listed, Located, LocatedHit, LocatedHits,
+    NotebookStorage, Question, SharedState, Stamp, StorageError, VectorIndexing, VectorSearch,
+    is_collection_name, is_notebook,
+};
 pub use store::{Entry, Manifest, Store, StoreError, Stored, Writer};

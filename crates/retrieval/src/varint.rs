@@ -18,6 +18,11 @@ impl<'a> Numbers<'a> {
         Self { bytes }
     }
 
+    /// What was not read yet.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     pub(crate) fn is_at_end(&self) -> bool {
         self.bytes.is_empty()
     }

@@ -8,10 +8,20 @@ const CRATE_EDGES: &[(&str, &[&str])] = &[
     ("client", &[]),
     ("markdown", &[]),
     ("vault", &["sectile-markdown"]),
-    ("retrieval", &["sectile-markdown"]),
+    ("retrieval", &["sectile-markdown", "sectile-vault"]),
+    (
+        "backends",
+        &[
+            "sectile-client",
+            "sectile-markdown",
+            "sectile-retrieval",
+            "sectile-vault",
+        ],
+    ),
     (
         "sectile",
         &[
+            "sectile-backends",
             "sectile-client",
             "sectile-markdown",
             "sectile-vault",
@@ -26,9 +36,9 @@ const TEST_EDGES: &[(&str, &[&str])] = &[("sectile", &["sectile-note-store"])];
 /// Outside packages that belong to some crates only, by folder.
 const RESERVED_PACKAGES: &[(&str, &[&str])] = &[
     ("rmcp", &["sectile"]),
-    ("serde", &["vault", "retrieval", "sectile"]),
-    ("tokio", &["client", "sectile"]),
-    ("tracing", &["vault", "retrieval", "sectile"]),
+    ("serde", &["backends", "vault", "retrieval", "sectile"]),
+    ("tokio", &["backends", "client", "sectile"]),
+    ("tracing", &["backends", "vault", "retrieval", "sectile"]),
 ];
 
 /// What the pure crate may not reach for, in the standard library.

@@ -11,7 +11,7 @@ use crate::{
         EmbeddingReader, Vector,
         vectors::{COSINE_DIGITS, cosines},
     },
-    lexical::{DEAD, Match, Query, Remarks},
+    lexical::{DEAD, Match, Query, Ranked, Remarks},
 };
 
 /// The name of the rules here. It changes whenever an answer may.
@@ -65,52 +65,9 @@ impl Corpus {
         most: usize,
     ) -> Found {
         let ranked = self.words.rank(query, |_| 0);
-        let words = ranked.scores();
         let vector = reader.and_then(|reader| reader.embed(&[text]));
-        let has_meaning = vector.is_some();
-        let (meanings, weights) = match vector {
-            Some(vector) => (self.meanings(&vector), Weights::BOTH),
-            None => (vec![0; self.len()], Weights::WORDS),
-        };
-        let best_words = largest(words).max(1);
-        // One over the best, with 32 binary digits behind the point: a division for each chunk would cost more.
-        let one_over = |best: u64| (WHOLE << 32).div_ceil(best);
-        let mut best = Best::new(MOST_COMPARED.max(most));
-        let total = best.choose(words, &meanings, weights, one_over(best_words));
-        let chunks = best.finish();
-        // Words that stand together count besides, in the best chunks.
-        let words: Vec<u64> = chunks
-            .iter()
-            .map(|chunk| words[*chunk] + ranked.together(*chunk))
-            .collect();
-        let best_words = words.iter().copied().max().unwrap_or_default().max(1);
-        let factor = one_over(best_words);
-        let mut hits: Vec<ChunkHit> = chunks
-            .iter()
-            .zip(words)
-            .map(|(chunk, words)| {
-                let lexical = (words * factor) >> 32;
-                let semantic = u64::from(meanings[*chunk]);
-                ChunkHit {
-                    chunk: *chunk,
-                    lexical,
-                    semantic,
-                    fused: weights.fused(lexical, semantic) / WHOLE,
-                    matches: Vec::new(),
-                }
-            })
-            .collect();
-        hits.sort_by_key(|hit| (Reverse(hit.fused), hit.chunk));
-        hits.truncate(most);
-        for hit in &mut hits {
-            hit.matches = ranked.matches(hit.chunk);
-        }
-        Found {
-            hits,
-            total,
-            has_meaning,
-            remarks: ranked.remarks,
-        }
+        let meanings = vector.map(|vector| self.meanings(&vector));
+        fused(ranked, meanings, most)
     }
 
     /// How near the meaning of each chunk is, in millionths; nothing for those that point elsewhere.
@@ -121,12 +78,73 @@ impl Corpus {
             cosines(vector, vectors, inverse_lengths, |local, cosine| {
                 let number = file.numbers.get(local).copied().unwrap_or(DEAD);
                 if let Some(meaning) = meanings.get_mut(number as usize) {
-                    let cosine = u64::try_from(cosine).unwrap_or_default();
-                    *meaning = ((cosine * WHOLE) >> COSINE_DIGITS) as u32;
+                    *meaning = nearness(cosine);
                 }
             });
         }
         meanings
+    }
+}
+
+/// How near a meaning is with this cosine, in millionths; nothing for one that points elsewhere.
+#[inline]
+pub(crate) fn nearness(cosine: i32) -> u32 {
+    let cosine = u64::try_from(cosine).unwrap_or_default();
+    ((cosine * WHOLE) >> COSINE_DIGITS) as u32
+}
+
+/// The `most` best of chunks whose words are ranked, and whose meanings are so near, in millionths; without these only words
+/// count.
+pub(crate) fn fused<F: Fn(usize) -> u64>(
+    ranked: Ranked<'_, F>,
+    meanings: Option<Vec<u32>>,
+    most: usize,
+) -> Found {
+    let words = ranked.scores();
+    let has_meaning = meanings.is_some();
+    let weights = match has_meaning {
+        true => Weights::BOTH,
+        false => Weights::WORDS,
+    };
+    let meanings = &meanings.unwrap_or_else(|| vec![0; words.len()]);
+    let best_words = largest(words).max(1);
+    // One over the best, with 32 binary digits behind the point: a division for each chunk would cost more.
+    let one_over = |best: u64| (WHOLE << 32).div_ceil(best);
+    let mut best = Best::new(MOST_COMPARED.max(most));
+    let total = best.choose(words, meanings, weights, one_over(best_words));
+    let chunks = best.finish();
+    // Words that stand together count besides, in the best chunks.
+    let words: Vec<u64> = chunks
+        .iter()
+        .map(|chunk| words[*chunk] + ranked.together(*chunk))
+        .collect();
+    let best_words = words.iter().copied().max().unwrap_or_default().max(1);
+    let factor = one_over(best_words);
+    let mut hits: Vec<ChunkHit> = chunks
+        .iter()
+        .zip(words)
+        .map(|(chunk, words)| {
+            let lexical = (words * factor) >> 32;
+            let semantic = u64::from(meanings[*chunk]);
+            ChunkHit {
+                chunk: *chunk,
+                lexical,
+                semantic,
+                fused: weights.fused(lexical, semantic) / WHOLE,
+                matches: Vec::new(),
+            }
+        })
+        .collect();
+    hits.sort_by_key(|hit| (Reverse(hit.fused), hit.chunk));
+    hits.truncate(most);
+    for hit in &mut hits {
+        hit.matches = ranked.matches(hit.chunk);
+    }
+    Found {
+        hits,
+        total,
+        has_meaning,
+        remarks: ranked.remarks,
     }
 }
 

@@ -137,7 +137,7 @@ fn number_bytes(number: usize) -> [u8; 4] {
 }
 
 /// Everything besides the documents that the contents of a file depend on.
-fn rules(model: Option<&Digest>) -> String {
+pub(super) fn rules(model: Option<&Digest>) -> String {
     let model = model.map_or_else(|| "none".to_owned(), Digest::to_string);
     format!("words {RANKING}\nmodel {model}\n")
 }

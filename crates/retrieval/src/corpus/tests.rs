@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use sectile_markdown::{Digest, Span};
 
 use super::*;
-use crate::{Bytes, Index, Passage, Query};
+use crate::{Bytes, Embedder as _, Index, Passage, Query, Statistics, Vocabulary};
 
 fn passage<'a>(body: &'a str) -> Passage<'a> {
     let heading = body.split(' ').next().unwrap_or_default();
@@ -117,6 +117,94 @@ proptest! {
         if let Ok(segment) = Segment::open(&Bytes::new(bytes), None) {
             let places: Vec<Place> = (0..segment.documents() + 2).map(|at| place(0, at)).collect();
             answers(&Corpus::new(vec![segment], &places), &query);
+        }
+    }
+}
+
+/// What a database would say of all records.
+fn statistics(records: &[Record], query: &Query) -> Statistics {
+    let mut statistics = Statistics {
+        passages: records.len() as u64,
+        ..Statistics::default()
+    };
+    let mut all = std::collections::BTreeMap::new();
+    let lookup = query.lookup();
+    for record in records {
+        for (sum, length) in statistics.words.iter_mut().zip(record.words.lengths) {
+            *sum += u64::from(length);
+        }
+        for term in &record.words.terms {
+            *all.entry(term.clone()).or_insert(0) += 1;
+        }
+        for stem in &record.words.stems {
+            if lookup.stems.contains(stem) {
+                let known = statistics.stems.entry(stem.clone()).or_default();
+                known.0 += 1;
+            }
+        }
+    }
+    for term in all.keys() {
+        let stem = crate::analysis::stem(term);
+        if let Some((_, forms)) = stem.and_then(|stem| statistics.stems.get_mut(&*stem)) {
+            forms.push(term.clone());
+        }
+    }
+    let vocabulary = Vocabulary::new(all.iter().map(|(term, count)| (term.clone(), *count)));
+    statistics.terms = all.into_iter().collect();
+    for word in statistics.unknown(query) {
+        let nearest = vocabulary.nearest(&word);
+        statistics.nearest.insert(word, nearest);
+    }
+    statistics
+}
+
+proptest! {
+    #[test]
+    fn records_of_all_chunks_are_ranked_like_a_corpus_of_them(
+        documents in documents(),
+        query in "([a-c]{1,3}(ing)? |\"[ab] [ab]\" |漢 |max_a |MaxA |house |abcab |car ){1,5}",
+    ) {
+        let model = crate::built_in().unwrap();
+        let bodies = ["The car is at the house.", "Repairing an automobile in the garage", ""];
+        let bodies = bodies.map(str::to_owned);
+        let documents: Vec<Vec<String>> = documents.into_iter().chain([bodies.to_vec()]).collect();
+        let (mut of_file, mut of_records, mut of_query) = (model.reader(), model.reader(), model.reader());
+        let mut builder = SegmentBuilder::new(Some((model, &mut *of_file)));
+        let mut records = Vec::new();
+        for document in &documents {
+            builder.document();
+            for body in document {
+                let chunk = Chunk { span: Span::new(0, body.len()), digest: Digest::of(body.as_bytes()), line: 1 };
+                builder.chunk(&chunk, &passage(body));
+                records.push(Record::new(&chunk, &passage(body), &mut *of_records));
+            }
+        }
+        let segment = Segment::open(&Bytes::new(builder.finish()), Some(model)).unwrap();
+        let places: Vec<Place> = (0..documents.len()).map(|document| place(0, document)).collect();
+        let corpus = Corpus::new(vec![segment], &places);
+        let parsed = Query::parse(&query).unwrap();
+        let vector = of_query.embed(&[&query]);
+        let candidates: Vec<Candidate> = records.iter().map(|record| {
+            let product = |vector: crate::Vector| {
+                let pairs = record.vector.iter().zip(vector);
+                pairs.map(|(one, other)| i32::from(*one) * i32::from(other)).sum()
+            };
+            Candidate {
+                lengths: record.words.lengths,
+                encoded: record.words.encoded.clone(),
+                product: vector.map_or(0, product),
+                square: record.square(),
+            }
+        }).collect();
+        let expected = corpus.search(&parsed, &query, Some(&mut *of_query), 50);
+        let statistics = statistics(&records, &parsed);
+        let found = search_candidates(&candidates, &statistics, &parsed, vector.as_ref(), 50);
+        prop_assert_eq!(&found.hits, &expected.hits);
+        prop_assert_eq!(found.total, expected.total);
+        prop_assert_eq!(found.has_meaning, expected.has_meaning);
+        prop_assert_eq!(found.remarks, expected.remarks);
+        for (number, record) in records.iter().enumerate() {
+            prop_assert_eq!(Some(record.path.clone()), corpus.path(number));
         }
     }
 }

@@ -25,28 +25,44 @@ pub(crate) fn kept(vector: &Vector) -> Kept {
     std::array::from_fn(|at| coarse(vector[at]) | coarse(vector[at + KEPT]) << 4)
 }
 
-/// The numbers of a vector that is kept.
-fn numbers(kept: &Kept) -> impl Iterator<Item = i32> {
-    let halves = kept.iter().flat_map(|byte| [byte & 15, byte >> 4]);
-    halves.map(|number| i32::from(number) - ADDED)
-}
-
 /// One over the length of a vector that is kept, with 32 binary digits behind the point.
 pub(crate) fn inverse_length(kept: &Kept) -> u32 {
-    one_over_root(
-        numbers(kept)
-            .map(|number| u64::from(number.unsigned_abs()).pow(2))
-            .sum(),
-    )
+    one_over_root(square(&coarse(kept)))
 }
 
-fn one_over_root(square: u64) -> u32 {
+/// One over a length whose square is given, with 32 binary digits behind the point.
+pub(crate) fn one_over_root(square: u64) -> u32 {
     if square == 0 {
         return 0;
     }
     // The length with 16 binary digits behind the point.
     let length = (square << 32).isqrt();
     u32::try_from((1_u64 << 48) / length.max(1)).unwrap_or(u32::MAX)
+}
+
+/// The square of a vector's length.
+pub(crate) fn square(vector: &Vector) -> u64 {
+    let squares = vector
+        .iter()
+        .map(|value| u64::from(value.unsigned_abs()).pow(2));
+    squares.sum()
+}
+
+/// The cosine between two vectors with this product, of which one over the length is given with 32 binary digits.
+#[inline]
+pub(crate) fn cosine(product: i32, inverse: u32, other_inverse: u32) -> i32 {
+    // At most 2^18 times 2^32, and then 2^26 times 2^32.
+    let scaled = (i64::from(product) * i64::from(inverse)) >> 24;
+    ((scaled * i64::from(other_inverse)) >> (40 - COSINE_DIGITS)) as i32
+}
+
+/// The numbers of a vector that is kept, as a vector.
+pub(crate) fn coarse(kept: &Kept) -> Vector {
+    let number = |half: u8| half.cast_signed() - ADDED as i8;
+    std::array::from_fn(|at| match at.checked_sub(KEPT) {
+        None => number(kept[at] & 15),
+        Some(at) => number(kept[at] >> 4),
+    })
 }
 
 /// So many vectors are multiplied before anything else is done with them.
@@ -60,10 +76,7 @@ pub(crate) fn cosines(
     inverse_lengths: &[u8],
     mut take: impl FnMut(usize, i32),
 ) {
-    let square = query
-        .iter()
-        .map(|value| u64::from(value.unsigned_abs()).pow(2));
-    let query_inverse = i64::from(one_over_root(square.sum()));
+    let query_inverse = one_over_root(square(query));
     let (vectors, _) = vectors.as_chunks::<KEPT>();
     let (inverse_lengths, _) = inverse_lengths.as_chunks::<4>();
     let added: i32 = query.iter().map(|value| i32::from(*value) * ADDED).sum();
@@ -75,11 +88,8 @@ pub(crate) fn cosines(
     {
         multiply(query, vectors, &mut products);
         for (product, inverse) in products.iter().zip(inverse_lengths).take(vectors.len()) {
-            let inverse = i64::from(u32::from_le_bytes(*inverse));
-            // At most 2^18 times 2^32, and then 2^26 times 2^32.
-            let scaled = (i64::from(product - added) * inverse) >> 24;
-            let cosine = (scaled * query_inverse) >> (40 - COSINE_DIGITS);
-            take(number, cosine as i32);
+            let inverse = u32::from_le_bytes(*inverse);
+            take(number, cosine(product - added, inverse, query_inverse));
             number += 1;
         }
     }
@@ -196,12 +206,7 @@ mod tests {
             let mut found = 0;
             let inverse = inverse_length(&other).to_le_bytes();
             cosines(&one, &other, &inverse, |_, cosine| found = cosine);
-            let mut coarse = [0_i8; DIMENSIONS];
-            for (at, both) in other.iter().enumerate() {
-                coarse[at] = (both & 15).cast_signed() - 8;
-                coarse[at + KEPT] = (both >> 4).cast_signed() - 8;
-            }
-            let other = coarse;
+            let other = coarse(&other);
             let dot = |one: &Vector, other: &Vector| {
                 one.iter().zip(other).map(|(one, other)| f64::from(*one) * f64::from(*other)).sum::<f64>()
             };

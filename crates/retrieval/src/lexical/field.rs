@@ -81,6 +81,11 @@ pub(super) struct Totals {
 }
 
 impl Totals {
+    /// Of so many passages, whose fields have so many words.
+    pub(super) fn of(passages: u64, words: [u64; FIELDS.len()]) -> Self {
+        Self { passages, words }
+    }
+
     pub(super) fn add(&mut self, lengths: &Lengths) {
         self.passages += 1;
         for (total, length) in self.words.iter_mut().zip(lengths) {

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use super::{
     Index, Posting, Query,
     query::Item,
-    terms::{List, Places, Terms},
+    terms::{Key, List, Places, Terms},
 };
 use crate::{analysis::stem, fixed::ONE};
 
@@ -103,9 +103,9 @@ pub struct Correction {
 }
 
 /// Words that are almost the same are looked for so many of.
-const MOST_NEAR: usize = 3;
+pub(super) const MOST_NEAR: usize = 3;
 /// So many unknown words are corrected. Each costs a walk through the dictionary.
-const MOST_CORRECTED: usize = 8;
+pub const MOST_CORRECTED: usize = 8;
 /// Words that stand together are looked for in so many of the best passages.
 const MOST_COMPARED: usize = 64;
 /// What two neighbours of the question that are neighbours in the passage count, in percent of their rarity.
@@ -114,41 +114,42 @@ const TOGETHER_PERCENT: u64 = 40;
 /// Lists of passages, each fetched once.
 struct Lists<'a> {
     index: &'a dyn Terms,
-    terms: Vec<(Key, List<'a>)>,
+    terms: Vec<Fetched<'a>>,
 }
 
-/// What a list is of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Key {
-    Term(String),
-    /// A stem, where it is in more than this word.
-    Stem(String, String),
+/// A list, and how many passages there are in all with what it is of.
+struct Fetched<'a> {
+    key: Key,
+    list: List<'a>,
+    frequency: usize,
 }
 
 impl<'a> Lists<'a> {
-    /// The number of the list of `key`, or `None` when it is empty.
+    /// The number of the list of `key`, or `None` when no passage has it.
     fn fetch(&mut self, key: Key) -> Option<usize> {
-        let known = self.terms.iter().position(|(known, _)| *known == key);
+        let known = self.terms.iter().position(|known| known.key == key);
         let number = known.unwrap_or_else(|| {
             let list = match &key {
-                Key::Term(term) => self.index.with_term(term),
-                Key::Stem(stem, word) => match self.index.with_stem(stem, word) {
-                    Some(list) => list,
-                    None => List::Kept(&[]),
-                },
+                Key::Term(term) => Some(self.index.with_term(term)),
+                Key::Stem(stem, word) => self.index.with_stem(stem, word),
             };
-            self.terms.push((key, list));
+            let at_hand = list.as_ref().map(|list| list.len());
+            self.terms.push(Fetched {
+                frequency: at_hand.map_or(0, |at_hand| self.index.frequency(&key, at_hand)),
+                list: list.unwrap_or(List::Kept(&[])),
+                key,
+            });
             self.terms.len() - 1
         });
-        (!self.of(number).is_empty()).then_some(number)
+        (self.terms[number].frequency > 0).then_some(number)
     }
 
     fn of(&self, number: usize) -> &[Posting] {
-        &self.terms[number].1
+        &self.terms[number].list
     }
 
     fn rarity(&self, number: usize) -> u64 {
-        self.index.rarity(self.of(number).len())
+        self.index.rarity(self.terms[number].frequency)
     }
 }
 

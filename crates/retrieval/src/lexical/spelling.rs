@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 use fst::{IntoStreamer as _, Map, Streamer as _};
 use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder, SINK_STATE};
 
+use super::search::MOST_NEAR;
+
 /// Words longer than this are not looked for.
 const LONGEST: usize = 40;
 
@@ -71,6 +73,35 @@ pub(super) fn nearest<D: AsRef<[u8]>>(dictionary: &Map<D>, word: &str) -> Vec<Ne
         }
     }
     found
+}
+
+/// All words of passages that somebody else keeps, each with how many passages have it.
+#[derive(Debug)]
+pub struct Vocabulary(Map<Vec<u8>>);
+
+impl Vocabulary {
+    /// Of words in ascending order of their bytes; those that are not are passed over.
+    #[must_use]
+    pub fn new(words: impl Iterator<Item = (String, u64)>) -> Self {
+        let mut builder = fst::MapBuilder::memory();
+        for (word, passages) in words {
+            // Only an order that is not kept is refused.
+            if builder.insert(&word, passages).is_err() {
+                continue;
+            }
+        }
+        Self(builder.into_map())
+    }
+
+    /// The words that are nearest to one that is not there, nearest first; few, and often none.
+    #[must_use]
+    pub fn nearest(&self, word: &str) -> Vec<String> {
+        let found = nearest(&self.0, word).into_iter().map(|near| {
+            let passages = usize::try_from(near.number).unwrap_or(usize::MAX);
+            (near.distance, passages, near.term)
+        });
+        ranked(found.collect(), MOST_NEAR)
+    }
 }
 
 /// The `most` nearest of words with their distance and the number of passages that have them.

@@ -43,10 +43,26 @@ impl Deref for List<'_> {
 /// Where a word is in a passage, in order.
 pub(super) type Places<'a> = Cow<'a, [u32]>;
 
+/// What a list of passages is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    Term(String),
+    /// A stem, where it is in more than this word.
+    Stem(String, String),
+}
+
 /// Passages by the terms that they have. All numbers are about the passages that count, and no others.
 pub(super) trait Terms {
-    /// How many passages there are.
+    /// How many passages are at hand.
     fn len(&self) -> usize;
+    /// How many passages there are in all.
+    fn all(&self) -> usize {
+        self.len()
+    }
+    /// How many passages there are in all with what `key` says, of which so many are at hand.
+    fn frequency(&self, _key: &Key, at_hand: usize) -> usize {
+        at_hand
+    }
     /// The passages that have a word or a name, in order.
     fn with_term(&self, term: &str) -> List<'_>;
     /// The passages that have a word with this stem, in order, or `None` when they are those that have `word`.
@@ -57,10 +73,10 @@ pub(super) trait Terms {
     /// or swapped, then by the number of passages, then by the alphabet.
     fn nearest(&self, word: &str, most: usize) -> Vec<String>;
 
-    /// How rare a term with so many postings is.
-    fn rarity(&self, postings: usize) -> u64 {
+    /// How rare a term is that so many passages have.
+    fn rarity(&self, passages: usize) -> u64 {
         // log((N + 1) / (n + 1/2)), the form of BM25 that is never negative.
-        let (all, with) = (self.len() as u64, postings as u64);
+        let (all, with) = (self.all() as u64, passages as u64);
         log2(2 * all + 2).saturating_sub(log2(2 * with + 1))
     }
 }

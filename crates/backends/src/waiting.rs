@@ -1,0 +1,71 @@
+//! From threads that may wait to futures: one small runtime for all backends of a process.
+
+use std::{
+    io,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use sectile_retrieval::StorageError;
+use tokio::runtime::{Builder, Runtime};
+
+/// How often it is asked whether anybody still waits.
+const ASKED: Duration = Duration::from_millis(20);
+
+/// Runs futures for threads that wait for them. Clones share the threads. Must not be used from within a future.
+#[derive(Clone, Debug)]
+pub struct Waiting(Arc<Kept>);
+
+#[derive(Debug)]
+struct Kept(Option<Runtime>);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // Whoever drops the last one may itself be a future, and could not wait for the end.
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Waiting {
+    /// # Errors
+    /// When the system gives no threads.
+    pub fn new() -> io::Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("backends")
+            .enable_all()
+            .build()?;
+        Ok(Self(Arc::new(Kept(Some(runtime)))))
+    }
+
+    /// What `work` comes to, unless `stop` says yes first, or `limit` passes. Work that nobody waits for is dropped.
+    ///
+    /// # Errors
+    /// [`StorageError::Cancelled`], or a failure that says that it took too long.
+    pub fn run<T>(
+        &self,
+        limit: Duration,
+        stop: &dyn Fn() -> bool,
+        work: impl Future<Output = Result<T, StorageError>>,
+    ) -> Result<T, StorageError> {
+        let Some(runtime) = &self.0.0 else {
+            return Err(StorageError::Cancelled);
+        };
+        let until = Instant::now() + limit;
+        runtime.block_on(async {
+            let mut work = std::pin::pin!(work);
+            loop {
+                match tokio::time::timeout(ASKED, work.as_mut()).await {
+                    Ok(result) => return result,
+                    Err(_) if stop() => return Err(StorageError::Cancelled),
+                    Err(_) if Instant::now() >= until => {
+                        return Err(StorageError::failed("The storage did not answer in time."));
+                    }
+                    Err(_) => {}
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,340 @@
+//! Words of some passages out of many that somebody else keeps, a database say: each passage has its words with it, and what
+//! has to be known of all passages is told besides. Ranked like [`super::Segments`] of them all.
+//!
+//! The words of a passage are a run of entries, sorted by their bytes: the length of the term, doubled, and one more for a name;
+//! the term; how many bytes its places take; and the places, each as the distance from the one before. All numbers are
+//! [`varint`]s.
+
+use std::{borrow::Cow, collections::HashMap};
+
+use super::{
+    Passage, Query, Ranked,
+    collect::Collected,
+    field::{Lengths, Norms, Totals, counts},
+    query::Item,
+    search::rank,
+    terms::{Counted, Key, List, NO_PLACES, Places, Terms, add_up},
+};
+use crate::{
+    analysis::stem,
+    varint::{self, Numbers},
+};
+
+/// What the words of a passage come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PassageWords {
+    /// How many words its heading, its trail and its body have.
+    pub lengths: [u32; 3],
+    /// Its words and names and where they are, for [`Candidates`].
+    pub encoded: Vec<u8>,
+    /// Its words and names, each once, sorted.
+    pub terms: Vec<String>,
+    /// The stems of its words, each once, sorted.
+    pub stems: Vec<String>,
+}
+
+impl PassageWords {
+    /// Of a passage.
+    #[must_use]
+    pub fn of(passage: &Passage<'_>) -> Self {
+        let mut collected = Collected::default();
+        collected.add(passage);
+        let by_term = collected.by_term();
+        let numbers = 0..u32::try_from(collected.terms.len()).unwrap_or(u32::MAX);
+        let mut entries: Vec<(&str, bool, u32)> = numbers
+            .map(|number| {
+                let term = collected.terms.get(number as usize);
+                (term, !collected.is_word(number), number)
+            })
+            .collect();
+        entries.sort_unstable();
+        let mut encoded = Vec::new();
+        let mut places = Vec::new();
+        for (term, is_name, number) in &entries {
+            let length = u32::try_from(term.len()).unwrap_or(u32::MAX);
+            varint::write(&mut encoded, length << 1 | u32::from(*is_name));
+            encoded.extend_from_slice(term.as_bytes());
+            places.clear();
+            let mut last = 0;
+            for occurrence in by_term.of(*number) {
+                varint::write(&mut places, occurrence.place - last);
+                last = occurrence.place;
+            }
+            varint::write(
+                &mut encoded,
+                u32::try_from(places.len()).unwrap_or(u32::MAX),
+            );
+            encoded.extend_from_slice(&places);
+        }
+        let mut terms: Vec<String> = entries
+            .iter()
+            .map(|(term, ..)| (*term).to_owned())
+            .collect();
+        terms.dedup();
+        let stems = 0..collected.stem_texts.len();
+        let mut stems: Vec<String> = stems
+            .map(|number| collected.stem_texts.get(number).to_owned())
+            .collect();
+        stems.sort_unstable();
+        Self {
+            lengths: collected.lengths.first().copied().unwrap_or_default(),
+            encoded,
+            terms,
+            stems,
+        }
+    }
+}
+
+/// What is asked of whoever keeps the passages, about a question.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lookup {
+    /// Words and names whose passages count.
+    pub terms: Vec<String>,
+    /// Stems whose words' passages count.
+    pub stems: Vec<String>,
+}
+
+impl Query {
+    /// What has to be known of the words of all passages to answer this question.
+    #[must_use]
+    pub fn lookup(&self) -> Lookup {
+        let mut lookup = Lookup::default();
+        for item in &self.items {
+            lookup.terms.push(item.term.clone());
+            lookup.terms.extend(item.parts.iter().cloned());
+            let words = words_of(item);
+            lookup
+                .stems
+                .extend(words.filter_map(|word| stem(word).map(Cow::into_owned)));
+        }
+        let neighbours = self.neighbours.iter().flat_map(|(one, next)| [one, next]);
+        let others = neighbours.chain(self.phrases.iter().flatten());
+        lookup.terms.extend(others.cloned());
+        for list in [&mut lookup.terms, &mut lookup.stems] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        lookup
+    }
+}
+
+fn words_of(item: &Item) -> impl Iterator<Item = &String> {
+    std::iter::once(&item.term).chain(&item.parts)
+}
+
+/// What is known of all passages, as far as a question is concerned.
+#[derive(Clone, Debug, Default)]
+pub struct Statistics {
+    /// How many passages there are.
+    pub passages: u64,
+    /// How many words their headings, trails and bodies have in all.
+    pub words: [u64; 3],
+    /// How many passages have each term of the [`Lookup`], and of the words in `nearest`.
+    pub terms: HashMap<String, u64>,
+    /// How many passages have a word with each stem, and which words these are.
+    pub stems: HashMap<String, (u64, Vec<String>)>,
+    /// For words of the question that no passage has: the nearest ones that there are, as [`super::Vocabulary::nearest`] finds them.
+    pub nearest: HashMap<String, Vec<String>>,
+}
+
+impl Statistics {
+    /// The words of a question that no passage has in any form, which may be misspelt.
+    #[must_use]
+    pub fn unknown(&self, query: &Query) -> Vec<String> {
+        let mut unknown = Vec::new();
+        for item in &query.items {
+            let has_whole = !item.parts.is_empty() && self.has_term(&item.term);
+            let words = match item.parts.as_slice() {
+                _ if has_whole => continue,
+                [] => std::slice::from_ref(&item.term),
+                parts => parts,
+            };
+            for word in words {
+                let has_stem = stem(word).is_some_and(|stem| self.stems.contains_key(&*stem));
+                if !self.has_term(word) && !has_stem && !unknown.contains(word) {
+                    unknown.push(word.clone());
+                }
+            }
+        }
+        unknown
+    }
+
+    fn has_term(&self, term: &str) -> bool {
+        self.terms.get(term).is_some_and(|passages| *passages > 0)
+    }
+}
+
+/// Passages that may answer a question, in the order that equal ones have.
+pub(crate) struct Candidates<'a> {
+    statistics: &'a Statistics,
+    words: Vec<&'a [u8]>,
+    norms: Vec<Norms>,
+}
+
+impl<'a> Candidates<'a> {
+    /// Passages by their lengths and encoded words.
+    pub(crate) fn new(
+        statistics: &'a Statistics,
+        passages: impl Iterator<Item = (&'a Lengths, &'a [u8])>,
+    ) -> Self {
+        let totals = Totals::of(statistics.passages, statistics.words);
+        let (norms, words) = passages
+            .map(|(lengths, words)| (totals.norms(lengths), words))
+            .unzip();
+        Self {
+            statistics,
+            words,
+            norms,
+        }
+    }
+
+    /// The passages that match.
+    pub(crate) fn rank<F: Fn(usize) -> u64>(&self, query: &Query, favour: F) -> Ranked<'_, F> {
+        rank(self, query, favour)
+    }
+
+    /// The passages that have what `take` wants, which sees the entries of each passage up to the term `last`.
+    fn with(&self, last: &str, take: impl Fn(&Entry<'_>) -> bool) -> List<'_> {
+        let mut found = Vec::new();
+        for (passage, words) in (0..).zip(&self.words) {
+            let start = found.len();
+            let entries = Entries { all: words, at: 0 };
+            let up_to_last = entries.take_while(|entry| entry.term <= last.as_bytes());
+            found.extend(up_to_last.filter(&take).map(|entry| Counted {
+                passage,
+                counts: counts(entry.places(words)),
+                first_place: match entry.is_name {
+                    true => NO_PLACES,
+                    false => u32::try_from(entry.places_at).unwrap_or(NO_PLACES),
+                },
+            }));
+            if found.len() - start > 1 {
+                let mut same = found.split_off(start);
+                add_up(&mut same);
+                found.append(&mut same);
+            }
+        }
+        List::Made(found.iter().map(|one| one.posting(&self.norms)).collect())
+    }
+}
+
+impl Terms for Candidates<'_> {
+    fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    fn all(&self) -> usize {
+        usize::try_from(self.statistics.passages).unwrap_or(usize::MAX)
+    }
+
+    fn frequency(&self, key: &Key, _: usize) -> usize {
+        let passages = match key {
+            Key::Term(term) => self.statistics.terms.get(term).copied(),
+            Key::Stem(stem, _) => self
+                .statistics
+                .stems
+                .get(stem)
+                .map(|(passages, _)| *passages),
+        };
+        usize::try_from(passages.unwrap_or_default()).unwrap_or(usize::MAX)
+    }
+
+    fn with_term(&self, term: &str) -> List<'_> {
+        self.with(term, |entry| entry.term == term.as_bytes())
+    }
+
+    fn with_stem(&self, stem: &str, word: &str) -> Option<List<'_>> {
+        let forms = self.statistics.stems.get(stem).map(|(_, forms)| forms)?;
+        if let [only] = forms.as_slice()
+            && only == word
+        {
+            return None;
+        }
+        let last = forms.iter().max()?;
+        let is_form = |term: &[u8]| forms.iter().any(|form| form.as_bytes() == term);
+        Some(self.with(last, |entry| !entry.is_name && is_form(entry.term)))
+    }
+
+    fn places(&self, posting: &super::Posting) -> Places<'_> {
+        let words = self.words.get(posting.passage as usize).copied();
+        let bytes = words.and_then(|words| words.get(posting.first_place as usize..));
+        let places = bytes.and_then(|bytes| {
+            let mut numbers = Numbers::new(bytes);
+            let length = numbers.next()? as usize;
+            Some(distances(numbers.rest().get(..length)?).collect())
+        });
+        Cow::Owned(places.unwrap_or_default())
+    }
+
+    fn nearest(&self, word: &str, most: usize) -> Vec<String> {
+        let nearest = self.statistics.nearest.get(word);
+        let nearest = nearest.into_iter().flatten().take(most);
+        nearest.cloned().collect()
+    }
+}
+
+/// A term of a passage.
+struct Entry<'a> {
+    term: &'a [u8],
+    is_name: bool,
+    /// Where the length of its places is written.
+    places_at: usize,
+    /// Where the places themselves are.
+    places: (usize, usize),
+}
+
+impl Entry<'_> {
+    fn places<'w>(&self, words: &'w [u8]) -> impl Iterator<Item = u32> + 'w {
+        distances(words.get(self.places.0..self.places.1).unwrap_or_default())
+    }
+}
+
+/// The terms of a passage, in order. What is damaged ends them.
+struct Entries<'a> {
+    all: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Entries<'a> {
+    fn number(&mut self) -> Option<usize> {
+        let mut numbers = Numbers::new(self.all.get(self.at..)?);
+        let number = numbers.next()? as usize;
+        self.at = self.all.len() - numbers.rest().len();
+        Some(number)
+    }
+
+    fn bytes(&mut self, length: usize) -> Option<(usize, usize)> {
+        let end = self
+            .at
+            .checked_add(length)
+            .filter(|end| *end <= self.all.len())?;
+        let start = std::mem::replace(&mut self.at, end);
+        Some((start, end))
+    }
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = Entry<'a>;
+
+    fn next(&mut self) -> Option<Entry<'a>> {
+        let head = self.number()?;
+        let (start, end) = self.bytes(head >> 1)?;
+        let term = self.all.get(start..end)?;
+        let places_at = self.at;
+        let length = self.number()?;
+        Some(Entry {
+            term,
+            is_name: head & 1 == 1,
+            places_at,
+            places: self.bytes(length)?,
+        })
+    }
+}
+
+/// Places, from the distances between them.
+fn distances(bytes: &[u8]) -> impl Iterator<Item = u32> {
+    Numbers::new(bytes).scan(0_u32, |place, distance| {
+        *place = place.wrapping_add(distance);
+        Some(*place)
+    })
+}
