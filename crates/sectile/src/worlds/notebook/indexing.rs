@@ -18,13 +18,8 @@ use sectile_retrieval::{
 use sectile_vault::NotePath;
 use serde::Serialize;
 
-use super::{
-    clock::Clock,
-    errors::NotebookError,
-    facts::notebook_facts,
-    locked,
-    storage::{Listed, Storage},
-};
+use super::{clock::Clock, errors::NotebookError, facts::notebook_facts, library::Library, locked};
+use sectile_retrieval::Listed;
 
 /// Blocks are put together up to so many bytes.
 const LONGEST_CHUNK: usize = 2_000;
@@ -44,7 +39,7 @@ const MANY_SMALL: usize = 8;
 /// What is indexed, and with what.
 #[derive(Clone, Copy)]
 pub(crate) struct Job<'a> {
-    pub(crate) storage: &'a dyn Storage,
+    pub(crate) storage: &'a Library,
     pub(crate) collection: &'a str,
     pub(crate) embedder: &'a dyn Embedder,
     /// Says whether nobody waits any longer.
