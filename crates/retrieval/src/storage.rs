@@ -19,6 +19,12 @@ pub enum StorageError {
     /// Nobody waits for it any longer.
     #[error("The call was cancelled.")]
     Cancelled,
+    /// The index was made by other rules, or with another model. Whole sentences, as with a failure.
+    #[error("{message}")]
+    OtherRules {
+        /// What is wrong.
+        message: String,
+    },
     /// The backend failed, or cannot be reached. Whole sentences: what is wrong, and what to do unless that is to try again.
     #[error("{message}")]
     Failed {

@@ -15,6 +15,7 @@ pub(crate) mod ids;
 pub(crate) mod indexing;
 pub(crate) mod library;
 pub(crate) mod provenance;
+pub(crate) mod publishing;
 pub(crate) mod quote;
 pub(crate) mod shelf;
 pub(crate) mod shelves;

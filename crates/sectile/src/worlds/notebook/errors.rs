@@ -64,7 +64,9 @@ impl From<StorageError> for NotebookError {
         match error {
             StorageError::CollectionNotFound => Self::CollectionNotFound,
             StorageError::Cancelled => Self::Cancelled,
-            StorageError::Failed { message } => Self::UpstreamFailure { message },
+            StorageError::OtherRules { message } | StorageError::Failed { message } => {
+                Self::UpstreamFailure { message }
+            }
         }
     }
 }

@@ -76,8 +76,7 @@ pub(crate) fn build<T: Send>(
     wanted: &[Wanted<'_>],
     put: impl Fn(Vec<u8>) -> Result<T, NotebookError> + Sync,
 ) -> Result<(Vec<T>, Vec<Outcome>), NotebookError> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = cores.min(MOST_THREADS);
+    let threads = threads();
     let batches = batches(wanted, BYTES_AT_A_TIME / threads as u64);
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(batches.len()));
@@ -201,20 +200,28 @@ fn add(builder: &mut SegmentBuilder<'_>, bytes: &[u8], notebook: &NotePath) -> u
     for number in 0..cut.chunks.chunks.len() {
         let (chunk, path) = cut.chunk(bytes, number);
         let plain = cut.chunks.chunks[number].plain.as_str();
-        let (heading, trail) = match path.split_last() {
-            Some((heading, trail)) => (*heading, trail.to_vec()),
-            None => ("", Vec::new()),
-        };
-        builder.chunk(
-            &chunk,
-            &Passage {
-                heading,
-                trail,
-                body: plain,
-            },
-        );
+        builder.chunk(&chunk, &passage_of(&path, plain));
     }
     cut.chunks.chunks.len()
+}
+
+/// A chunk as it is searched: its text below the title and the headings above it.
+pub(crate) fn passage_of<'a>(path: &[&'a str], body: &'a str) -> Passage<'a> {
+    let (heading, trail) = match path.split_last() {
+        Some((heading, trail)) => (*heading, trail.to_vec()),
+        None => ("", Vec::new()),
+    };
+    Passage {
+        heading,
+        trail,
+        body,
+    }
+}
+
+/// How many threads cut notebooks.
+pub(crate) fn threads() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    cores.min(MOST_THREADS)
 }
 
 /// A notebook cut into chunks.
