@@ -65,9 +65,8 @@ fn check(file: &Path) -> Result<(), CliError> {
     if let Some(root) = &settings.editor.root {
         editable(root).map_err(|what| CliError::failed(format_args!("editor.root: {what}.")))?;
     }
-    if let Some(root) = &settings.notebook.root {
-        FolderStorage::open(root, Walk::default(), settings.max_note_bytes)
-            .map_err(|error| CliError::failed(format_args!("notebook.root: {error}.")))?;
+    if settings.notebook.is_configured() {
+        Opened::of(&settings.notebook, settings.max_note_bytes)?;
     }
     print(format_args!("{} {}\n", Styled(GOOD, "ok"), file.display()))
 }

@@ -151,13 +151,8 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Surface>, CliEr
     if is_asked_for || (args.world.is_none() && settings.docs.is_configured) {
         surfaces.push(docs_surface(settings));
     }
-    if let Some(root) = settings
-        .notebook
-        .root
-        .as_ref()
-        .filter(|_| wanted(World::Notebook))
-    {
-        surfaces.push(notebook_surface(root, settings)?);
+    if settings.notebook.is_configured() && wanted(World::Notebook) {
+        surfaces.push(notebook_surface(settings)?);
     }
     if surfaces.is_empty() {
         let world = match args.world {
@@ -264,16 +259,8 @@ fn docs_surface(settings: &Settings) -> Surface {
     )
 }
 
-fn notebook_surface(root: &Path, settings: &Settings) -> Result<Surface, CliError> {
-    let storage =
-        FolderStorage::open(root, Walk::default(), settings.max_note_bytes).map_err(|error| {
-            CliError::failed(format_args!("the notebooks cannot be served: {error}."))
-                .next("give the folder of your collections: sectile serve notebook DIR")
-        })?;
-    let indexes = match &settings.notebook.index {
-        Some(folder) => folder.clone(),
-        None => storage.index_folder(),
-    };
+fn notebook_surface(settings: &Settings) -> Result<Surface, CliError> {
+    let opened = Opened::of(&settings.notebook, settings.max_note_bytes)?;
     let given = settings.notebook.constraints;
     let constraints = Constraints {
         max_passage_context: given.max_passage_context,
@@ -284,8 +271,8 @@ fn notebook_surface(root: &Path, settings: &Settings) -> Result<Surface, CliErro
     Ok(Surface::new(
         notebook::spec(&constraints),
         NotebookWorld::new(
-            Arc::new(Library::of(Arc::new(storage))),
-            Indexes::Folder(Some(indexes)),
+            Arc::clone(&opened.library),
+            opened.indexes(None),
             constraints,
             notebook::clock::now,
         ),

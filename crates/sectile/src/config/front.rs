@@ -139,6 +139,17 @@ impl Files<'_> {
         Ok(Some(Secret::new(text)))
     }
 
+    /// The proxy that a setting names, if it names one.
+    pub(super) fn proxy(self, key: &str, value: &str) -> Result<Option<http::Uri>, ConfigError> {
+        if value.is_empty() {
+            return Ok(None);
+        }
+        let proxy = value.parse::<http::Uri>().ok();
+        let proxy = proxy.filter(|proxy| proxy.authority().is_some());
+        let expected = "an http URL, such as http://proxy.example:3128";
+        proxy.map(Some).ok_or_else(|| self.refuse(key, expected))
+    }
+
     pub(super) fn target(self, key: &str, value: &str) -> Result<Option<Target>, ConfigError> {
         if value.is_empty() {
             return Ok(None);

@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod server;
+mod storages;
 
-pub(crate) use self::server::*;
+pub(crate) use self::{server::*, storages::*};
 
 /// A `sectile.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -200,39 +201,6 @@ pub(crate) struct Notebook {
     pub(crate) constraints: NotebookConstraints,
 }
 
-/// Where the notebooks are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct NotebookStorage {
-    /// Kind of storage. Only `filesystem` is served.
-    #[serde(rename = "type")]
-    pub(crate) kind: String,
-    /// The same as `notebook.root`; one of the two is enough.
-    pub(crate) path: String,
-}
-
-/// Where the vectors are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct VectorStorage {
-    /// Kind of storage. Only `embedded` is served.
-    #[serde(rename = "type")]
-    pub(crate) kind: String,
-    /// Where another kind of storage is; empty for `embedded`.
-    pub(crate) connection: String,
-}
-
-/// Where derived artifacts are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct ArtifactStorage {
-    /// Kind of storage. Only `filesystem` is served.
-    #[serde(rename = "type")]
-    pub(crate) kind: String,
-    /// Empty, or the folder of the collections: artifacts lie in `_artifacts` of their collection.
-    pub(crate) path: String,
-}
-
 /// Bounds on what the notebook world hands out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -295,33 +263,6 @@ impl Default for Hosted {
             max_response_bytes: 16 << 20,
             breaker_failures: 8,
             breaker_pause_ms: 5000,
-        }
-    }
-}
-
-impl Default for NotebookStorage {
-    fn default() -> Self {
-        Self {
-            kind: "filesystem".to_owned(),
-            path: String::new(),
-        }
-    }
-}
-
-impl Default for VectorStorage {
-    fn default() -> Self {
-        Self {
-            kind: "embedded".to_owned(),
-            connection: String::new(),
-        }
-    }
-}
-
-impl Default for ArtifactStorage {
-    fn default() -> Self {
-        Self {
-            kind: "filesystem".to_owned(),
-            path: String::new(),
         }
     }
 }
