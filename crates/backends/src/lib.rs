@@ -3,6 +3,10 @@
 //! Each does what a trait of `sectile-retrieval` says, and whoever uses one knows no more of it than that. All of them are
 //! called from threads that may wait; the waiting itself is done on a runtime of this crate ([`Waiting`]).
 
+mod postgres;
 mod waiting;
 
-pub use self::waiting::Waiting;
+pub use self::{
+    postgres::{Postgres, PostgresSettings},
+    waiting::Waiting,
+};
