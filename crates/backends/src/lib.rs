@@ -4,9 +4,11 @@
 //! called from threads that may wait; the waiting itself is done on a runtime of this crate ([`Waiting`]).
 
 mod objects;
+mod postgres;
 mod waiting;
 
 pub use self::{
     objects::{Objects, S3Credentials, S3Settings, S3Style},
+    postgres::{Postgres, PostgresSettings},
     waiting::Waiting,
 };

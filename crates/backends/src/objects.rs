@@ -343,6 +343,10 @@ fn stamp(entry: &Entry) -> Stamp {
     Stamp {
         bytes: entry.bytes,
         modified: entry.modified.as_millisecond(),
+        changed: match entry.tag {
+            Some(_) => 0,
+            None => u64::try_from(entry.modified.as_nanosecond()).unwrap_or_default(),
+        },
         state,
     }
 }

@@ -6,6 +6,7 @@
 //! terms only, wherever these are kept.
 
 mod candidates;
+mod clues;
 mod collect;
 mod field;
 mod index;
@@ -24,6 +25,7 @@ pub(crate) use self::{
 };
 pub use self::{
     candidates::{Lookup, PassageWords, Statistics},
+    clues::{Clue, PassageTerm, PassageTerms},
     index::{Index, IndexError, MAX_PASSAGES},
     query::{MAX_QUERY_BYTES, MAX_QUERY_WORDS, Query, QueryError},
     search::{Correction, Form, Hit, MOST_CORRECTED, Match, RANKING, Ranked, Remarks},

@@ -28,9 +28,9 @@ pub use embedding::{
     DIMENSIONS, Embedder, EmbeddingReader, ModelError, StaticModel, Vector, built_in,
 };
 pub use lexical::{
-    Correction, Form, Hit, Index, IndexError, Lookup, MAX_PASSAGES, MAX_QUERY_BYTES,
-    MAX_QUERY_WORDS, MOST_CORRECTED, Match, Passage, PassageWords, Query, QueryError, RANKING,
-    Ranked, Remarks, Statistics, Vocabulary,
+    Clue, Correction, Form, Hit, Index, IndexError, Lookup, MAX_PASSAGES, MAX_QUERY_BYTES,
+    MAX_QUERY_WORDS, MOST_CORRECTED, Match, Passage, PassageTerm, PassageTerms, PassageWords,
+    Query, QueryError, RANKING, Ranked, Remarks, Statistics, Vocabulary,
 };
 pub use sections::{DEEPEST_HEADING, Section, sections};
 pub use storage::{

@@ -118,7 +118,7 @@ impl Query {
     }
 }
 
-fn words_of(item: &Item) -> impl Iterator<Item = &String> {
+pub(super) fn words_of(item: &Item) -> impl Iterator<Item = &String> {
     std::iter::once(&item.term).chain(&item.parts)
 }
 
@@ -198,7 +198,7 @@ impl<'a> Candidates<'a> {
         let mut found = Vec::new();
         for (passage, words) in (0..).zip(&self.words) {
             let start = found.len();
-            let entries = Entries { all: words, at: 0 };
+            let entries = Entries::new(words);
             let up_to_last = entries.take_while(|entry| entry.term <= last.as_bytes());
             found.extend(up_to_last.filter(&take).map(|entry| Counted {
                 passage,
@@ -274,9 +274,9 @@ impl Terms for Candidates<'_> {
 }
 
 /// A term of a passage.
-struct Entry<'a> {
-    term: &'a [u8],
-    is_name: bool,
+pub(super) struct Entry<'a> {
+    pub(super) term: &'a [u8],
+    pub(super) is_name: bool,
     /// Where the length of its places is written.
     places_at: usize,
     /// Where the places themselves are.
@@ -285,17 +285,26 @@ struct Entry<'a> {
 
 impl Entry<'_> {
     fn places<'w>(&self, words: &'w [u8]) -> impl Iterator<Item = u32> + 'w {
-        distances(words.get(self.places.0..self.places.1).unwrap_or_default())
+        distances(self.places_of(words))
+    }
+
+    /// Its places, as they are written.
+    pub(super) fn places_of<'w>(&self, words: &'w [u8]) -> &'w [u8] {
+        words.get(self.places.0..self.places.1).unwrap_or_default()
     }
 }
 
 /// The terms of a passage, in order. What is damaged ends them.
-struct Entries<'a> {
+pub(super) struct Entries<'a> {
     all: &'a [u8],
     at: usize,
 }
 
 impl<'a> Entries<'a> {
+    pub(super) fn new(all: &'a [u8]) -> Self {
+        Self { all, at: 0 }
+    }
+
     fn number(&mut self) -> Option<usize> {
         let mut numbers = Numbers::new(self.all.get(self.at..)?);
         let number = numbers.next()? as usize;
@@ -332,7 +341,7 @@ impl<'a> Iterator for Entries<'a> {
 }
 
 /// Places, from the distances between them.
-fn distances(bytes: &[u8]) -> impl Iterator<Item = u32> {
+pub(super) fn distances(bytes: &[u8]) -> impl Iterator<Item = u32> {
     Numbers::new(bytes).scan(0_u32, |place, distance| {
         *place = place.wrapping_add(distance);
         Some(*place)

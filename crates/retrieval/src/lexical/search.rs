@@ -31,7 +31,7 @@ pub enum Form {
 
 impl Form {
     /// What it counts, in percent of the exact form.
-    fn percent(self) -> u64 {
+    pub(super) fn percent(self) -> u64 {
         match self {
             Self::Exact => 100,
             Self::Stem => 80,

@@ -75,10 +75,14 @@ pub(super) trait Terms {
 
     /// How rare a term is that so many passages have.
     fn rarity(&self, passages: usize) -> u64 {
-        // log((N + 1) / (n + 1/2)), the form of BM25 that is never negative.
-        let (all, with) = (self.all() as u64, passages as u64);
-        log2(2 * all + 2).saturating_sub(log2(2 * with + 1))
+        rarity(self.all() as u64, passages as u64)
     }
+}
+
+/// How rare a term is that so many of all passages have.
+pub(super) fn rarity(all: u64, with: u64) -> u64 {
+    // log((N + 1) / (n + 1/2)), the form of BM25 that is never negative.
+    log2(2 * all + 2).saturating_sub(log2(2 * with + 1))
 }
 
 /// How often the fields of a passage have a term.

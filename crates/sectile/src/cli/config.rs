@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use sectile_vault::{Place, RootError, Walk};
+use sectile_vault::{Place, RootError};
 use serde_json::{Value, json};
 
 use super::{
     args::{ConfigArgs, ConfigCommand},
+    library::Opened,
     serve::folder_of,
     ui::{CliError, DIM, GOOD, NAME, Styled, print, wants_json},
 };
 use crate::{
     config::{self, Settings, keys},
-    files,
-    worlds::{self, notebook::storage::FolderStorage},
+    files, worlds,
 };
 
 pub(super) fn run(args: &ConfigArgs) -> Result<(), CliError> {

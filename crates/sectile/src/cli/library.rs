@@ -72,15 +72,13 @@ impl Opened {
     }
 
     /// What settings say. They must say where the notebooks are.
-    pub(super) fn of(
-        settings: &NotebookSettings,
-        max_note_bytes: u64,
-    ) -> Result<Self, CliError> {
+    pub(super) fn of(settings: &NotebookSettings, max_note_bytes: u64) -> Result<Self, CliError> {
         let folder = |root: &Path| {
             let folder = FolderStorage::open(root, Walk::default(), max_note_bytes);
             folder.map(Arc::new).map_err(|error| {
-                CliError::failed(format_args!("the notebooks cannot be used: {error}."))
-                    .next("correct notebook.root in the settings file, or give a folder that is there")
+                CliError::failed(format_args!("the notebooks cannot be used: {error}.")).next(
+                    "correct notebook.root in the settings file, or give a folder that is there",
+                )
             })
         };
         let root = settings.root.as_deref().map(folder).transpose()?;
@@ -113,7 +111,7 @@ impl Opened {
             let embedder = built_in().map_err(|error| {
                 CliError::failed(format_args!("the embedding model cannot be used: {error}."))
             })?;
-            let opened = Postgres::new(postgres, waiting.clone(), embedder);
+            let opened = Postgres::new(&postgres, waiting.clone(), embedder);
             opened.map(Arc::new).map_err(CliError::failed)
         });
         Ok(Self {

@@ -7,13 +7,13 @@ use std::{
     sync::Arc,
 };
 
-use sectile_vault::Walk;
 use tokio::runtime;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     args::{ServeArgs, World},
     docs,
+    library::Opened,
     ui::CliError,
 };
 use crate::{
@@ -26,9 +26,7 @@ use crate::{
         docs::{Docs, Offer, corpus::Corpus, manual},
         editor::{self, EditorWorld, ErrorStyle},
         hosted::{self, Hosted},
-        notebook::{
-            self, Constraints, Library, NotebookWorld, shelves::Indexes, storage::FolderStorage,
-        },
+        notebook::{self, Constraints, NotebookWorld},
         vault::{self, Vault},
     },
 };

@@ -69,14 +69,17 @@ impl NotebookSettings {
                 let expected = format!("empty when {NOTEBOOKS}.type is {}", storage.kind);
                 return Err(files.refuse(ROOT, expected));
             }
-            kind @ ("s3" | "supabase") => {
-                Some(bucket(files, NOTEBOOKS, kind, (&storage.path, &storage.s3), max_note_bytes)?)
-            }
+            kind @ ("s3" | "supabase") => Some(s3(
+                files,
+                NOTEBOOKS,
+                kind,
+                (&storage.path, &storage.s3),
+                max_note_bytes,
+            )?),
             _ => {
-                return Err(files.refuse(
-                    &format!("{NOTEBOOKS}.type"),
-                    "filesystem, s3 or supabase",
-                ));
+                return Err(
+                    files.refuse(&format!("{NOTEBOOKS}.type"), "filesystem, s3 or supabase")
+                );
             }
         };
         let place = &raw.artifact_storage;
@@ -87,7 +90,7 @@ impl NotebookSettings {
                 .filter(|place| Some(place) != root.as_ref())
                 .map(ArtifactPlace::Folder),
             ("s3", path) => {
-                let bucket = bucket(files, ARTIFACTS, "s3", (path, &place.s3), max_note_bytes)?;
+                let bucket = s3(files, ARTIFACTS, "s3", (path, &place.s3), max_note_bytes)?;
                 Some(ArtifactPlace::Bucket(bucket))
             }
             _ => return Err(files.refuse(&format!("{ARTIFACTS}.type"), "filesystem or s3")),
@@ -154,7 +157,7 @@ fn postgres(
 }
 
 /// A bucket, which the section `section` of the settings is about.
-fn bucket(
+fn s3(
     files: Files<'_>,
     section: &str,
     kind: &str,
@@ -211,6 +214,9 @@ fn bucket(
     };
     match settings.check() {
         Ok(()) => Ok(settings),
-        Err(problem) => Err(files.refuse(&path_key, format!("a bucket that can be reached ({problem})"))),
+        Err(problem) => Err(files.refuse(
+            &path_key,
+            format!("a bucket that can be reached ({problem})"),
+        )),
     }
 }

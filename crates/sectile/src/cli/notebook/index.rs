@@ -89,7 +89,10 @@ impl Target {
         };
         match wanted {
             Some(postgres) => Ok(Self::Postgres(Arc::clone(postgres))),
-            None => Ok(Self::Folder(made_index_folder(opened, args.index.as_deref())?)),
+            None => Ok(Self::Folder(made_index_folder(
+                opened,
+                args.index.as_deref(),
+            )?)),
         }
     }
 }

@@ -9,9 +9,7 @@ use crate::{
     cli::ui::{CliError, DIM, NAME, Styled, print, visible, wants_json},
     worlds::{
         editor,
-        notebook::{
-            shelf::{Found, Shelf},
-        },
+        notebook::shelf::{Found, Shelf},
     },
 };
 

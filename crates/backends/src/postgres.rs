@@ -1,0 +1,418 @@
+//! An index in PostgreSQL with pgvector, which several processes can share.
+//!
+//! The database keeps chunks with their words and vectors, and offers those that may answer a question; they are scored by
+//! the same rules as in the embedded engine. Where all chunks are offered, the answers are the same.
+
+mod failure;
+mod graph;
+mod rows;
+mod schema;
+mod search;
+mod session;
+mod terms;
+mod update;
+
+use std::{
+    sync::mpsc::{Receiver, sync_channel},
+    thread,
+    time::Duration,
+};
+
+use sectile_markdown::Span;
+use sectile_retrieval::{
+    Change, Embedder, IndexedNotebook, Located, LocatedHits, Question, SharedState, StorageError,
+    VectorIndexing, VectorSearch, record_rules,
+};
+use sectile_vault::NotePath;
+
+use self::{
+    failure::{Failure, Kind},
+    rows::LOCATED,
+    search::{Asked, Reading, Vocabularies},
+    session::Sessions,
+    update::{Batch, Writer},
+};
+use crate::Waiting;
+
+/// How long writing may take, at most, before it is given up.
+const WRITING: Duration = Duration::from_secs(3_600);
+/// How long it may take to find out whether the database is there.
+const READY: Duration = Duration::from_secs(2);
+/// More chunks with one beginning of a digest are not told.
+const SAME_DIGITS: i64 = 16;
+
+/// How the database is reached and used.
+#[derive(Clone)]
+pub struct PostgresSettings {
+    /// `postgres://...`, or keys and values. `sslmode=require` in it means: encrypted, to the host that is meant.
+    pub connection: String,
+    /// A password that is not in the connection string.
+    pub password: Option<String>,
+    /// Certificates of authorities that are trusted besides the well-known ones, as PEM.
+    pub extra_roots: Option<String>,
+    /// How many connections there are at most.
+    pub max_connections: usize,
+    /// How long one statement of a search may take.
+    pub statement_timeout: Duration,
+    /// How long connecting may take.
+    pub connect_timeout: Duration,
+    /// A collection with fewer chunks than this is compared whole.
+    pub exact_below: u64,
+    /// How many chunks are looked at for their words, and how many for their meaning.
+    pub candidates: usize,
+}
+
+impl PostgresSettings {
+    /// What is usual.
+    #[must_use]
+    pub fn new(connection: impl Into<String>) -> Self {
+        Self {
+            connection: connection.into(),
+            password: None,
+            extra_roots: None,
+            max_connections: 8,
+            statement_timeout: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(5),
+            exact_below: 20_000,
+            candidates: 400,
+        }
+    }
+
+    /// Whether the connection string is one, and has no password, which others could read.
+    ///
+    /// # Errors
+    /// Says what is wrong with it, in a few words.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let config: tokio_postgres::Config = self
+            .connection
+            .parse()
+            .map_err(|_| "it cannot be understood")?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err("it has no host");
+        }
+        if config.get_password().is_some() {
+            return Err("it has a password");
+        }
+        Ok(())
+    }
+}
+
+/// What does not change while it is used.
+struct Rules {
+    /// The rules that records are made by.
+    records: String,
+    statement_timeout: Duration,
+    candidates: usize,
+    exact_below: u64,
+}
+
+/// An index in PostgreSQL. No connection is made before one is needed.
+pub struct Postgres {
+    sessions: Sessions,
+    waiting: Waiting,
+    embedder: &'static dyn Embedder,
+    rules: Rules,
+    /// How long reading may take in all.
+    reading: Duration,
+    vocabularies: Vocabularies,
+}
+
+impl Postgres {
+    /// # Errors
+    /// When the settings cannot be used.
+    pub fn new(
+        settings: &PostgresSettings,
+        waiting: Waiting,
+        embedder: &'static dyn Embedder,
+    ) -> Result<Self, StorageError> {
+        Ok(Self {
+            sessions: Sessions::new(settings)?,
+            waiting,
+            embedder,
+            rules: Rules {
+                records: record_rules(embedder),
+                statement_timeout: settings.statement_timeout,
+                candidates: settings.candidates.max(1),
+                exact_below: settings.exact_below,
+            },
+            reading: settings.connect_timeout + settings.statement_timeout * 2,
+            vocabularies: Vocabularies::default(),
+        })
+    }
+
+    /// Reads. Where the connection turns out to be dead, once more with another.
+    fn read<T>(
+        &self,
+        stop: &dyn Fn() -> bool,
+        work: impl AsyncFn() -> Result<T, Failure>,
+    ) -> Result<T, StorageError> {
+        let mut is_again = false;
+        loop {
+            let work = async { Ok(work().await) };
+            match self.waiting.run(self.reading, stop, work)? {
+                Ok(found) => return Ok(found),
+                Err(failure) if failure.kind == Kind::Broken && !is_again => {
+                    is_again = true;
+                    self.sessions.forget();
+                }
+                Err(failure) => return Err(failure.error),
+            }
+        }
+    }
+
+    fn read_collection<T>(
+        &self,
+        collection: &str,
+        work: impl AsyncFn(Reading) -> Result<T, Failure>,
+    ) -> Result<T, StorageError> {
+        self.read(&|| false, async || {
+            let session = self.sessions.take().await?;
+            let reading = Reading::new(session, collection, &self.rules).await?;
+            let reading = reading.ok_or(StorageError::CollectionNotFound)?;
+            work(reading).await
+        })
+    }
+
+    /// Writes, however long it takes.
+    fn write<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, StorageError> {
+        let work = async { work.await.map_err(|failure| failure.error) };
+        self.waiting.run(WRITING, &|| false, work)
+    }
+
+    /// Writes all batches that come, until there are no more; one that is `None` ends it all.
+    fn write_all(
+        &self,
+        collection: &str,
+        as_of: i64,
+        is_new: bool,
+        batches: &Receiver<Option<Batch>>,
+    ) -> Result<SharedState, StorageError> {
+        let mut writer = self.write(async {
+            let session = self.sessions.take().await?;
+            Writer::new(session, collection, is_new, &self.rules).await
+        })?;
+        for batch in batches {
+            let batch = batch.ok_or(StorageError::Cancelled)?;
+            self.write(writer.write(batch))?;
+        }
+        let (mut state, is_much) = self.write(writer.finish(as_of))?;
+        let is_large = state.chunks >= self.rules.exact_below;
+        if is_large == state.is_exact || is_new {
+            match self.write(self.adjust_graph(collection)) {
+                Ok(has_graph) => state.is_exact = !has_graph,
+                // What was written counts, and is searched without.
+                Err(error) => tracing::warn!(%error, "the graph of a collection was not made"),
+            }
+        }
+        if is_much && let Err(error) = self.write(self.analyze()) {
+            tracing::warn!(%error, "the database could not look at what changed");
+        }
+        Ok(state)
+    }
+
+    async fn adjust_graph(&self, collection: &str) -> Result<bool, Failure> {
+        let session = self.sessions.take().await?;
+        graph::adjust(session, collection, self.rules.exact_below).await
+    }
+
+    async fn analyze(&self) -> Result<(), Failure> {
+        let session = self.sessions.take().await?;
+        let client = session.client()?;
+        client
+            .batch_execute("ANALYZE sectile.chunk, sectile.posting, sectile.term, sectile.notebook")
+            .await?;
+        session.give_back();
+        Ok(())
+    }
+}
+
+impl VectorSearch for Postgres {
+    fn name(&self) -> &'static str {
+        "postgres"
+    }
+
+    fn embedder(&self) -> &'static dyn Embedder {
+        self.embedder
+    }
+
+    fn state(&self, collection: &str) -> Result<SharedState, StorageError> {
+        self.read_collection(collection, async |reading| {
+            let state = reading.collection.state()?;
+            reading.done().await?;
+            Ok(state)
+        })
+    }
+
+    fn search(&self, question: &Question<'_>) -> Result<LocatedHits, StorageError> {
+        let asked = Asked {
+            collection: question.collection,
+            query: question.query,
+            vector: self.embedder.reader().embed(&[question.text]),
+            most: question.most,
+        };
+        self.read(question.stop, async || {
+            let session = self.sessions.take().await?;
+            let found = search::search(session, &asked, &self.rules, &self.vocabularies).await?;
+            Ok(found.ok_or(StorageError::CollectionNotFound)?)
+        })
+    }
+
+    fn chunk_at(
+        &self,
+        collection: &str,
+        notebook: &NotePath,
+        span: Span,
+    ) -> Result<Option<Located>, StorageError> {
+        let statement = format!(
+            "SELECT {LOCATED} FROM sectile.chunk c WHERE c.collection = $1 AND c.path = $2
+            AND c.span_start = $3 AND c.span_end = $4 ORDER BY c.number LIMIT 1"
+        );
+        let (Ok(start), Ok(end)) = (i64::try_from(span.start), i64::try_from(span.end)) else {
+            return Ok(None);
+        };
+        self.read_collection(collection, async |reading| {
+            let id = reading.collection.id;
+            let path = notebook.as_str();
+            let rows = reading
+                .last(&statement, &[&id, &path, &start, &end])
+                .await?;
+            rows.first().map(rows::located).transpose()
+        })
+    }
+
+    fn chunks_with(&self, collection: &str, digits: &str) -> Result<Vec<Located>, StorageError> {
+        let statement = format!(
+            "SELECT {LOCATED} FROM sectile.chunk c WHERE c.collection = $1 AND c.digest BETWEEN $2 AND $3
+            ORDER BY c.path, c.number LIMIT $4"
+        );
+        let range = digest_range(digits);
+        self.read_collection(collection, async |reading| {
+            let Some((first, last)) = &range else {
+                reading.done().await?;
+                return Ok(Vec::new());
+            };
+            let id = reading.collection.id;
+            let rows = reading
+                .last(&statement, &[&id, first, last, &SAME_DIGITS])
+                .await?;
+            rows.iter().map(rows::located).collect()
+        })
+    }
+
+    fn entries(&self, collection: &str) -> Result<Vec<IndexedNotebook>, StorageError> {
+        let statement =
+            "SELECT path, stamp, digest FROM sectile.notebook WHERE collection = $1 ORDER BY path";
+        self.read_collection(collection, async |reading| {
+            let id = reading.collection.id;
+            let rows = reading.last(statement, &[&id]).await?;
+            rows.iter().map(rows::notebook).collect()
+        })
+    }
+
+    fn ready(&self) -> Result<(), StorageError> {
+        let asking = async {
+            let session = self.sessions.take().await?;
+            session.client()?.simple_query("SELECT 1").await?;
+            session.give_back();
+            Ok::<(), Failure>(())
+        };
+        let asking = async { asking.await.map_err(|failure| failure.error) };
+        self.waiting.run(READY, &|| false, asking)
+    }
+}
+
+/// The least and the greatest digest that begin with these hexadecimal digits.
+fn digest_range(digits: &str) -> Option<(Vec<u8>, Vec<u8>)> {
+    let filled = |with: char| {
+        let missing = 64_usize.checked_sub(digits.len())?;
+        let digest = format!("{digits}{}", with.to_string().repeat(missing));
+        let digest = sectile_markdown::Digest::parse(&digest)?;
+        Some(digest.as_bytes().to_vec())
+    };
+    let is_lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    match digits.bytes().all(is_lower) {
+        true => Some((filled('0')?, filled('f')?)),
+        false => None,
+    }
+}
+
+impl VectorIndexing for Postgres {
+    fn prepare(&self) -> Result<(), StorageError> {
+        self.write(async {
+            let session = self.sessions.take().await?;
+            schema::prepare(session).await
+        })
+    }
+
+    fn update(
+        &self,
+        collection: &str,
+        as_of: i64,
+        is_new: bool,
+        changes: &mut dyn Iterator<Item = Result<Change, StorageError>>,
+    ) -> Result<SharedState, StorageError> {
+        // Changes are made here while those before are written there.
+        let (sender, receiver) = sync_channel::<Option<Batch>>(1);
+        thread::scope(|scope| {
+            let writing = scope.spawn(move || self.write_all(collection, as_of, is_new, &receiver));
+            let mut batch = Batch::default();
+            let mut problem = None;
+            for change in changes {
+                let change = match change {
+                    Ok(change) => change,
+                    Err(error) => {
+                        problem = Some(error);
+                        break;
+                    }
+                };
+                // Whoever does not take any more has an error to tell.
+                if batch.is_full(&change) && sender.send(Some(std::mem::take(&mut batch))).is_err()
+                {
+                    break;
+                }
+                batch.push(change);
+            }
+            let last = problem.is_none().then_some(batch);
+            let is_heard = sender.send(last).is_ok();
+            drop(sender);
+            let written = writing
+                .join()
+                .unwrap_or_else(|_| Err(StorageError::failed("Writing to PostgreSQL failed.")));
+            match problem {
+                Some(problem) if is_heard => Err(problem),
+                _ => written,
+            }
+        })
+    }
+
+    fn remove(&self, collection: &str) -> Result<(), StorageError> {
+        self.write(async {
+            let session = self.sessions.take().await?;
+            let found = update::begin(&session, collection).await?;
+            if let Some(found) = &found {
+                update::clear(&session, found.id).await?;
+            }
+            session.done().await?;
+            if found.is_some_and(|found| found.has_graph) {
+                self.adjust_graph(collection).await?;
+            }
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_by_their_first_digits() {
+        let (first, last) = digest_range("0a").unwrap();
+        assert_eq!((first[0], first[1], last[0], last[1]), (10, 0, 10, 255));
+        let (first, last) = digest_range("f").unwrap();
+        assert_eq!((first[0], last[0]), (0xf0, 0xff));
+        for digits in ["0A", "g", "\u{e9}", "'; DROP TABLE", &"0".repeat(65)] {
+            assert_eq!(digest_range(digits), None);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What is said when PostgreSQL does not do what it was asked: by its code, never with its own words, which may quote.
+
+use std::{error::Error as _, io};
+
+use deadpool_postgres::{PoolError, TimeoutType};
+use sectile_retrieval::StorageError;
+use tokio_postgres::error::SqlState;
+
+/// What went wrong.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) error: StorageError,
+    pub(super) kind: Kind,
+}
+
+/// What can be done about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The connection is gone. Another one may do.
+    Broken,
+    /// A table or column is not there.
+    Schema,
+    /// Nothing here.
+    Other,
+}
+
+impl Failure {
+    pub(super) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        let error = StorageError::failed(message);
+        Self { error, kind }
+    }
+
+    pub(super) fn other(message: impl Into<String>) -> Self {
+        Self::new(Kind::Other, message)
+    }
+}
+
+impl From<StorageError> for Failure {
+    fn from(error: StorageError) -> Self {
+        let kind = Kind::Other;
+        Self { error, kind }
+    }
+}
+
+impl From<PoolError> for Failure {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Backend(error) => Self::from(error),
+            PoolError::Timeout(TimeoutType::Wait) => Self::other(
+                "All connections to PostgreSQL are in use. Try again in a moment, or allow more of them.",
+            ),
+            PoolError::Timeout(_) => Self::other(UNREACHABLE),
+            PoolError::Closed | PoolError::NoRuntimeSpecified | PoolError::PostCreateHook(_) => {
+                Self::other("The connections to PostgreSQL are closed.")
+            }
+        }
+    }
+}
+
+impl From<tokio_postgres::Error> for Failure {
+    fn from(error: tokio_postgres::Error) -> Self {
+        if let Some(code) = error.code() {
+            return of_code(code);
+        }
+        if error.is_closed() {
+            return Self::new(Kind::Broken, BROKEN);
+        }
+        let io = error
+            .source()
+            .and_then(|source| source.downcast_ref::<io::Error>());
+        let is_connecting = error.to_string().starts_with("error connecting");
+        match io {
+            // What encryption complains about comes as an error of reading.
+            Some(io) if io.kind() == io::ErrorKind::InvalidData => Self::other(ENCRYPTION),
+            Some(_) if is_connecting => Self::other(UNREACHABLE),
+            Some(_) => Self::new(Kind::Broken, BROKEN),
+            None if is_connecting => Self::other(UNREACHABLE),
+            None if error.to_string().contains("TLS") => Self::other(ENCRYPTION),
+            None if error.to_string().contains("configuration") => Self::other(
+                "PostgreSQL wants something to sign in with that the settings do not have. Set a user and a password.",
+            ),
+            None => Self::other("PostgreSQL answered something that cannot be understood."),
+        }
+    }
+}
+
+const UNREACHABLE: &str =
+    "PostgreSQL cannot be reached. Check that it runs, and the host and the port in the settings.";
+const BROKEN: &str = "The connection to PostgreSQL broke. Try again.";
+const ENCRYPTION: &str = "No encrypted connection to PostgreSQL could be made. Check that the server offers TLS, and that its \
+    certificate is for this host and signed by an authority that the settings trust.";
+/// Said of an index that this program cannot use.
+pub(super) const OTHER_RULES: &str = "The index in PostgreSQL was made with another model or by other rules. Run \
+    `sectile notebook index --to postgres` to make it anew.";
+
+fn of_code(code: &SqlState) -> Failure {
+    let kind = match code.code() {
+        "42P01" | "42703" | "42883" | "42704" | "3F000" => Kind::Schema,
+        "57P01" | "57P02" | "57P03" | "57P05" => Kind::Broken,
+        code if code.starts_with("08") => Kind::Broken,
+        _ => Kind::Other,
+    };
+    let message = match code.code() {
+        "28P01" | "28000" => {
+            "PostgreSQL does not let the user in. Check the user and the password in the settings, and whether the server \
+             wants encryption."
+        }
+        "3D000" => "The database does not exist. Check its name in the settings, or make it.",
+        "42P01" | "42703" | "42883" | "42704" | "3F000" => super::schema::MISSING,
+        "42501" => {
+            "The user may not do that in this database. An administrator has to grant it the rights to the schema \
+             `sectile`."
+        }
+        "57014" => "PostgreSQL took longer than the settings allow. Try again, or allow more time.",
+        "55P03" => SOMEBODY_ELSE,
+        "40001" | "40P01" => "Somebody else wrote at the same time. Try again.",
+        "57P01" | "57P02" => BROKEN,
+        "57P03" => "PostgreSQL is starting or stopping. Try again in a moment.",
+        "53100" => "The disk of PostgreSQL is full. Make room there, and try again.",
+        "53300" => {
+            "PostgreSQL takes no more connections. Try again in a moment, or allow fewer here."
+        }
+        "25006" => "This PostgreSQL can only be read. Index with the one that can be written.",
+        "22000" => OTHER_RULES,
+        code if code.starts_with("08") => BROKEN,
+        code if code.starts_with("53") => {
+            "PostgreSQL has not enough memory or room. Try again later."
+        }
+        code => {
+            let message = format!("PostgreSQL refused the request (code {code}).");
+            return Failure::new(kind, message);
+        }
+    };
+    Failure::new(kind, message)
+}
+
+/// Said to the second of two writers.
+pub(super) const SOMEBODY_ELSE: &str =
+    "Somebody else is writing this collection's index. Try again when that is done.";

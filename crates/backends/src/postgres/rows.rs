@@ -1,0 +1,189 @@
+//! What the rows of the tables mean.
+
+use sectile_markdown::{Digest, Span};
+use sectile_retrieval::{Candidate, Chunk, IndexedNotebook, Located, SharedState};
+use sectile_vault::NotePath;
+use tokio_postgres::Row;
+
+use super::failure::Failure;
+
+/// What [`located`] reads.
+pub(super) const LOCATED: &str =
+    "c.path, c.span_start, c.span_end, c.line, c.digest, c.notebook_digest, c.headings";
+
+/// What [`candidate`] reads besides, apart from the product.
+pub(super) const WORDS: &str = "c.heading_words, c.trail_words, c.body_words, c.words, c.square";
+
+/// A row that this program did not write.
+fn damaged() -> Failure {
+    Failure::other(
+        "The index in PostgreSQL is damaged. Run `sectile notebook index --to postgres` to make it anew.",
+    )
+}
+
+/// A number that cannot be negative.
+fn whole<T: TryFrom<i64>>(number: i64) -> Result<T, Failure> {
+    T::try_from(number).map_err(|_| damaged())
+}
+
+fn digest(bytes: &[u8]) -> Result<Digest, Failure> {
+    bytes
+        .try_into()
+        .map(Digest::from_bytes)
+        .map_err(|_| damaged())
+}
+
+fn note_path(path: &str) -> Result<NotePath, Failure> {
+    NotePath::parse_vault(path).map_err(|_| damaged())
+}
+
+/// The row of a collection.
+#[derive(Clone, Debug)]
+pub(super) struct Collection {
+    pub(super) id: i64,
+    pub(super) rules: String,
+    pub(super) as_of: i64,
+    pub(super) revision: i64,
+    pub(super) notebooks: i64,
+    pub(super) chunks: i64,
+    /// How many words the headings, trails and bodies of its chunks have.
+    pub(super) words: [i64; 3],
+    pub(super) next_chunk: i32,
+    pub(super) next_block: i32,
+    pub(super) has_graph: bool,
+}
+
+impl Collection {
+    /// From a row with all columns, or with nothing in them.
+    pub(super) fn of(row: &Row) -> Result<Option<Self>, Failure> {
+        let Some(id) = row.try_get::<_, Option<i64>>("id")? else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            id,
+            rules: row.try_get("rules")?,
+            as_of: row.try_get("as_of")?,
+            revision: row.try_get("revision")?,
+            notebooks: row.try_get("notebooks")?,
+            chunks: row.try_get("chunks")?,
+            words: [
+                row.try_get("heading_words")?,
+                row.try_get("trail_words")?,
+                row.try_get("body_words")?,
+            ],
+            next_chunk: row.try_get("next_chunk")?,
+            next_block: row.try_get("next_block")?,
+            has_graph: row.try_get("has_graph")?,
+        }))
+    }
+
+    pub(super) fn state(&self) -> Result<SharedState, Failure> {
+        Ok(SharedState {
+            as_of: self.as_of,
+            notebooks: whole(self.notebooks)?,
+            chunks: whole(self.chunks)?,
+            is_exact: !self.has_graph,
+        })
+    }
+
+    /// [`Self::words`] as a search wants them.
+    pub(super) fn all_words(&self) -> Result<[u64; 3], Failure> {
+        let [heading, trail, body] = self.words;
+        Ok([whole(heading)?, whole(trail)?, whole(body)?])
+    }
+}
+
+/// A chunk and where it was.
+pub(super) fn located(row: &Row) -> Result<Located, Failure> {
+    let number = |column: &str| row.try_get::<_, i64>(column);
+    Ok(Located {
+        notebook: note_path(row.try_get("path")?)?,
+        notebook_digest: digest(row.try_get("notebook_digest")?)?,
+        chunk: Chunk {
+            span: Span::new(whole(number("span_start")?)?, whole(number("span_end")?)?),
+            digest: digest(row.try_get("digest")?)?,
+            line: whole(number("line")?)?,
+        },
+        path: steps(row.try_get("headings")?).ok_or_else(damaged)?,
+    })
+}
+
+/// How many words a chunk has.
+pub(super) fn lengths(row: &Row) -> Result<[u32; 3], Failure> {
+    let number =
+        |column: &str| -> Result<u32, Failure> { whole(i64::from(row.try_get::<_, i32>(column)?)) };
+    Ok([
+        number("heading_words")?,
+        number("trail_words")?,
+        number("body_words")?,
+    ])
+}
+
+/// A chunk as the search wants it.
+pub(super) fn candidate(row: &Row) -> Result<Candidate, Failure> {
+    // A sum of whole numbers that are small enough to be exact.
+    let product: f64 = row.try_get("product")?;
+    Ok(Candidate {
+        lengths: lengths(row)?,
+        encoded: row.try_get("words")?,
+        product: product as i32,
+        square: whole(i64::from(row.try_get::<_, i32>("square")?))?,
+    })
+}
+
+/// A notebook.
+pub(super) fn notebook(row: &Row) -> Result<IndexedNotebook, Failure> {
+    let stamp: &[u8] = row.try_get("stamp")?;
+    let (parts, rest) = stamp.as_chunks::<8>();
+    let parts: [[u8; 8]; 4] = parts.try_into().map_err(|_| damaged())?;
+    if !rest.is_empty() {
+        return Err(damaged());
+    }
+    Ok(IndexedNotebook {
+        notebook: note_path(row.try_get("path")?)?,
+        stamp: parts.map(u64::from_be_bytes),
+        digest: digest(row.try_get("digest")?)?,
+    })
+}
+
+/// [`IndexedNotebook::stamp`] as it is kept.
+pub(super) fn stamp(entry: &IndexedNotebook) -> Vec<u8> {
+    entry.stamp.map(u64::to_be_bytes).concat()
+}
+
+/// Headings as they are kept, which may contain anything: each after its length.
+pub(super) fn headings(path: &[String]) -> Vec<u8> {
+    let mut kept = Vec::new();
+    for step in path {
+        let length = u32::try_from(step.len()).unwrap_or(u32::MAX);
+        kept.extend(length.to_be_bytes());
+        kept.extend(step.as_bytes());
+    }
+    kept
+}
+
+fn steps(mut kept: &[u8]) -> Option<Vec<String>> {
+    let mut steps = Vec::new();
+    while !kept.is_empty() {
+        let (length, rest) = kept.split_first_chunk::<4>()?;
+        let (step, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+        steps.push(String::from_utf8(step.to_vec()).ok()?);
+        kept = rest;
+    }
+    Some(steps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_come_back_whatever_they_are() {
+        for path in [vec![], vec![""], vec!["a", "b\nc\0", "漢"]] {
+            let path: Vec<String> = path.into_iter().map(str::to_owned).collect();
+            assert_eq!(steps(&headings(&path)), Some(path));
+        }
+        assert_eq!(steps(&[0, 0, 0, 9, b'a']), None);
+        assert_eq!(steps(&[0]), None);
+    }
+}

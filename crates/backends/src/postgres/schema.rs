@@ -1,0 +1,138 @@
+//! The schema: its versions, and how it gets from one to the next.
+
+use super::{
+    failure::{Failure, Kind},
+    session::Session,
+};
+
+/// What makes each version out of the one before, the first out of nothing.
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql")];
+
+/// Said where there is no schema, or one that lacks something.
+pub(super) const MISSING: &str = "There is no index of this program in the database, or one that is not whole. Run \
+    `sectile notebook index --to postgres` to make it.";
+const OLDER: &str = "The schema in the database is older than this program. Run `sectile notebook index --to postgres` to \
+    bring it up to date.";
+const NEWER: &str = "The schema in the database is newer than this program. Use the newer program.";
+const NO_EXTENSION: &str = "The PostgreSQL extension `vector` is not in this database, and this user cannot add it. An \
+    administrator has to install pgvector 0.7 or newer and to run `CREATE EXTENSION vector` in this database.";
+const OLD_EXTENSION: &str = "The PostgreSQL extension `vector` is too old, or in a schema that this user does not see. An \
+    administrator has to run `ALTER EXTENSION vector UPDATE` (0.7 or newer is needed), or to add its schema to the \
+    `search_path` of the user.";
+const NO_RIGHT: &str = "This user may not make a schema in the database. An administrator has to run `GRANT CREATE ON \
+    DATABASE` for it, or to make a schema `sectile` that belongs to it.";
+
+/// Whoever changes the schema holds this.
+const LOCK: i64 = 0x5345_4354_494c_4501;
+
+/// The newest version.
+pub(super) fn newest() -> i32 {
+    i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX)
+}
+
+/// Whether this program can use a schema of a version.
+pub(super) fn check(version: Option<i32>) -> Result<(), Failure> {
+    match version {
+        None => Err(Failure::other(MISSING)),
+        Some(version) if version < newest() => Err(Failure::other(OLDER)),
+        Some(version) if version > newest() => Err(Failure::other(NEWER)),
+        Some(_) => Ok(()),
+    }
+}
+
+/// The better explanation of a failure that may come from the schema.
+pub(super) async fn explained(session: &Session, failure: Failure) -> Failure {
+    if failure.kind != Kind::Schema {
+        return failure;
+    }
+    let version = async {
+        session.client()?.batch_execute("ROLLBACK").await?;
+        version(session).await
+    };
+    match version.await {
+        Ok(version) => check(version).err().unwrap_or(failure),
+        Err(_) => failure,
+    }
+}
+
+/// The version of the schema that is there.
+async fn version(session: &Session) -> Result<Option<i32>, Failure> {
+    let client = session.client()?;
+    let exists = "SELECT to_regclass('sectile.migration') IS NOT NULL";
+    if !client.query_one(exists, &[]).await?.try_get::<_, bool>(0)? {
+        return Ok(None);
+    }
+    let row = client
+        .query_one("SELECT max(version) FROM sectile.migration", &[])
+        .await?;
+    Ok(row.try_get(0)?)
+}
+
+/// Brings the schema to its newest version, or leaves everything as it is.
+pub(super) async fn prepare(session: Session) -> Result<(), Failure> {
+    let client = session.client()?;
+    client
+        .batch_execute("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '60s'")
+        .await?;
+    client
+        .execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])
+        .await?;
+    extension(&session).await?;
+    let has_schema = "SELECT to_regnamespace('sectile') IS NOT NULL";
+    if !client
+        .query_one(has_schema, &[])
+        .await?
+        .try_get::<_, bool>(0)?
+    {
+        let made = client.batch_execute("CREATE SCHEMA sectile").await;
+        made.map_err(|error| privileged(error, NO_RIGHT))?;
+    }
+    let from = match version(&session).await? {
+        Some(version) if version > newest() => return Err(Failure::other(NEWER)),
+        Some(version) => usize::try_from(version).unwrap_or_default(),
+        None => {
+            let table = "CREATE TABLE IF NOT EXISTS sectile.migration (
+                version integer PRIMARY KEY,
+                applied_at timestamptz NOT NULL DEFAULT now()
+            )";
+            client.batch_execute(table).await?;
+            0
+        }
+    };
+    for (version, migration) in (1_i32..).zip(MIGRATIONS).skip(from) {
+        client.batch_execute(migration).await?;
+        client
+            .execute(
+                "INSERT INTO sectile.migration (version) VALUES ($1)",
+                &[&version],
+            )
+            .await?;
+    }
+    session.done().await
+}
+
+async fn extension(session: &Session) -> Result<(), Failure> {
+    let client = session.client()?;
+    let there = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'vector')";
+    if !client.query_one(there, &[]).await?.try_get::<_, bool>(0)? {
+        let made = client
+            .batch_execute("CREATE EXTENSION IF NOT EXISTS vector")
+            .await;
+        made.map_err(|error| match error.code() {
+            Some(_) => Failure::other(NO_EXTENSION),
+            None => Failure::from(error),
+        })?;
+    }
+    let usable = "SELECT to_regtype('halfvec') IS NOT NULL";
+    match client.query_one(usable, &[]).await?.try_get(0)? {
+        true => Ok(()),
+        false => Err(Failure::other(OLD_EXTENSION)),
+    }
+}
+
+fn privileged(error: tokio_postgres::Error, message: &str) -> Failure {
+    match error.code().map(|code| code.code()) {
+        Some("42501") => Failure::other(message),
+        _ => Failure::from(error),
+    }
+}

@@ -1,0 +1,448 @@
+//! Reading: one transaction that sees one state. The database offers candidates; what they come to is decided here.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use pgvector::HalfVector;
+use sectile_retrieval::{
+    Candidate, Located, LocatedHit, LocatedHits, Lookup, MOST_CORRECTED, Query, Statistics, Vector,
+    Vocabulary, search_candidates,
+};
+use tokio_postgres::{Row, types::ToSql};
+
+use super::{
+    Rules,
+    failure::{Failure, OTHER_RULES},
+    rows::{self, Collection, LOCATED, WORDS},
+    schema,
+    session::Session,
+    terms::{hash, key},
+};
+
+/// The most neighbours that a graph is asked for.
+const MOST_OF_A_GRAPH: usize = 1_000;
+/// Vocabularies of so many collections are kept.
+const VOCABULARIES: usize = 4;
+
+const NAME: &str = "SELECT set_config('sectile.collection', $1, true)";
+const HEAD: &str =
+    "SELECT m.version, c.* FROM (SELECT max(version) AS version FROM sectile.migration) m
+    LEFT JOIN sectile.collection c ON c.name = $1";
+/// How often there are words and stems, and the words of these stems.
+const COUNTS: &str = "
+    SELECT 0 AS what, term, stem, chunks FROM sectile.term
+        WHERE collection = (SELECT id FROM sectile.collection WHERE name = $1) AND kind = 't' AND term = ANY($2)
+    UNION ALL
+    SELECT 1, term, stem, chunks FROM sectile.term
+        WHERE collection = (SELECT id FROM sectile.collection WHERE name = $1) AND kind = 's' AND term = ANY($3)
+    UNION ALL
+    SELECT 2, term, stem, chunks FROM sectile.term
+        WHERE collection = (SELECT id FROM sectile.collection WHERE name = $1) AND kind = 't' AND stem = ANY($3)
+    ORDER BY 1, 2";
+const VOCABULARY: &str = "SELECT term, chunks FROM sectile.term
+    WHERE collection = $1 AND kind = 't' ORDER BY term";
+
+/// What the words of a question come to in the tables.
+struct Counts {
+    terms: Vec<Vec<u8>>,
+    stems: Vec<Vec<u8>>,
+}
+
+impl Counts {
+    fn of(lookup: &Lookup) -> Self {
+        let keys = |words: &[String]| words.iter().map(|word| key(word)).collect();
+        Self {
+            terms: keys(&lookup.terms),
+            stems: keys(&lookup.stems),
+        }
+    }
+}
+
+/// A transaction that only reads, and the collection that it reads.
+pub(super) struct Reading {
+    session: Session,
+    pub(super) collection: Collection,
+}
+
+impl Reading {
+    /// Begins, and counts the words of a question in the same go. `None` when there is no such collection.
+    async fn begin(
+        session: Session,
+        name: &str,
+        rules: &Rules,
+        counts: Option<&Counts>,
+    ) -> Result<Option<(Self, Vec<Row>)>, Failure> {
+        let begun = begin(&session, name, rules, counts).await;
+        let (collection, counted) = match begun {
+            Ok(begun) => begun,
+            Err(failure) => return Err(schema::explained(&session, failure).await),
+        };
+        let Some(collection) = collection else {
+            session.done().await?;
+            return Ok(None);
+        };
+        if collection.rules != rules.records {
+            session.done().await?;
+            return Err(Failure::other(OTHER_RULES));
+        }
+        let reading = Self {
+            session,
+            collection,
+        };
+        Ok(Some((reading, counted)))
+    }
+
+    /// Begins.
+    pub(super) async fn new(
+        session: Session,
+        name: &str,
+        rules: &Rules,
+    ) -> Result<Option<Self>, Failure> {
+        let begun = Self::begin(session, name, rules, None).await?;
+        Ok(begun.map(|(reading, _)| reading))
+    }
+
+    /// The last question of this transaction.
+    pub(super) async fn last(
+        self,
+        statement: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, Failure> {
+        let client = self.session.client()?;
+        let statement = client.prepare_cached(statement).await?;
+        let (rows, ended) = tokio::join!(
+            biased;
+            client.query(&statement, parameters),
+            client.batch_execute("COMMIT"),
+        );
+        let rows = rows?;
+        ended?;
+        self.session.give_back();
+        Ok(rows)
+    }
+
+    /// Ends.
+    pub(super) async fn done(self) -> Result<(), Failure> {
+        self.session.done().await
+    }
+}
+
+async fn begin(
+    session: &Session,
+    name: &str,
+    rules: &Rules,
+    counts: Option<&Counts>,
+) -> Result<(Option<Collection>, Vec<Row>), Failure> {
+    let client = session.client()?;
+    let (set, head) = tokio::try_join!(client.prepare_cached(NAME), client.prepare_cached(HEAD))?;
+    let count = client.prepare_cached(COUNTS).await?;
+    let ef = rules.candidates.clamp(1, MOST_OF_A_GRAPH);
+    // A plan for the values at hand knows which partial index is meant, and which words are rare.
+    let begin = format!(
+        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = {};
+         SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off; SET LOCAL hnsw.ef_search = {ef}",
+        rules.statement_timeout.as_millis(),
+    );
+    let set_parameters: [&(dyn ToSql + Sync); 1] = [&name];
+    let counting = async {
+        match counts {
+            Some(counts) => {
+                client
+                    .query(&count, &[&name, &counts.terms, &counts.stems])
+                    .await
+            }
+            None => Ok(Vec::new()),
+        }
+    };
+    // Sent one after the other, without waiting for answers.
+    let (begun, set, head, counted) = tokio::join!(
+        biased;
+        client.batch_execute(&begin),
+        client.execute(&set, &set_parameters),
+        client.query_one(&head, &set_parameters),
+        counting,
+    );
+    begun?;
+    set?;
+    let head = head?;
+    schema::check(head.try_get("version")?)?;
+    Ok((Collection::of(&head)?, counted?))
+}
+
+/// What is asked.
+pub(super) struct Asked<'a> {
+    pub(super) collection: &'a str,
+    pub(super) query: &'a Query,
+    pub(super) vector: Option<Vector>,
+    pub(super) most: usize,
+}
+
+/// The best chunks. `None` when there is no such collection.
+pub(super) async fn search(
+    session: Session,
+    asked: &Asked<'_>,
+    rules: &Rules,
+    vocabularies: &Vocabularies,
+) -> Result<Option<LocatedHits>, Failure> {
+    let counts = Counts::of(&asked.query.lookup());
+    let begun = Reading::begin(session, asked.collection, rules, Some(&counts)).await?;
+    let Some((reading, counted)) = begun else {
+        return Ok(None);
+    };
+    let collection = &reading.collection;
+    let state = collection.state()?;
+    let mut statistics = Statistics {
+        passages: state.chunks,
+        words: collection.all_words()?,
+        ..Statistics::default()
+    };
+    add_counts(&mut statistics, &counted)?;
+    let mut unknown = statistics.unknown(asked.query);
+    unknown.truncate(MOST_CORRECTED);
+    if !unknown.is_empty() {
+        let vocabulary = vocabularies.of(&reading).await?;
+        let nearest = unknown.into_iter().map(|word| {
+            let nearest = vocabulary.nearest(&word);
+            (word, nearest)
+        });
+        statistics.nearest = nearest.collect();
+        count_nearest(&reading.session, asked.collection, &mut statistics).await?;
+    }
+    let rows = candidates(reading, asked, &statistics, rules).await?;
+    let candidates: Vec<Candidate> = rows.iter().map(rows::candidate).collect::<Result<_, _>>()?;
+    let vector = asked.vector.as_ref();
+    let found = search_candidates(&candidates, &statistics, asked.query, vector, asked.most);
+    let located = |number: usize| -> Result<Option<Located>, Failure> {
+        rows.get(number).map(rows::located).transpose()
+    };
+    let mut hits = Vec::with_capacity(found.hits.len());
+    for hit in found.hits {
+        if let Some(located) = located(hit.chunk)? {
+            hits.push(LocatedHit {
+                located,
+                lexical: hit.lexical,
+                semantic: hit.semantic,
+                fused: hit.fused,
+                matches: hit.matches,
+            });
+        }
+    }
+    Ok(Some(LocatedHits {
+        hits,
+        total: found.total,
+        has_meaning: found.has_meaning,
+        remarks: found.remarks,
+        state,
+    }))
+}
+
+fn add_counts(statistics: &mut Statistics, counted: &[Row]) -> Result<(), Failure> {
+    // What was shortened is no text, and no word of a question is so long.
+    let text = |row: &Row, column: &str| -> Result<Option<String>, Failure> {
+        let bytes: Option<&[u8]> = row.try_get(column)?;
+        Ok(bytes.and_then(|bytes| String::from_utf8(bytes.to_vec()).ok()))
+    };
+    for row in counted {
+        let Some(term) = text(row, "term")? else {
+            continue;
+        };
+        let chunks = u64::try_from(row.try_get::<_, i64>("chunks")?).unwrap_or_default();
+        match row.try_get::<_, i32>("what")? {
+            0 => {
+                statistics.terms.insert(term, chunks);
+            }
+            1 => {
+                statistics.stems.insert(term, (chunks, Vec::new()));
+            }
+            _ => {
+                if let Some(stem) = text(row, "stem")?
+                    && let Some((_, forms)) = statistics.stems.get_mut(&stem)
+                {
+                    forms.push(term);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn count_nearest(
+    session: &Session,
+    collection: &str,
+    statistics: &mut Statistics,
+) -> Result<(), Failure> {
+    let lookup = Lookup {
+        terms: statistics.nearest.values().flatten().cloned().collect(),
+        stems: Vec::new(),
+    };
+    let counts = Counts::of(&lookup);
+    let client = session.client()?;
+    let statement = client.prepare_cached(COUNTS).await?;
+    let rows = client
+        .query(&statement, &[&collection, &counts.terms, &counts.stems])
+        .await?;
+    add_counts(statistics, &rows)
+}
+
+/// The chunks that may answer, in the order of equal hits.
+async fn candidates(
+    reading: Reading,
+    asked: &Asked<'_>,
+    statistics: &Statistics,
+    rules: &Rules,
+) -> Result<Vec<Row>, Failure> {
+    let most = i64::try_from(rules.candidates).unwrap_or(i64::MAX);
+    let collection = reading.collection.id;
+    let is_complete = reading.collection.chunks <= most;
+    let clues = match is_complete {
+        true => Vec::new(),
+        false => asked.query.clues(statistics),
+    };
+    let required = asked.query.required();
+    let is_required = |clue: &sectile_retrieval::Clue| match clue {
+        sectile_retrieval::Clue::Term(term) => required.contains(term),
+        sectile_retrieval::Clue::Stem(_) => false,
+    };
+    let mut keys: HashMap<i64, (i64, i32)> = HashMap::new();
+    for (clue, weight) in &clues {
+        let known = keys.entry(hash(clue)).or_default();
+        known.0 += i64::try_from(*weight).unwrap_or_default();
+        known.1 |= i32::from(is_required(clue));
+    }
+    let mut keys: Vec<(i64, (i64, i32))> = keys.into_iter().collect();
+    keys.sort_unstable();
+    let hashes: Vec<i64> = keys.iter().map(|(hash, _)| *hash).collect();
+    let weights: Vec<i64> = keys.iter().map(|(_, (weight, _))| *weight).collect();
+    let musts: Vec<i32> = keys.iter().map(|(_, (_, must))| *must).collect();
+    let vector = asked.vector.map(|vector| half(&vector));
+    let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&collection];
+    if !is_complete {
+        parameters.push(&most);
+    }
+    let has_words = !hashes.is_empty();
+    if has_words {
+        parameters.extend([&hashes as &(dyn ToSql + Sync), &weights, &musts]);
+    }
+    if let Some(vector) = &vector {
+        parameters.push(vector);
+    }
+    if !is_complete && !has_words && vector.is_none() {
+        reading.done().await?;
+        return Ok(Vec::new());
+    }
+    if !is_complete && vector.is_some() && reading.collection.has_graph {
+        // However few rows are expected, the graph is what is wanted.
+        let client = reading.session.client()?;
+        client.batch_execute("SET LOCAL enable_sort = off").await?;
+    }
+    let statement = statement(is_complete, has_words, vector.is_some());
+    reading.last(&statement, &parameters).await
+}
+
+/// The statement that gives candidates.
+pub(super) fn statement(is_complete: bool, has_words: bool, has_meaning: bool) -> String {
+    let before = if is_complete { 1 } else { 2 };
+    let vector = before + if has_words { 3 } else { 0 } + 1;
+    let product = match has_meaning {
+        true => format!("-(c.vector <#> ${vector})"),
+        false => "0::float8".to_owned(),
+    };
+    let words = "words AS (
+            SELECT listed.chunk, sum(listed.must) AS musts, sum(listed.score) AS score
+            FROM (
+                SELECT unnest(p.chunks) AS chunk, k.must, unnest(p.weights) * k.weight AS score
+                FROM unnest($3::int8[], $4::int8[], $5::int4[]) AS k (hash, weight, must)
+                JOIN sectile.posting p ON p.collection = $1 AND p.hash = k.hash
+            ) listed
+            GROUP BY listed.chunk
+            ORDER BY musts DESC, score DESC
+            FETCH FIRST $2 ROWS WITH TIES
+        ), best AS (
+            SELECT c.id FROM words JOIN sectile.chunk c ON c.collection = $1 AND c.id = words.chunk
+            ORDER BY words.musts DESC, words.score DESC, c.path, c.number
+            LIMIT $2
+        )";
+    let near = format!(
+        "near AS MATERIALIZED (
+            SELECT id FROM sectile.chunk WHERE collection = $1 AND square > 0
+            ORDER BY vector <=> ${vector} LIMIT $2
+        )"
+    );
+    let (with, of) = match (is_complete, has_words, has_meaning) {
+        (true, ..) | (_, false, false) => (String::new(), String::new()),
+        (_, true, true) => (
+            format!("WITH {words}, {near}"),
+            "AND c.id IN (SELECT id FROM best UNION SELECT id FROM near)".to_owned(),
+        ),
+        (_, true, false) => (
+            format!("WITH {words}"),
+            "AND c.id IN (SELECT id FROM best)".to_owned(),
+        ),
+        (_, false, true) => (
+            format!("WITH {near}"),
+            "AND c.id IN (SELECT id FROM near)".to_owned(),
+        ),
+    };
+    format!(
+        "{with} SELECT {LOCATED}, {WORDS}, {product} AS product FROM sectile.chunk c
+        WHERE c.collection = $1 {of} ORDER BY c.path, c.number"
+    )
+}
+
+/// A vector as the database has it.
+pub(super) fn half(vector: &Vector) -> HalfVector {
+    HalfVector::from_f32_slice(&vector.map(f32::from))
+}
+
+/// Vocabularies that were needed before, those that were used last at the end.
+#[derive(Default)]
+pub(super) struct Vocabularies(Mutex<Vec<Kept>>);
+
+/// The vocabulary of a collection in one state.
+struct Kept {
+    collection: i64,
+    revision: i64,
+    vocabulary: Arc<Vocabulary>,
+}
+
+impl Vocabularies {
+    async fn of(&self, reading: &Reading) -> Result<Arc<Vocabulary>, Failure> {
+        let Collection { id, revision, .. } = reading.collection;
+        if let Some(known) = self.known(id, revision) {
+            return Ok(known);
+        }
+        let client = reading.session.client()?;
+        let statement = client.prepare_cached(VOCABULARY).await?;
+        let rows = client.query(&statement, &[&id]).await?;
+        let words = rows.iter().filter_map(|row| {
+            let word = String::from_utf8(row.try_get::<_, &[u8]>(0).ok()?.to_vec()).ok()?;
+            let chunks = u64::try_from(row.try_get::<_, i64>(1).ok()?).ok()?;
+            Some((word, chunks))
+        });
+        let vocabulary = Arc::new(Vocabulary::new(words));
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|kept| kept.collection != id);
+        if kept.len() == VOCABULARIES {
+            kept.remove(0);
+        }
+        kept.push(Kept {
+            collection: id,
+            revision,
+            vocabulary: Arc::clone(&vocabulary),
+        });
+        Ok(vocabulary)
+    }
+
+    fn known(&self, collection: i64, revision: i64) -> Option<Arc<Vocabulary>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = kept
+            .iter()
+            .position(|kept| kept.collection == collection && kept.revision == revision)?;
+        let found = kept.remove(at);
+        let vocabulary = Arc::clone(&found.vocabulary);
+        kept.push(found);
+        Some(vocabulary)
+    }
+}

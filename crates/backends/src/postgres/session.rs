@@ -1,0 +1,125 @@
+//! Connections: a pool of them, and one that is in use. Work that nobody waits for any longer is ended on the server too.
+
+use std::{ops::Deref, time::Duration};
+
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use sectile_retrieval::StorageError;
+use tokio::runtime::Handle;
+use tokio_postgres::{CancelToken, Config};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::{PostgresSettings, failure::Failure};
+
+/// A connection that says nothing for so long is asked whether it is still there.
+const ASKED_AFTER: Duration = Duration::from_secs(30);
+/// What is sent and not acknowledged for so long never arrived.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(60);
+
+/// Connections that are opened when they are needed.
+pub(super) struct Sessions {
+    pool: Pool,
+    tls: MakeRustlsConnect,
+}
+
+impl Sessions {
+    pub(super) fn new(settings: &PostgresSettings) -> Result<Self, StorageError> {
+        let mut config: Config = settings.connection.parse().map_err(|_| {
+            StorageError::failed(
+                "The connection string of PostgreSQL cannot be understood. Write it like \
+                 `postgres://user@host:5432/database`.",
+            )
+        })?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err(StorageError::failed(
+                "The connection string of PostgreSQL has no host.",
+            ));
+        }
+        if let Some(password) = &settings.password {
+            config.password(password);
+        }
+        config
+            .application_name("sectile")
+            .connect_timeout(settings.connect_timeout)
+            .keepalives_idle(ASKED_AFTER)
+            .tcp_user_timeout(UNACKNOWLEDGED);
+        let tls = sectile_client::tls(settings.extra_roots.as_deref()).map_err(|problem| {
+            StorageError::failed(format!(
+                "The certificates for PostgreSQL cannot be used: {problem}."
+            ))
+        })?;
+        let tls = MakeRustlsConnect::new(tls);
+        let recycling_method = RecyclingMethod::Fast;
+        let manager = Manager::from_config(config, tls.clone(), ManagerConfig { recycling_method });
+        let pool = Pool::builder(manager)
+            .max_size(settings.max_connections.max(1))
+            .runtime(Runtime::Tokio1)
+            .wait_timeout(Some(settings.connect_timeout))
+            .create_timeout(Some(settings.connect_timeout))
+            .recycle_timeout(Some(settings.connect_timeout))
+            .build()
+            .map_err(|_| StorageError::failed("No connections to PostgreSQL can be made."))?;
+        Ok(Self { pool, tls })
+    }
+
+    /// A connection that is nobody else's.
+    pub(super) async fn take(&self) -> Result<Session, Failure> {
+        let client = self.pool.get().await?;
+        Ok(Session {
+            cancel: client.cancel_token(),
+            client: Some(client),
+            tls: self.tls.clone(),
+            runtime: Handle::current(),
+        })
+    }
+
+    /// Forgets connections that nobody uses: the server was away, and so are they.
+    pub(super) fn forget(&self) {
+        self.pool.retain(|_, _| false);
+    }
+}
+
+/// A connection in use. Unless it is given back with [`Self::done`] it is closed, and what it was doing cancelled.
+pub(super) struct Session {
+    client: Option<Object>,
+    cancel: CancelToken,
+    tls: MakeRustlsConnect,
+    runtime: Handle,
+}
+
+impl Session {
+    /// Ends the transaction that is open, and gives the connection back.
+    pub(super) async fn done(mut self) -> Result<(), Failure> {
+        self.client()?.batch_execute("COMMIT").await?;
+        self.client = None;
+        Ok(())
+    }
+
+    /// Gives a connection back that has no transaction open.
+    pub(super) fn give_back(mut self) {
+        self.client = None;
+    }
+
+    /// The connection.
+    pub(super) fn client(&self) -> Result<&Object, Failure> {
+        self.client
+            .as_ref()
+            .ok_or_else(|| Failure::other("The connections to PostgreSQL are closed."))
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let Some(client) = self.client.take() else {
+            return;
+        };
+        let client = Object::take(client);
+        if !client.deref().is_closed() {
+            let (cancel, tls) = (self.cancel.clone(), self.tls.clone());
+            self.runtime.spawn(async move {
+                if cancel.cancel_query(tls).await.is_err() {
+                    tracing::debug!("a request to PostgreSQL could not be cancelled");
+                }
+            });
+        }
+    }
+}
