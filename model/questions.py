@@ -111,6 +111,10 @@ SENTENCE_RULES = [
 ]
 
 
+# What points at something said before makes no question of its own.
+VAGUE = re.compile(r"(?i)^(?:(?:this|these|those|it|that|there|here|they|we|our)\b|(?:an|the) (?:example|following|return|result|above|output)\b)")
+
+
 def sentences(text):
     """A passage's sentences with their places, as (first, last) character numbers; each of 6 to 45 words."""
     found, start = [], 0
@@ -130,8 +134,12 @@ def sentence_question(text, spans, pick):
         for rule, wordings in SENTENCE_RULES:
             found = rule.search(sentence)
             if found:
-                part = second_person(found.group(1).strip())
-                if len(part.split()) > 18:
+                part = found.group(1).strip()
+                after = sentence[found.end(1) : found.end(1) + 1]
+                if after.isalnum():
+                    part = part.rpartition(" ")[0]
+                if not 1 <= len(part.split()) <= 18 or VAGUE.match(part):
                     continue
+                part = second_person(part)
                 return wordings[pick % len(wordings)].format(part, l0=lower_first(part))
     return None

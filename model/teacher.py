@@ -17,9 +17,15 @@ POSITIONS = 128
 def main():
     out = Path(sys.argv[1])
     out.mkdir(parents=True, exist_ok=True)
-    weights_file, vocabulary_file = teacher_files()
-    weights = load_file(weights_file)
-    (out / "vocab.txt").write_bytes(vocabulary_file.read_bytes())
+    (out / "vocab.txt").write_bytes(teacher_files()[1].read_bytes())
+    tensors = {name: values.astype("float16") for name, values in teacher_tensors().items()}
+    save_parts(out / "teacher", tensors)
+    print(len(tensors), "tensors,", sum(values.nbytes for values in tensors.values()), "bytes")
+
+
+def teacher_tensors():
+    """The teacher's f32 weights under our names; without its pooler, and with the first 128 places only."""
+    weights = load_file(teacher_files()[0])
     tensors = {}
     for name, values in weights.items():
         if "position_ids" in name or name.startswith("pooler"):
@@ -28,9 +34,8 @@ def main():
             # The one token type in use is added to every place, so it belongs here.
             values = values[:POSITIONS] + weights["embeddings.token_type_embeddings.weight"][0]
         if "token_type" not in name:
-            tensors[short_name(name)] = values.astype("float16")
-    save_parts(out / "teacher", tensors)
-    print(len(tensors), "tensors,", sum(values.nbytes for values in tensors.values()), "bytes")
+            tensors[short_name(name)] = values
+    return tensors
 
 
 def short_name(name):
