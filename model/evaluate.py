@@ -38,7 +38,7 @@ def read_jsonl(path):
 
 
 def terms(text, stemmer):
-    return stemmer.stemWords([word for word in re.findall(r"\w+", text.lower()) if word not in STOP_WORDS])
+    return stemmer.stemWords([word for word in re.findall(r"\w\w+", text.lower()) if word not in STOP_WORDS])
 
 
 def bm25(documents, queries):

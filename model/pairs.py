@@ -23,6 +23,9 @@ from pathlib import Path
 
 import numpy as np
 from scipy import sparse
+
+# Workers are processes here; threads of the tokeniser's own would get in their way.
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
 from tokenizers import BertWordPieceTokenizer
 
 from questions import heading_question, sentence_question, sentences
@@ -73,24 +76,33 @@ def variants(numbered):
 def make_variants(pairs, workers):
     numbered = list(enumerate(pairs))
     chunks = [numbered[at : at + 5000] for at in range(0, len(numbered), 5000)]
-    if workers == 1:
-        parts = map(variants, chunks)
-    else:
-        with Pool(workers) as pool:
-            parts = pool.map(variants, chunks)
-    return [query for part in parts for query in part]
+    return [query for part in in_pool(variants, chunks, workers) for query in part]
 
 
-def tokenise(texts, vocabulary, most):
+# What the workers of a pool read: a fork shares it, nothing is copied.
+SHARED = {}
+
+
+def tokenise_range(bounds):
+    tokeniser = BertWordPieceTokenizer(SHARED["vocabulary"], lowercase=True)
+    tokeniser.enable_truncation(SHARED["most"])
+    ids = [np.array(encoding.ids, np.uint16) for encoding in tokeniser.encode_batch(SHARED["texts"][slice(*bounds)])]
+    return np.concatenate(ids), [len(one) for one in ids]
+
+
+def tokenise(texts, vocabulary, most, workers):
     """Flat ids and where each text ends, [CLS] and [SEP] included."""
-    tokeniser = BertWordPieceTokenizer(vocabulary, lowercase=True)
-    tokeniser.enable_truncation(most)
-    ids, lengths = [], []
-    for at in range(0, len(texts), 20_000):
-        for encoding in tokeniser.encode_batch(texts[at : at + 20_000]):
-            ids.append(np.array(encoding.ids, np.uint16))
-            lengths.append(len(ids[-1]))
-    return np.concatenate(ids), np.cumsum(lengths).astype(np.int64)
+    SHARED.update(texts=texts, vocabulary=vocabulary, most=most)
+    bounds = [(at, at + 10_000) for at in range(0, len(texts), 10_000)]
+    parts = in_pool(tokenise_range, bounds, workers)
+    return np.concatenate([ids for ids, _ in parts]), np.cumsum(np.concatenate([lengths for _, lengths in parts])).astype(np.int64)
+
+
+def in_pool(function, tasks, workers):
+    if workers == 1:
+        return [function(task) for task in tasks]
+    with Pool(workers) as pool:
+        return pool.map(function, tasks, chunksize=1)
 
 
 def cut_vocabulary(vocabulary, passage_ids, pieces):
@@ -122,9 +134,10 @@ def slice_texts(ids, ends, chosen):
 
 
 def mine_source(task):
-    """Hard negatives of one source: for each pair the numbers of other pairs, -1 where there are fewer."""
-    members, query, passage, columns = task
-    counts, asked = as_matrix(*passage, columns), as_matrix(*query, columns)
+    """Hard negatives of some pairs of one source: the numbers of other pairs, -1 where there are fewer."""
+    members, first, last = task
+    columns = SHARED["columns"]
+    counts, asked = as_matrix(*slice_texts(*SHARED["passage"], members), columns), as_matrix(*slice_texts(*SHARED["query"], members), columns)
     asked.data[:] = 1
     frequency = np.asarray((counts > 0).sum(axis=0)).ravel()
     lengths = np.asarray(counts.sum(axis=1)).ravel()
@@ -142,9 +155,9 @@ def mine_source(task):
     asked.eliminate_zeros()
     by_piece = weights.T.tocsr()
     sizes = np.asarray(presence.sum(axis=1)).ravel()
-    result = np.full((len(members), NEGATIVES), -1, np.int32)
-    for at in range(0, len(members), 2048):
-        scores = asked[at : at + 2048] @ by_piece
+    result = np.full((last - first, NEGATIVES), -1, np.int32)
+    for at in range(first, last, 2048):
+        scores = asked[at : min(at + 2048, last)] @ by_piece
         best = np.full((scores.shape[0], CANDIDATES), -1, np.int64)
         for row in range(scores.shape[0]):
             low, high = scores.indptr[row], scores.indptr[row + 1]
@@ -163,25 +176,25 @@ def mine_source(task):
         good = good.reshape(best.shape)
         for row in range(len(best)):
             chosen = best[row][good[row]][:NEGATIVES]
-            result[at + row, : len(chosen)] = members[chosen]
-    return members, result
+            result[at - first + row, : len(chosen)] = members[chosen]
+    return members[first:last], result
 
 
 def mine(query, passage, source, held_out, columns, workers):
     """BM25 within each source; `query` and `passage` are (ids, ends) with one text a pair."""
+    SHARED.update(query=query, passage=passage, columns=columns)
     tasks = []
     for number in np.unique(source):
         members = np.flatnonzero((source == number) & ~held_out)
         if len(members) > NEGATIVES:
-            tasks.append((members, slice_texts(*query, members), slice_texts(*passage, members), columns))
+            # Shares of a large source, so that all workers have something to do.
+            shares = min(workers, -(-len(members) // 12_000))
+            edges = np.linspace(0, len(members), shares + 1).astype(int)
+            tasks += [(members, int(first), int(last)) for first, last in zip(edges, edges[1:])]
     tasks.sort(key=lambda task: -len(task[0]))
     negatives = np.full((len(source), NEGATIVES), -1, np.int32)
-    pool = Pool(workers) if workers > 1 else None
-    for members, found in pool.imap_unordered(mine_source, tasks) if pool else map(mine_source, tasks):
+    for members, found in in_pool(mine_source, tasks, workers):
         negatives[members] = found
-        print(f"  mined {len(members)} pairs, {(found >= 0).sum(axis=1).mean():.1f} negatives each", flush=True)
-    if pool:
-        pool.close()
     return negatives
 
 
@@ -234,12 +247,12 @@ def main():
     asked = [query[2] for query in queries]
     vocabulary = options.vocabulary.read_text(encoding="utf-8").splitlines()
     numbers = {piece: at for at, piece in enumerate(vocabulary)}
-    query_full, passage_full = tokenise(asked, numbers, QUERY_TOKENS), tokenise(texts, numbers, PASSAGE_TOKENS)
+    query_full, passage_full = tokenise(asked, numbers, QUERY_TOKENS, options.workers), tokenise(texts, numbers, PASSAGE_TOKENS, options.workers)
     say("tokenised with the full vocabulary")
     cut = cut_vocabulary(vocabulary, passage_full[0], options.pieces)
     (options.out / "vocabulary_cut.txt").write_text("\n".join(cut) + "\n", encoding="utf-8")
     numbers = {piece: at for at, piece in enumerate(cut)}
-    query_cut, passage_cut = tokenise(asked, numbers, QUERY_TOKENS), tokenise(texts, numbers, PASSAGE_TOKENS)
+    query_cut, passage_cut = tokenise(asked, numbers, QUERY_TOKENS, options.workers), tokenise(texts, numbers, PASSAGE_TOKENS, options.workers)
     say(f"tokenised with {len(cut)} pieces; {100 * (passage_cut[0] == 1).mean():.2f} % unknown, "
         f"{np.diff(passage_full[1], prepend=0).mean():.1f} and {np.diff(passage_cut[1], prepend=0).mean():.1f} tokens a passage")
     for name, (ids, ends) in {"query_full": query_full, "passage_full": passage_full, "query_cut": query_cut, "passage_cut": passage_cut}.items():
