@@ -8,7 +8,7 @@ qrels-questions.tsv over the same corpus. --static takes files of either format;
 
 A fusion is (1 - w) * lexical + w * semantic. Its w is chosen on the first query set and fixed for the others, so only the others are a fair report of it.
 `min-max`: both sides stretched to 0..1 over all documents, for each query. `plain`: lexical divided by the query's best, semantic max(0, cosine): what Sectile does.
-Vectors are the references' own and are kept in build/cache.
+Vectors are the references' own and are kept in build/cache. With --torch the transformers' come from train.py's encoder instead: quick on a GPU, for a look between stages.
 """
 
 import argparse
@@ -148,6 +148,28 @@ def load_transformer(path):
     return Transformer.read(path)
 
 
+class TorchEncoder:
+    """The reference's tokens, train.py's encoder."""
+
+    def __init__(self, model):
+        import torch
+
+        import train
+
+        self.model, self.train = model, train
+        self.weights = {name: torch.from_numpy(np.array(values, np.float32)).to(train.DEVICE) for name, values in model.tensors.items()}
+
+    def vectors(self, texts):
+        ids = [self.model.ids(text) for text in texts]
+        tokens = self.train.Texts(np.concatenate(ids), np.cumsum([len(one) for one in ids]))
+        with self.train.torch.no_grad():
+            return self.train.encode(self.weights, self.model.layers, tokens, np.arange(len(ids))).cpu().numpy()
+
+
+def load_torch(path):
+    return TorchEncoder(load_transformer(path))
+
+
 def load_minilm(_path):
     from make import teacher_files
     from reference_transformer import Transformer
@@ -162,7 +184,7 @@ def unit_vectors(key, load, texts):
     file = CACHE / f"{name}.npy"
     if not file.exists():
         model = load()
-        vectors = np.array([model.vector(text) for text in texts], np.float32)
+        vectors = model.vectors(texts) if hasattr(model, "vectors") else np.array([model.vector(text) for text in texts], np.float32)
         CACHE.mkdir(parents=True, exist_ok=True)
         np.save(file, vectors)
     vectors = np.load(file).astype(np.float64)
@@ -180,13 +202,15 @@ def main():
     arguments.add_argument("--transformer", type=Path, nargs="*", default=[])
     arguments.add_argument("--minilm", action="store_true")
     arguments.add_argument("--questions", type=Path)
+    arguments.add_argument("--torch", action="store_true")
     options = arguments.parse_args()
     documents, sets = folder_sets(options.path, options.questions) if options.path.is_dir() else pair_sets(options.path)
     print(f"{'nDCG@10 / recall@10':<44}" + "".join(f"{name + f' ({len(queries)})':>17}" for name, queries, _ in sets))
     lexical = [bm25(documents, queries) for _, queries, _ in sets]
     show("BM25", [measures(scores, right) for scores, (_, _, right) in zip(lexical, sets)])
     systems = [(path, load_static, path.read_bytes()) for path in options.static]
-    systems += [(path, load_transformer, path.read_bytes()) for path in options.transformer]
+    load, mark = (load_torch, b"torch") if options.torch else (load_transformer, b"")
+    systems += [(path, load, mark + path.read_bytes()) for path in options.transformer]
     systems += [(Path("MiniLM f32"), load_minilm, b"MiniLM f32")] if options.minilm else []
     for path, load, key in systems:
         loaded = []

@@ -18,7 +18,7 @@ import lzma
 import os
 import time
 import zlib
-from multiprocessing import Pool
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -101,7 +101,7 @@ def tokenise(texts, vocabulary, most, workers):
 def in_pool(function, tasks, workers):
     if workers == 1:
         return [function(task) for task in tasks]
-    with Pool(workers) as pool:
+    with get_context("fork").Pool(workers) as pool:
         return pool.map(function, tasks, chunksize=1)
 
 

@@ -4,6 +4,8 @@ This is the yardstick for the encoder inside Sectile: both agree to 1e-3 in cosi
 
     python reference_transformer.py [MODEL] > vectors-transformer-1.jsonl
 
+    python reference_transformer.py [MODEL] --texts TEXTS.jsonl --count 1000 --out VECTORS.f32    # of the `text` of each line: 384 little-endian f32 a text
+
 One JSON object a line: `text`, `ids` (piece numbers, [CLS] and [SEP] included), `vector` (384 values, six decimals). `text_repeat`, where present, says that the text is
 `text` repeated so many times.
 
@@ -22,6 +24,7 @@ The rules, in order.
 The weights are the packed ones, 4-bit codes times f16 scales; pack.py defines the file.
 """
 
+import argparse
 import json
 import sys
 import unicodedata
@@ -143,8 +146,7 @@ class Transformer:
         return self.vector_of(self.ids(text))
 
 
-def main():
-    model = Transformer.read(*sys.argv[1:2])
+def print_vectors(model):
     # Bytes, not text: Windows would write CR LF.
     for text, repeat in TEXTS:
         ids = model.ids(text * repeat)
@@ -154,6 +156,20 @@ def main():
         line["ids"] = ids
         line["vector"] = [round(float(value), 6) for value in model.vector_of(ids)]
         sys.stdout.buffer.write(json.dumps(line).encode() + b"\n")
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("model", type=Path, nargs="?", default=MODEL)
+    arguments.add_argument("--texts", type=Path)
+    arguments.add_argument("--count", type=int, default=1000)
+    arguments.add_argument("--out", type=Path)
+    options = arguments.parse_args()
+    model = Transformer.read(options.model)
+    if not options.texts:
+        return print_vectors(model)
+    texts = [json.loads(line)["text"] for line in options.texts.read_text(encoding="utf-8").splitlines()[: options.count]]
+    options.out.write_bytes(np.array([model.vector(text) for text in texts]).astype("<f4").tobytes())
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 # Runs one stage of the training, with the settings that the shipped models were made with. Files lie in build/ beside this script.
 #
 #   sh stages.sh prepare            pairs to tokens and hard negatives (16 cores: about a minute); needs build/carry-pairs/{pairs.tsv.xz,vocab.txt}
+#   sh stages.sh smoke              a few steps of everything from build/carry-pairs/smoke.npz (any 3-layer checkpoint): does it run, how fast
 #   sh stages.sh untouched          vectors of all-MiniLM-L6-v2; needs build/carry-teacher (teacher.py)
 #   sh stages.sh teacher SECONDS    fine-tune it, and its vectors
 #   sh stages.sh six SECONDS        6-layer student
@@ -20,11 +21,14 @@ seconds=${2:-300}
 export PYTHONUNBUFFERED=1
 mkdir -p "$points"
 
-train() { python3 "$here/train.py" "$@"; }
+train() { python3 "$here/train.py" "$@" --vocabulary "$build/carry-pairs/vocab.txt"; }
 
 case $stage in
 prepare)
     python3 "$here/pairs.py" "$build/carry-pairs/pairs.tsv.xz" "$build/carry-pairs/vocab.txt" "$data" "$@" ;;
+smoke)
+    train student "$data" --init "$build/carry-pairs/smoke.npz" --out "$build/smoke.npz" --seconds 25 --say 3 --round-from 0.5 "$@"
+    train static "$data" --init "$here/sectile-static-1.bin" --out "$build/smoke.npz" --seconds 15 --say 3 "$@" ;;
 untouched)
     train vectors "$data" --model "$build/carry-teacher/teacher" --name untouched ;;
 teacher)

@@ -28,6 +28,7 @@ NUMBER = torch.bfloat16 if DEVICE == "cuda" else torch.float32
 HEADS = 12
 # Padded tokens in one pass through the encoder.
 CHUNK_TOKENS = 65_536
+LEAST_ROWS = 256
 TEMPERATURE = 0.05
 # Passages that the teacher finds this near to each other are copies, not negatives.
 COPY = 0.97
@@ -50,11 +51,8 @@ class Texts:
         while at < len(order):
             width = -(-int(lengths[order[at]]) // 8) * 8
             rows = order[at : at + max(1, CHUNK_TOKENS // width)]
-            # A shorter text ends the pass early where padding would be more than a sixth.
-            near = lengths[rows] >= width * 5 // 6 - 2
-            rows = rows[: max(1, int(near.sum()))] if near.sum() >= 64 else rows
-            if len(rows) < len(order) - at and len(rows) > 64:
-                rows = rows[: len(rows) // 64 * 64]
+            # Much shorter texts wait for a later pass, but a pass of few texts is not worth its launch.
+            rows = rows[: max(LEAST_ROWS, int((lengths[rows] >= width * 3 // 4 - 4).sum()))]
             size = torch.from_numpy(lengths[rows]).to(DEVICE)
             places = torch.arange(width, device=DEVICE)
             mask = places[None] < size[:, None]
@@ -75,6 +73,7 @@ class Data:
         query_ids, query_ends = load(f"query_{vocabulary}_ids"), load(f"query_{vocabulary}_ends")
         self.query_tokens = query_ids, query_ends
         self.passage_tokens = load(f"passage_{vocabulary}_ids"), load(f"passage_{vocabulary}_ends")
+        self.near_of = None
         self.of_kind = np.full((len(self.source), len(KINDS)), -1, np.int64)
         self.of_kind[self.query_pair, self.query_kind] = np.arange(len(self.query_pair))
         # Equal texts get equal numbers, to mask them as negatives of each other.
@@ -88,31 +87,48 @@ class Data:
     def texts(self):
         return Texts(*self.query_tokens), Texts(*self.passage_tokens)
 
-    def groups(self, rng, size, neighbours):
-        """One pass over the training pairs as groups of one source; a pair is followed by its hard negatives not yet seen."""
+    def near(self, neighbours):
+        """For each pair its hard negatives and as many pairs at most that have it as theirs."""
+        near_of = [[near for near in row if near >= 0] for row in self.negatives[:, :neighbours].tolist()]
+        back = [[] for _ in near_of]
+        for pair, row in enumerate(near_of):
+            for near in row:
+                if len(back[near]) < neighbours:
+                    back[near].append(pair)
+        return [row + more for row, more in zip(near_of, back)]
+
+    def groups(self, rng, size, neighbours, cluster):
+        """One pass over the training pairs as groups of one source. Around a random pair its hard negatives are gathered, then theirs, until there are `cluster`."""
         groups, rest = [], []
-        seen = self.held_out.copy()
+        seen = self.held_out.tolist()
+        if self.near_of is None:
+            self.near_of = self.near(neighbours)
+        near_of = self.near_of
         for source in np.unique(self.source):
             order = []
-            for pair in rng.permutation(np.flatnonzero((self.source == source) & ~self.held_out)).tolist():
-                if not seen[pair]:
-                    seen[pair] = True
-                    order.append(pair)
-                    for near in self.negatives[pair, :neighbours].tolist():
-                        if near >= 0 and not seen[near]:
+            for seed in rng.permutation(np.flatnonzero((self.source == source) & ~self.held_out)).tolist():
+                if seen[seed]:
+                    continue
+                first, at = len(order), len(order)
+                seen[seed] = True
+                order.append(seed)
+                while at < len(order) and len(order) - first < cluster:
+                    for near in near_of[order[at]]:
+                        if not seen[near]:
                             seen[near] = True
                             order.append(near)
+                    at += 1
             whole = len(order) // size * size
             groups += [order[at : at + size] for at in range(0, whole, size)]
             rest += order[whole:]
         groups += [rest[at : at + size] for at in range(0, len(rest) // size * size, size)]
         return [groups[at] for at in rng.permutation(len(groups))] or [rest]
 
-    def batches(self, seed, batch, group, neighbours, mix, hard):
+    def batches(self, seed, batch, group, neighbours, cluster, mix, hard):
         """Endless (queries, passages): row i of the passages answers query i; `hard` more columns a query follow."""
         rng = np.random.default_rng(seed)
         while True:
-            groups = self.groups(rng, min(group, batch), neighbours)
+            groups = self.groups(rng, min(group, batch), neighbours, cluster)
             count = max(1, batch // group)
             for at in range(0, max(1, len(groups) - count + 1), count):
                 pairs = np.concatenate(groups[at : at + count])
@@ -274,7 +290,7 @@ def run(data, options, weights, vectors_of, save, can_round):
     """The loop that all stages share. `vectors_of(weights, kind, chosen)` encodes; `save(weights)` writes the checkpoint."""
     targets = load_targets(options)
     mix = np.array([float(share) for share in options.mix.split(",")])
-    batches = data.batches(options.seed, options.batch, options.group, options.neighbours, mix, options.hard)
+    batches = data.batches(options.seed, options.batch, options.group, options.neighbours, options.cluster, mix, options.hard)
     matrices = [values.requires_grad_() for values in weights.values() if values.dim() == 2]
     small = [values.requires_grad_() for values in weights.values() if values.dim() != 2]
     groups = [{"params": matrices, "weight_decay": options.decay}, {"params": small, "weight_decay": 0.0}]
@@ -326,6 +342,8 @@ def run(data, options, weights, vectors_of, save, can_round):
             saved = time.time()
     with torch.no_grad():
         final = rounded_weights(weights) if can_round else weights
+    if DEVICE == "cuda":
+        print(f"{torch.cuda.max_memory_allocated() / 2**30:.1f} GiB of GPU memory at most")
     print(f"{step} steps; " + check(data, lambda kind, chosen: vectors_of(final, kind, chosen)), flush=True)
     save(weights)
 
@@ -429,7 +447,7 @@ def main():
     def stage(name, run_stage, **defaults):
         arguments = stages.add_parser(name)
         arguments.add_argument("data", type=Path)
-        arguments.add_argument("--vocabulary", type=Path, default=Path(__file__).with_name("build") / "carry-teacher" / "vocab.txt")
+        arguments.add_argument("--vocabulary", type=Path, help="the teacher's vocab.txt")
         arguments.set_defaults(run_stage=run_stage)
         if name == "vectors":
             arguments.add_argument("--model", type=Path, required=True)
@@ -440,9 +458,9 @@ def main():
         arguments.add_argument("--targets", help="name of the vectors to learn from", default="")
         arguments.add_argument("--second-targets", default="")
         arguments.add_argument("--layers", default="0,1,2,3,4,5", help="which of the starting model's layers a student keeps")
-        arguments.add_argument("--mix", default="0.35,0.25,0.12,0.13,0.15", help="shares of the kinds of queries: " + ", ".join(KINDS))
+        arguments.add_argument("--mix", default="0.35,0.40,0.12,0.15,0.15", help="shares of the kinds of queries: " + ", ".join(KINDS))
         settings = dict(
-            seconds=300.0, steps=0, batch=4096, group=1024, neighbours=3, hard=0, seed=1, contrastive=1.0, kl=1.0, second_kl=0.0, cosine=0.0,
+            seconds=300.0, steps=0, batch=4096, group=1024, neighbours=3, cluster=64, hard=0, seed=1, contrastive=1.0, kl=1.0, second_kl=0.0, cosine=0.0,
             rate=6e-4, decay=0.01, clip=1.0, round_from=0.6, say=5.0, check=60.0,
         )
         settings.update(defaults)
@@ -452,7 +470,7 @@ def main():
     stage("vectors", stage_vectors)
     stage("teacher", stage_teacher, rate=2e-4, kl=0.4, cosine=0.4)
     stage("student", stage_student, cosine=2.0)
-    stage("static", stage_static, batch=8192, hard=1, rate=2e-3, decay=0.0)
+    stage("static", stage_static, batch=8192, hard=1, rate=1e-2, decay=0.0)
     options = top.parse_args()
     torch.manual_seed(1)
     torch.backends.cuda.matmul.allow_tf32 = True
