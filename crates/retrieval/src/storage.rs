@@ -19,6 +19,12 @@ pub enum StorageError {
     /// Nobody waits for it any longer.
     #[error("The call was cancelled.")]
     Cancelled,
+    /// The index was made by other rules, or with another model. Whole sentences, as with a failure.
+    #[error("{message}")]
+    OtherRules {
+        /// What is wrong.
+        message: String,
+    },
     /// The backend failed, or cannot be reached. Whole sentences: what is wrong, and what to do unless that is to try again.
     #[error("{message}")]
     Failed {
@@ -51,6 +57,8 @@ pub struct Stamp {
     pub bytes: u64,
     /// Milliseconds since 1970.
     pub modified: i64,
+    /// When it changed last, in nanoseconds since 1970; 0 where equal states are certainly equal bytes.
+    pub changed: u64,
     /// Everything that the storage can tell of a file's state (length, times in nanoseconds, number, version), condensed.
     /// Equal stamps mean: most likely the same bytes. Whoever must be sure reads and hashes.
     pub state: [u64; 4],

@@ -24,7 +24,9 @@ use crate::{
             manual,
         },
         editor::{self, EditorWorld, ErrorStyle},
-        notebook::{self, Constraints, NotebookWorld, storage::FolderStorage},
+        notebook::{
+            self, Constraints, Library, NotebookWorld, shelves::Indexes, storage::FolderStorage,
+        },
         vault::{self, Vault},
     },
 };
@@ -234,8 +236,8 @@ fn notebook_surface(root: &Path) -> Result<Surface, CliError> {
     let storage = FolderStorage::open(root, Walk::default(), MAX_BYTES as u64);
     let constraints = Constraints::default();
     let state = NotebookWorld::new(
-        Arc::new(storage.map_err(CliError::failed)?),
-        None,
+        Arc::new(Library::of(Arc::new(storage.map_err(CliError::failed)?))),
+        Indexes::Folder(None),
         constraints,
         editor::now,
     );

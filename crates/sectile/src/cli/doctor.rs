@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::ValueEnum as _;
-use sectile_retrieval::{Store, StoreError, built_in};
+use sectile_retrieval::{NotebookStorage as _, Store, StoreError, built_in};
 use sectile_vault::Walk;
 
 use super::{
@@ -20,7 +20,7 @@ use crate::{
         docs::{corpus::Corpus, manual},
         notebook::{
             indexing::folder_of as folder_of_index,
-            storage::{FolderStorage, MAX_NOTE_BYTES, Storage as _},
+            storage::{FolderStorage, MAX_NOTE_BYTES},
         },
         vault::Vault,
     },

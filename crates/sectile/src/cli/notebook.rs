@@ -8,7 +8,11 @@ mod quote;
 mod search;
 mod verify;
 
-use std::path::{Path, PathBuf};
+use std::{
+    ops::Deref,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use sectile_vault::Walk;
 
@@ -18,8 +22,9 @@ use super::ui::{CliError, visible};
 use crate::worlds::{
     editor,
     notebook::{
+        Library,
         errors::NotebookError,
-        storage::{FolderStorage, MAX_NOTE_BYTES, Storage as _},
+        storage::{FolderStorage, MAX_NOTE_BYTES},
     },
 };
 
@@ -36,15 +41,33 @@ pub(super) fn run(args: &NotebookArgs) -> Result<(), CliError> {
     }
 }
 
+/// A library that was opened.
+struct Opened {
+    library: Arc<Library>,
+    /// The folder that it is in.
+    folder: Arc<FolderStorage>,
+}
+
+impl Deref for Opened {
+    type Target = Library;
+
+    fn deref(&self) -> &Library {
+        &self.library
+    }
+}
+
 /// The library in a folder.
-fn open(root: &Path) -> Result<FolderStorage, CliError> {
-    FolderStorage::open(root, Walk::default(), MAX_NOTE_BYTES)
-        .map_err(|error| CliError::failed(format_args!("ROOT cannot be used: {error}.")))
+fn open(root: &Path) -> Result<Opened, CliError> {
+    let folder = FolderStorage::open(root, Walk::default(), MAX_NOTE_BYTES)
+        .map_err(|error| CliError::failed(format_args!("ROOT cannot be used: {error}.")))?;
+    let folder = Arc::new(folder);
+    let library = Arc::new(Library::of(Arc::clone(&folder)));
+    Ok(Opened { library, folder })
 }
 
 /// The folder of the indexes: the one that was given, or the one beside the collections, made when it is to be written to.
 fn index_folder(
-    storage: &FolderStorage,
+    opened: &Opened,
     given: Option<&Path>,
     is_written: bool,
 ) -> Result<PathBuf, CliError> {
@@ -52,7 +75,7 @@ fn index_folder(
         return Ok(given.to_path_buf());
     }
     if is_written {
-        storage.make_private_folder().map_err(|error| {
+        opened.folder.make_private_folder().map_err(|error| {
             CliError::failed(format_args!(
                 "ROOT cannot be written to ({}).",
                 error.kind()
@@ -60,11 +83,11 @@ fn index_folder(
             .next("keep the index elsewhere with --index DIR, and say so in notebook.index")
         })?;
     }
-    Ok(storage.index_folder())
+    Ok(opened.folder.index_folder())
 }
 
 /// Refuses a collection that is not there, and names those that are.
-fn require(storage: &FolderStorage, collection: &str) -> Result<(), CliError> {
+fn require(storage: &Library, collection: &str) -> Result<(), CliError> {
     /// Names that a message lists.
     const SHOWN: usize = 10;
     let names = storage.collections().map_err(|error| failed(&error))?;

@@ -26,7 +26,9 @@ use crate::{
         docs::{Docs, Offer, corpus::Corpus, manual},
         editor::{self, EditorWorld, ErrorStyle},
         hosted::{self, Hosted},
-        notebook::{self, Constraints, NotebookWorld, storage::FolderStorage},
+        notebook::{
+            self, Constraints, Library, NotebookWorld, shelves::Indexes, storage::FolderStorage,
+        },
         vault::{self, Vault},
     },
 };
@@ -282,8 +284,8 @@ fn notebook_surface(root: &Path, settings: &Settings) -> Result<Surface, CliErro
     Ok(Surface::new(
         notebook::spec(&constraints),
         NotebookWorld::new(
-            Arc::new(storage),
-            Some(indexes),
+            Arc::new(Library::of(Arc::new(storage))),
+            Indexes::Folder(Some(indexes)),
             constraints,
             notebook::clock::now,
         ),

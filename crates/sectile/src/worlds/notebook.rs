@@ -13,10 +13,12 @@ pub(crate) mod eval;
 mod facts;
 pub(crate) mod ids;
 pub(crate) mod indexing;
+pub(crate) mod library;
 pub(crate) mod provenance;
+pub(crate) mod publishing;
 pub(crate) mod quote;
 pub(crate) mod shelf;
-mod shelves;
+pub(crate) mod shelves;
 pub(crate) mod storage;
 mod streams;
 #[cfg(test)]
@@ -25,28 +27,25 @@ mod tokens;
 mod tools;
 mod volatile;
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sectile_retrieval::Query;
 use serde_json::{Value, json};
 
-pub(crate) use self::{clock::Clock, storage::Storage};
+pub(crate) use self::{clock::Clock, library::Library};
 use self::{
     contexts::{Context, Contexts, Entered},
     errors::{Gone, NotebookError},
     ids::SourceId,
     quote::{Quote, quote},
     shelf::Found,
-    shelves::Shelves,
+    shelves::{Indexes, Shelves},
 };
 use crate::mcp::{CallContext, JsonObject, UnknownTool, WorldSpec};
 
 /// State of the world.
 pub(crate) struct NotebookWorld {
-    storage: Arc<dyn Storage>,
+    storage: Arc<Library>,
     shelves: Shelves,
     contexts: Contexts,
     constraints: Constraints,
@@ -119,10 +118,9 @@ fn object(value: Value) -> JsonObject {
 
 impl NotebookWorld {
     /// A world of the notebooks in `storage`. Nothing of them is looked at yet.
-    /// Indexes, if there are any, are below the folder `indexes`.
     pub(crate) fn new(
-        storage: Arc<dyn Storage>,
-        indexes: Option<PathBuf>,
+        storage: Arc<Library>,
+        indexes: Indexes,
         constraints: Constraints,
         clock: Clock,
     ) -> Self {

@@ -5,6 +5,7 @@ mod step;
 use std::path::Path;
 
 use sectile_markdown::Digest;
+use sectile_retrieval::{ARTIFACTS, is_notebook};
 use sectile_vault::NotePath;
 use serde_json::json;
 
@@ -19,8 +20,9 @@ use crate::{
             record::{Payload, Source, Step, is_payload_name, is_plain_name},
         },
         clock::Clock,
+        library::Library,
         provenance::step_links,
-        storage::{ARTIFACTS, FolderStorage, MAX_NOTE_BYTES, Storage as _, is_notebook},
+        storage::MAX_NOTE_BYTES,
     },
 };
 
@@ -40,7 +42,7 @@ pub(super) fn add(args: &AddArgs, clock: Clock) -> Result<(), CliError> {
         .to_toml()
         .map_err(|what| CliError::failed(format_args!("the record {what}.")))?;
     contents.push((SIDECAR.to_owned(), text.into_bytes()));
-    let collection = storage.location().join(&args.collection);
+    let collection = storage.folder.location().join(&args.collection);
     files::create_folder(&collection.join(ARTIFACTS), &args.set, &contents).map_err(|error| {
         match error.kind() {
             std::io::ErrorKind::AlreadyExists => {
@@ -93,7 +95,7 @@ fn read(path: &Path) -> Result<Vec<u8>, CliError> {
 
 fn record(
     args: &AddArgs,
-    storage: &FolderStorage,
+    storage: &Library,
     contents: &[(String, Vec<u8>)],
     now: i64,
 ) -> Result<Record, CliError> {
@@ -138,7 +140,7 @@ fn record(
     }
 }
 
-fn sources(args: &AddArgs, storage: &FolderStorage) -> Result<Vec<Source>, CliError> {
+fn sources(args: &AddArgs, storage: &Library) -> Result<Vec<Source>, CliError> {
     let mut sources: Vec<Source> = Vec::new();
     for given in &args.sources {
         let path = NotePath::parse_vault(given).ok();
@@ -204,7 +206,7 @@ fn steps(args: &AddArgs, record: &Record, now: i64) -> Result<Vec<Step>, CliErro
 }
 
 /// Looks whether the library has the set now. A rule that ignores it would make it useless.
-fn read_back(storage: &FolderStorage, args: &AddArgs, record: &Record) -> Result<(), CliError> {
+fn read_back(storage: &Library, args: &AddArgs, record: &Record) -> Result<(), CliError> {
     for payload in &record.payloads {
         let id = format!("{}/{}", args.set, payload.file);
         let found = artifacts::find(storage, &args.collection, &id).map_err(|_| {

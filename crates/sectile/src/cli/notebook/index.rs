@@ -17,7 +17,7 @@ use crate::{
         notebook::{
             errors::NotebookError,
             indexing::{self, IndexingError, Job, Report},
-            storage::{FolderStorage, Storage as _},
+            library::Library,
         },
     },
 };
@@ -55,7 +55,7 @@ pub(super) fn index(args: &IndexArgs) -> Result<(), CliError> {
     print(shown(&rows))
 }
 
-fn one(storage: &FolderStorage, folder: &Path, collection: &str) -> Result<Report, CliError> {
+fn one(storage: &Library, folder: &Path, collection: &str) -> Result<Report, CliError> {
     let embedder = built_in().map_err(|error| {
         CliError::failed(format_args!(
             "the embedding model inside this program cannot be used: {error}."

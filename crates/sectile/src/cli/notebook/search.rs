@@ -1,6 +1,7 @@
 //! `sectile notebook search`: passages that answer a question, from a shell.
 
-use sectile_retrieval::built_in;
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::{args::SearchArgs, failed, index_folder, open, require};
@@ -9,8 +10,8 @@ use crate::{
     worlds::{
         editor,
         notebook::{
-            indexing,
             shelf::{Found, Shelf},
+            shelves::Indexes,
         },
     },
 };
@@ -22,21 +23,13 @@ pub(super) fn search(args: &SearchArgs) -> Result<(), CliError> {
     let storage = open(&args.root)?;
     require(&storage, &args.collection)?;
     let folder = index_folder(&storage, args.index.as_deref(), false)?;
-    let embedder = built_in().map_err(|error| {
-        CliError::failed(format_args!(
-            "the embedding model inside this program cannot be used: {error}."
-        ))
-    })?;
-    let location = indexing::folder_of(&folder, &args.collection);
-    let shelf = Shelf::open(
-        std::sync::Arc::new(storage),
-        &args.collection,
-        Some(location),
-        embedder,
-        editor::now,
-        &|| false,
-    )
-    .map_err(|error| failed(&error))?;
+    let shelf = Indexes::Folder(Some(folder))
+        .of(&args.collection)
+        .and_then(|place| {
+            let library = Arc::clone(&storage.library);
+            Shelf::open(library, &args.collection, place, editor::now, &|| false)
+        })
+        .map_err(|error| failed(&error))?;
     shelf.refresh().map_err(|error| failed(&error))?;
     let found = shelf
         .search(&args.query.join(" "), args.most, &|| false)

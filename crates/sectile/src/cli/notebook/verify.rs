@@ -7,8 +7,8 @@ use crate::{
     cli::ui::{BAD, CliError, DIM, GOOD, NAME, Styled, print, visible, wants_json},
     worlds::notebook::{
         artifacts::{self, Checked, Drift},
+        library::Library,
         provenance::{self, CollectionRoot},
-        storage::{FolderStorage, Storage as _},
     },
 };
 
@@ -67,7 +67,7 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<(), CliError> {
     }
 }
 
-fn sums(storage: &FolderStorage, collections: &[String]) -> Result<(), CliError> {
+fn sums(storage: &Library, collections: &[String]) -> Result<(), CliError> {
     let mut left_out = 0;
     for collection in collections {
         let sums =
@@ -83,7 +83,7 @@ fn sums(storage: &FolderStorage, collections: &[String]) -> Result<(), CliError>
 }
 
 impl Row {
-    fn of(storage: &FolderStorage, collection: String) -> Result<Self, CliError> {
+    fn of(storage: &Library, collection: String) -> Result<Self, CliError> {
         let root = provenance::collection_root(storage, &collection, &|| false);
         let CollectionRoot {
             root,

@@ -49,10 +49,8 @@ pub(crate) use self::{
     check::{Checked, Drift, check},
     record::{ArtifactType, Maker, Record, SIDECAR, Status},
 };
-use super::{
-    errors::NotebookError,
-    storage::{ARTIFACTS, Storage},
-};
+use super::{errors::NotebookError, library::Library};
+use sectile_retrieval::ARTIFACTS;
 
 /// Sets of one collection that are looked at.
 const MAX_SETS: usize = 1000;
@@ -234,13 +232,13 @@ pub(crate) struct Found {
 
 /// The digests of notebooks as they are now, each read once.
 pub(crate) struct Today<'a> {
-    storage: &'a dyn Storage,
+    storage: &'a Library,
     collection: &'a str,
     digests: HashMap<NotePath, Option<Digest>>,
 }
 
 /// The artifact sets of a collection.
-pub(crate) fn sets(storage: &dyn Storage, collection: &str) -> Result<ArtifactSets, NotebookError> {
+pub(crate) fn sets(storage: &Library, collection: &str) -> Result<ArtifactSets, NotebookError> {
     let mut sets = ArtifactSets::default();
     for (set, record) in records(storage, collection)? {
         match record {
@@ -268,7 +266,7 @@ pub(crate) fn sets(storage: &dyn Storage, collection: &str) -> Result<ArtifactSe
 }
 
 /// How many artifacts a collection has.
-pub(crate) fn count(storage: &dyn Storage, collection: &str) -> Result<usize, NotebookError> {
+pub(crate) fn count(storage: &Library, collection: &str) -> Result<usize, NotebookError> {
     let records = records(storage, collection)?;
     let sound = records
         .iter()
@@ -278,7 +276,7 @@ pub(crate) fn count(storage: &dyn Storage, collection: &str) -> Result<usize, No
 
 /// An artifact with its contents. The id of a set stands for its artifact when it holds only one.
 pub(crate) fn retrieve(
-    storage: &dyn Storage,
+    storage: &Library,
     collection: &str,
     artifact_id: &str,
 ) -> Result<Artifact, NotebookError> {
@@ -333,7 +331,7 @@ pub(crate) fn retrieve(
 
 /// The artifacts whose recorded sources include one of `notebooks`, by id. Sets with a damaged record have no sources.
 pub(crate) fn linked_to(
-    storage: &dyn Storage,
+    storage: &Library,
     collection: &str,
     notebooks: &[NotePath],
 ) -> Result<Vec<ArtifactLink>, NotebookError> {
@@ -364,7 +362,7 @@ pub(crate) fn linked_to(
 
 /// Finds an artifact and reads its payload.
 pub(crate) fn find(
-    storage: &dyn Storage,
+    storage: &Library,
     collection: &str,
     artifact_id: &str,
 ) -> Result<Found, NotebookError> {
@@ -413,7 +411,7 @@ fn ambiguous(set: &str, payloads: &[Payload]) -> NotebookError {
 
 /// The bytes of a payload, whatever they are.
 fn read_payload(
-    storage: &dyn Storage,
+    storage: &Library,
     collection: &str,
     set: &str,
     payload: &Payload,
@@ -457,7 +455,7 @@ pub(crate) fn staleness(
 }
 
 impl<'a> Today<'a> {
-    pub(crate) fn new(storage: &'a dyn Storage, collection: &'a str) -> Self {
+    pub(crate) fn new(storage: &'a Library, collection: &'a str) -> Self {
         Self {
             storage,
             collection,
@@ -489,7 +487,7 @@ impl SourceState {
 /// Every set of a collection by name, with its record or what is wrong with it.
 #[expect(clippy::type_complexity, reason = "a list of names and outcomes")]
 fn records(
-    storage: &dyn Storage,
+    storage: &Library,
     collection: &str,
 ) -> Result<Vec<(String, Result<Record, String>)>, NotebookError> {
     let folders = folders(storage, collection)?;
@@ -509,7 +507,7 @@ fn records(
 
 /// The files of each folder that could be a set.
 fn folders(
-    storage: &dyn Storage,
+    storage: &Library,
     collection: &str,
 ) -> Result<BTreeMap<String, Vec<String>>, NotebookError> {
     let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -525,7 +523,7 @@ fn folders(
 
 /// The record of a set, or a sentence about what is wrong with it.
 fn load(
-    storage: &dyn Storage,
+    storage: &Library,
     collection: &str,
     set: &str,
     files: &[String],

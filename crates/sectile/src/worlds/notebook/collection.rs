@@ -15,12 +15,9 @@ use schemars::JsonSchema;
 use sectile_vault::NotePath;
 use serde::Serialize;
 
-use super::{
-    artifacts,
-    errors::NotebookError,
-    storage::{Listed, Storage},
-};
+use super::{artifacts, errors::NotebookError, library::Library};
 use crate::structure::Note;
+use sectile_retrieval::Listed;
 
 /// The file that says how to call a collection.
 const MANIFEST: &str = "collection.toml";
@@ -77,7 +74,7 @@ pub(crate) struct Manifest {
 
 /// The cards of all collections, sorted by id.
 pub(crate) fn cards(
-    storage: &dyn Storage,
+    storage: &Library,
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<CollectionCard>, NotebookError> {
     let mut cards = Vec::new();
@@ -94,7 +91,7 @@ pub(crate) fn cards(
 
 /// The card of one collection.
 pub(crate) fn card(
-    storage: &dyn Storage,
+    storage: &Library,
     collection: &str,
     stop: &dyn Fn() -> bool,
 ) -> Result<CollectionCard, NotebookError> {
@@ -119,7 +116,7 @@ pub(crate) fn card(
 }
 
 /// The title of a collection: its manifest's, else one made of its name.
-pub(crate) fn title(storage: &dyn Storage, collection: &str) -> Result<String, NotebookError> {
+pub(crate) fn title(storage: &Library, collection: &str) -> Result<String, NotebookError> {
     let manifest = manifest(storage, collection)?;
     Ok(title_of(manifest.title, collection))
 }
@@ -131,7 +128,7 @@ fn title_of(given: Option<String>, collection: &str) -> String {
 }
 
 /// What the manifest of a collection says; nothing when there is none.
-pub(crate) fn manifest(storage: &dyn Storage, collection: &str) -> Result<Manifest, NotebookError> {
+pub(crate) fn manifest(storage: &Library, collection: &str) -> Result<Manifest, NotebookError> {
     let Ok(file) = NotePath::parse_vault(MANIFEST) else {
         return Ok(Manifest::default());
     };

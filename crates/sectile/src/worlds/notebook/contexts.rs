@@ -221,6 +221,7 @@ mod tests {
             state: IndexState {
                 as_of: 0,
                 on_disk: false,
+                backend: None,
                 changed: Some(0),
                 semantic: false,
             },

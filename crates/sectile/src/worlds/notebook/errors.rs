@@ -1,5 +1,6 @@
 //! What this world answers instead of a result: the causes, and the table of what is said of each.
 
+use sectile_retrieval::StorageError;
 use serde_json::{Value, json};
 
 use super::ids::SourceId;
@@ -56,6 +57,18 @@ pub(crate) enum NotebookError {
     },
     /// Nobody waits for the answer.
     Cancelled,
+}
+
+impl From<StorageError> for NotebookError {
+    fn from(error: StorageError) -> Self {
+        match error {
+            StorageError::CollectionNotFound => Self::CollectionNotFound,
+            StorageError::Cancelled => Self::Cancelled,
+            StorageError::OtherRules { message } | StorageError::Failed { message } => {
+                Self::UpstreamFailure { message }
+            }
+        }
+    }
 }
 
 impl Gone {

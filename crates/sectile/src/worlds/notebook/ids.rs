@@ -53,6 +53,11 @@ impl SourceId {
         (is_digest && span.start < span.end && id.to_string() == text).then_some(id)
     }
 
+    /// The first digits of the digest of what it was given for.
+    pub(crate) fn digits(&self) -> &str {
+        &self.digest
+    }
+
     /// Whether bytes with this digest are what the id was given for.
     pub(crate) fn is_of(&self, digest: &Digest) -> bool {
         digest.to_string().starts_with(&self.digest)

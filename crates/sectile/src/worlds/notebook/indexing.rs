@@ -18,13 +18,8 @@ use sectile_retrieval::{
 use sectile_vault::NotePath;
 use serde::Serialize;
 
-use super::{
-    clock::Clock,
-    errors::NotebookError,
-    facts::notebook_facts,
-    locked,
-    storage::{Listed, Storage},
-};
+use super::{clock::Clock, errors::NotebookError, facts::notebook_facts, library::Library, locked};
+use sectile_retrieval::Listed;
 
 /// Blocks are put together up to so many bytes.
 const LONGEST_CHUNK: usize = 2_000;
@@ -44,7 +39,7 @@ const MANY_SMALL: usize = 8;
 /// What is indexed, and with what.
 #[derive(Clone, Copy)]
 pub(crate) struct Job<'a> {
-    pub(crate) storage: &'a dyn Storage,
+    pub(crate) storage: &'a Library,
     pub(crate) collection: &'a str,
     pub(crate) embedder: &'a dyn Embedder,
     /// Says whether nobody waits any longer.
@@ -81,8 +76,7 @@ pub(crate) fn build<T: Send>(
     wanted: &[Wanted<'_>],
     put: impl Fn(Vec<u8>) -> Result<T, NotebookError> + Sync,
 ) -> Result<(Vec<T>, Vec<Outcome>), NotebookError> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = cores.min(MOST_THREADS);
+    let threads = threads();
     let batches = batches(wanted, BYTES_AT_A_TIME / threads as u64);
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(batches.len()));
@@ -206,20 +200,28 @@ fn add(builder: &mut SegmentBuilder<'_>, bytes: &[u8], notebook: &NotePath) -> u
     for number in 0..cut.chunks.chunks.len() {
         let (chunk, path) = cut.chunk(bytes, number);
         let plain = cut.chunks.chunks[number].plain.as_str();
-        let (heading, trail) = match path.split_last() {
-            Some((heading, trail)) => (*heading, trail.to_vec()),
-            None => ("", Vec::new()),
-        };
-        builder.chunk(
-            &chunk,
-            &Passage {
-                heading,
-                trail,
-                body: plain,
-            },
-        );
+        builder.chunk(&chunk, &passage_of(&path, plain));
     }
     cut.chunks.chunks.len()
+}
+
+/// A chunk as it is searched: its text below the title and the headings above it.
+pub(crate) fn passage_of<'a>(path: &[&'a str], body: &'a str) -> Passage<'a> {
+    let (heading, trail) = match path.split_last() {
+        Some((heading, trail)) => (*heading, trail.to_vec()),
+        None => ("", Vec::new()),
+    };
+    Passage {
+        heading,
+        trail,
+        body,
+    }
+}
+
+/// How many threads cut notebooks.
+pub(crate) fn threads() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    cores.min(MOST_THREADS)
 }
 
 /// A notebook cut into chunks.

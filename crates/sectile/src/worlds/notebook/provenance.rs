@@ -20,8 +20,8 @@ use super::{
     collection,
     errors::NotebookError,
     facts::{Facts, notebook_facts},
+    library::Library,
     quote::Quote,
-    storage::Storage,
 };
 
 const INTERPRETATION_NOTE: &str =
@@ -121,7 +121,7 @@ pub(crate) enum Level {
 }
 
 /// Where a quoted passage comes from.
-pub(crate) fn of_source(storage: &dyn Storage, quote: &Quote) -> Result<Provenance, NotebookError> {
+pub(crate) fn of_source(storage: &Library, quote: &Quote) -> Result<Provenance, NotebookError> {
     let (collection, notebook) = (quote.id.collection.as_str(), &quote.id.notebook);
     let bytes = storage.read(collection, notebook)?;
     let span = quote.id.span;
@@ -196,7 +196,7 @@ pub(crate) fn of_source(storage: &dyn Storage, quote: &Quote) -> Result<Provenan
 
 /// Where an artifact comes from.
 pub(crate) fn of_artifact(
-    storage: &dyn Storage,
+    storage: &Library,
     collection: &str,
     artifact_id: &str,
 ) -> Result<Provenance, NotebookError> {
@@ -345,7 +345,7 @@ fn collection_link(collection: &str, holds: bool, sums: Sums) -> ChainLink {
 
 /// The notebooks that an artifact was made from. One that is gone has the title of its file name.
 fn origins(
-    storage: &dyn Storage,
+    storage: &Library,
     collection: &str,
     sources: &[SourceState],
 ) -> Result<Vec<Origin>, NotebookError> {

@@ -8,9 +8,10 @@ use super::{
     errors::{Gone, NotebookError},
     facts::{notebook_facts, timestamp},
     ids::SourceId,
+    library::Library,
     shelf::{Known, Shelf, looked_up, moved_in},
-    storage::{Storage, is_notebook},
 };
+use sectile_retrieval::is_notebook;
 
 /// A passage that is what its id says.
 #[derive(Clone, Debug)]
@@ -37,7 +38,7 @@ pub(crate) struct Quote {
 /// Quotes the passage `id` with `context` characters around it. `shelf`, where there is one, helps to find a passage that
 /// moved to another notebook.
 pub(crate) fn quote(
-    storage: &dyn Storage,
+    storage: &Library,
     shelf: Option<&Shelf>,
     id: &SourceId,
     context: usize,
@@ -81,22 +82,28 @@ pub(crate) fn quote(
 
 /// Why a passage is not where its id says: it may be elsewhere in its notebook, or in another one of its collection.
 fn gone(
-    storage: &dyn Storage,
+    storage: &Library,
     shelf: Option<&Shelf>,
     id: &SourceId,
     otherwise: Gone,
     bytes: Option<&[u8]>,
 ) -> NotebookError {
-    let is_wanted = |digest: &Digest| id.is_of(digest);
     let here = bytes.and_then(|bytes| moved_to(bytes, id, &id.notebook));
     let new = here.or_else(|| {
-        let candidates = shelf?.candidates(is_wanted);
-        candidates.iter().find_map(|(notebook, span, digest)| {
+        // Where the passage went is only a help; that it is gone is known without it.
+        let candidates = shelf?.chunks_with(id.digits()).ok()?;
+        candidates.iter().find_map(|located| {
+            let (notebook, chunk) = (&located.notebook, &located.chunk);
             let bytes = storage.read(&id.collection, notebook).ok().flatten()?;
-            let passage = bytes.get(span.range());
-            let is_there = passage.is_some_and(|passage| Digest::of(passage) == *digest);
+            let passage = bytes.get(chunk.span.range());
+            let is_there = passage.is_some_and(|passage| Digest::of(passage) == chunk.digest);
             if is_there {
-                return Some(SourceId::new(&id.collection, notebook, *span, digest));
+                return Some(SourceId::new(
+                    &id.collection,
+                    notebook,
+                    chunk.span,
+                    &chunk.digest,
+                ));
             }
             moved_to(&bytes, id, notebook)
         })

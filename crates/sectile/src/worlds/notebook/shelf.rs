@@ -1,10 +1,11 @@
 //! A collection made searchable: its index, kept fresh, and the search itself.
 //!
-//! The index on disk is taken as it is, at once. A thread compares it with its checksums and with the storage, when that
-//! tells of a change and now and then besides, and indexes in memory what changed, or everything when it is damaged. Nothing
-//! is ever written. Whatever a search hands out was read and hashed in that very search, so an index that is behind can only
-//! find too little.
+//! The index is one that this process has opened or made (`embedded`), or one that a backend keeps for several processes
+//! (`shared`). Nothing is ever written. Whatever a search hands out was read and hashed in that very search, so an index that
+//! is behind can only find too little.
 
+mod embedded;
+mod shared;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -12,27 +13,24 @@ mod tests;
 use std::{
     any::Any,
     path::PathBuf,
-    sync::{
-        Arc, Mutex, Weak,
-        atomic::{AtomicUsize, Ordering},
-        mpsc,
-    },
+    sync::{Arc, Weak, mpsc},
     time::{Duration, Instant},
 };
 
 use sectile_markdown::{Digest, Span};
-use sectile_retrieval::{Chunk, ChunkHit, Correction, Embedder, Form, Query};
+use sectile_retrieval::{
+    Chunk, Correction, Embedder, Form, Located, LocatedHit, LocatedHits, Query, VectorSearch,
+};
 use sectile_vault::NotePath;
 
-use self::snapshot::{Notebook, Snapshot};
+use self::{embedded::Embedded, shared::Shared};
 use super::{
     clock::Clock,
     errors::NotebookError,
     facts::{notebook_facts, timestamp},
     ids::SourceId,
     indexing::CutNotebook,
-    locked,
-    storage::Storage,
+    library::Library,
 };
 
 /// Between two comparisons with a storage that tells of no change.
@@ -44,22 +42,41 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// More hits than were asked for, in place of those that turn out to be gone.
 const SPARE: usize = 16;
 
-/// After so many searches, memory that mapped files take is given back; what is needed again comes again.
-const RELEASED: usize = 64;
+/// Where the index of a collection is.
+#[derive(Clone)]
+pub(crate) enum IndexPlace {
+    /// In this folder, if there is one, or else in memory. Embedded with this model.
+    Here(Option<PathBuf>, &'static dyn Embedder),
+    /// In a backend.
+    Shared(Arc<dyn VectorSearch>),
+}
+
+/// An index of a collection.
+trait CollectionIndex: Send + Sync {
+    /// What answers are made from now.
+    fn state(&self) -> IndexState;
+    /// Compares it with the library, and takes in what changed, where it can.
+    fn refresh(&self) -> Result<(), NotebookError>;
+    /// The best chunks for a question.
+    fn search(
+        &self,
+        query: &Query,
+        text: &str,
+        most: usize,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<LocatedHits, NotebookError>;
+    /// The chunk of a notebook with this span, where it is at hand.
+    fn chunk_at(&self, notebook: &NotePath, span: Span) -> Option<Located>;
+    /// The chunks whose digests begin with these digits, in order.
+    fn chunks_with(&self, digits: &str) -> Result<Vec<Located>, NotebookError>;
+}
 
 /// An open collection. Shared by all who entered it.
 pub(crate) struct Shelf {
-    storage: Arc<dyn Storage>,
+    library: Arc<Library>,
     collection: String,
-    /// Where its index is, if there is one.
-    index: Option<PathBuf>,
-    embedder: &'static dyn Embedder,
+    index: Box<dyn CollectionIndex>,
     clock: Clock,
-    snapshot: Mutex<Arc<Snapshot>>,
-    /// The manifest of an index that turned out to be damaged.
-    damaged: Mutex<Option<Digest>>,
-    /// How often it was searched.
-    searches: AtomicUsize,
     /// Asks for a comparison.
     wake: mpsc::Sender<()>,
 }
@@ -89,12 +106,22 @@ pub(crate) struct Found {
 pub(crate) struct IndexState {
     /// When the index was made, in milliseconds since 1970.
     pub(crate) as_of: i64,
-    /// Whether the index is a file, or was made in memory for want of one.
+    /// Whether the index is kept somewhere, or was made in memory for want of one.
     pub(crate) on_disk: bool,
+    /// The backend that keeps it, where that is one.
+    pub(crate) backend: Option<Backend>,
     /// Notebooks that changed since and are not indexed yet; `None` while that is being found out.
     pub(crate) changed: Option<usize>,
     /// Whether meaning counts, or only words, as in a query that says nothing to the model.
     pub(crate) semantic: bool,
+}
+
+/// A backend that keeps an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Backend {
+    pub(crate) name: &'static str,
+    /// Whether all vectors are compared, or those that a graph leads to.
+    pub(crate) is_exact: bool,
 }
 
 /// One passage that was found.
@@ -138,29 +165,31 @@ pub(crate) struct Known {
 }
 
 impl Shelf {
-    /// Opens a collection: with its index in the folder `index`, or else by indexing it in memory.
+    /// Opens a collection.
     pub(crate) fn open(
-        storage: Arc<dyn Storage>,
+        library: Arc<Library>,
         collection: &str,
-        index: Option<PathBuf>,
-        embedder: &'static dyn Embedder,
+        place: IndexPlace,
         clock: Clock,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Arc<Self>, NotebookError> {
-        let snapshot = match Snapshot::of_disk(index.as_deref(), collection, embedder) {
-            Some(snapshot) => snapshot,
-            None => Snapshot::in_memory(&*storage, collection, embedder, clock, stop)?,
+        let index: Box<dyn CollectionIndex> = match place {
+            IndexPlace::Here(folder, embedder) => {
+                let library = Arc::clone(&library);
+                Box::new(Embedded::open(
+                    library, collection, folder, embedder, clock, stop,
+                )?)
+            }
+            IndexPlace::Shared(backend) => {
+                Box::new(Shared::open(Arc::clone(&library), collection, backend)?)
+            }
         };
         let (wake, woken) = mpsc::channel();
         let shelf = Arc::new(Self {
-            storage,
+            library,
             collection: collection.to_owned(),
             index,
-            embedder,
             clock,
-            snapshot: Mutex::new(Arc::new(snapshot)),
-            damaged: Mutex::new(None),
-            searches: AtomicUsize::new(0),
             wake,
         });
         let weak = Arc::downgrade(&shelf);
@@ -180,7 +209,7 @@ impl Shelf {
                 tracing::debug!("nobody looks at changes any more");
             }
         };
-        self.storage.watch(&self.collection, Box::new(changed))
+        self.library.watch(&self.collection, Box::new(changed))
     }
 
     /// Asks for a comparison with the storage, soon.
@@ -191,50 +220,14 @@ impl Shelf {
         }
     }
 
-    fn current(&self) -> Arc<Snapshot> {
-        Arc::clone(&locked(&self.snapshot))
-    }
-
     /// What answers are made from now.
     pub(crate) fn state(&self) -> IndexState {
-        self.current().state()
+        self.index.state()
     }
 
     /// Compares the index with the storage, and indexes what changed.
     pub(crate) fn refresh(&self) -> Result<(), NotebookError> {
-        let now = self.current();
-        let known_damage = *locked(&self.damaged);
-        let folder = self.index.as_deref();
-        let on_disk = Snapshot::manifest_on_disk(folder);
-        let newer = if on_disk == now.manifest || on_disk == known_damage {
-            None
-        } else {
-            Snapshot::of_disk(folder, &self.collection, self.embedder)
-        };
-        let base = newer.map_or(now, Arc::new);
-        if !base.is_whole(self.index.as_deref()) {
-            tracing::warn!("the index is damaged and not used");
-            *locked(&self.damaged) = base.manifest;
-            let (storage, clock) = (&*self.storage, self.clock);
-            let fresh =
-                Snapshot::in_memory(storage, &self.collection, self.embedder, clock, &|| false)?;
-            self.replace(fresh);
-            return Ok(());
-        }
-        let listed = self.storage.notebooks(&self.collection, &|| false)?;
-        let changes = base.changes(&listed);
-        if !changes.is_empty() {
-            // So that answers can say it while the work goes on.
-            self.replace(base.with_changed(changes.len()));
-        }
-        let mut fresh = base.refreshed(&*self.storage, &self.collection, self.embedder, &listed)?;
-        fresh.is_checked = true;
-        self.replace(fresh);
-        Ok(())
-    }
-
-    fn replace(&self, snapshot: Snapshot) {
-        *locked(&self.snapshot) = Arc::new(snapshot);
+        self.index.refresh()
     }
 
     /// The best `most` passages for a query, best first.
@@ -248,32 +241,26 @@ impl Shelf {
             argument: "query",
             message: error.to_string(),
         })?;
-        let snapshot = self.current();
-        let mut reader = self.embedder.reader();
         let mut wanted = most + SPARE;
         loop {
-            let found = snapshot
-                .corpus
-                .search(&parsed, query, Some(&mut *reader), wanted);
+            let found = self.index.search(&parsed, query, wanted, stop)?;
             let is_all = found.hits.len() < wanted;
-            let hits = self.verified(&snapshot, &found.hits, most, stop)?;
+            let hits = self.verified(&found.hits, most, stop)?;
             if hits.len() < most && !is_all {
                 wanted *= 4;
                 continue;
             }
-            if self.searches.fetch_add(1, Ordering::Relaxed) % RELEASED == RELEASED - 1 {
-                snapshot.corpus.release();
-            }
             if hits.is_empty() {
                 // A collection that is gone has nothing to find, and that must be said.
-                self.storage.require(&self.collection)?;
+                self.library.require(&self.collection)?;
             }
             return Ok(Found {
                 hits,
                 total: found.total,
                 state: IndexState {
+                    as_of: found.state.as_of,
                     semantic: found.has_meaning,
-                    ..snapshot.state()
+                    ..self.state()
                 },
                 unknown_words: found.remarks.unknown,
                 corrected_words: found.remarks.corrected,
@@ -284,13 +271,12 @@ impl Shelf {
     /// The first `most` hits that are still there, read and hashed now.
     fn verified(
         &self,
-        snapshot: &Snapshot,
-        found: &[ChunkHit],
+        found: &[LocatedHit],
         most: usize,
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Hit>, NotebookError> {
         let mut hits = Vec::with_capacity(most);
-        let mut read: Vec<(usize, Option<Today>)> = Vec::new();
+        let mut read: Vec<(&NotePath, Option<Today>)> = Vec::new();
         let mut is_behind = false;
         for one in found {
             if hits.len() == most {
@@ -299,25 +285,16 @@ impl Shelf {
             if stop() {
                 return Err(NotebookError::Cancelled);
             }
-            let document = snapshot.corpus.document_of(one.chunk);
-            let (Some(chunk), Some(known)) = (
-                snapshot.corpus.chunk(one.chunk),
-                snapshot.notebooks.get(document),
-            ) else {
-                continue;
-            };
-            let at = match read.iter().position(|(known, _)| *known == document) {
+            let notebook = &one.located.notebook;
+            let at = match read.iter().position(|(known, _)| *known == notebook) {
                 Some(at) => at,
                 None => {
-                    read.push((document, self.today(known)?));
+                    read.push((notebook, self.today(&one.located)?));
                     read.len() - 1
                 }
             };
-            let hit = read[at]
-                .1
-                .as_ref()
-                .and_then(|today| self.passage(snapshot, one, &chunk, today, &known.notebook));
-            match hit {
+            let today = read[at].1.as_ref();
+            match today.and_then(|today| self.passage(one, today)) {
                 // Of passages that say the same, one may stand for the others since they moved.
                 Some(hit) if hits.iter().any(|other: &Hit| other.id == hit.id) => {}
                 Some(hit) => hits.push(hit),
@@ -330,37 +307,36 @@ impl Shelf {
         Ok(hits)
     }
 
-    /// A notebook as it is now; `None` when it is gone or cannot be read.
-    fn today(&self, known: &Notebook) -> Result<Option<Today>, NotebookError> {
-        let bytes = match self.storage.read(&self.collection, &known.notebook) {
+    /// The notebook of a chunk as it is now; `None` when it is gone or cannot be read.
+    fn today(&self, located: &Located) -> Result<Option<Today>, NotebookError> {
+        let bytes = match self.library.read(&self.collection, &located.notebook) {
             Ok(bytes) => bytes,
             // What cannot be read cannot be found either; the rest can.
             Err(NotebookError::UpstreamFailure { .. }) => None,
             Err(error) => return Err(error),
         };
         Ok(bytes.map(|bytes| Today {
-            is_indexed: Digest::of(&bytes) == known.digest,
+            is_indexed: Digest::of(&bytes) == located.notebook_digest,
             bytes,
         }))
     }
 
     /// The hit, if its bytes are still in the notebook, there or elsewhere. What the index says of its headings and its
     /// line counts only as long as no byte of the notebook is another.
-    fn passage(
-        &self,
-        snapshot: &Snapshot,
-        hit: &ChunkHit,
-        chunk: &Chunk,
-        today: &Today,
-        notebook: &NotePath,
-    ) -> Option<Hit> {
+    fn passage(&self, hit: &LocatedHit, today: &Today) -> Option<Hit> {
         let bytes = today.bytes.as_slice();
+        let Located {
+            notebook,
+            chunk,
+            path,
+            ..
+        } = &hit.located;
         let is_in_place = |chunk: &Chunk| {
             let passage = bytes.get(chunk.span.range());
             passage.is_some_and(|passage| Digest::of(passage) == chunk.digest)
         };
         let (chunk, heading_path) = match (today.is_indexed, is_in_place(chunk)) {
-            (true, true) => (*chunk, snapshot.corpus.path(hit.chunk)?),
+            (true, true) => (*chunk, path.clone()),
             (_, true) => {
                 let Known { heading_path, line } = looked_up(bytes, notebook, chunk.span.start);
                 (Chunk { line, ..*chunk }, heading_path)
@@ -392,36 +368,16 @@ impl Shelf {
 
     /// What is known of the passage `span` of a notebook whose bytes have this digest.
     pub(crate) fn known(&self, notebook: &NotePath, digest: &Digest, span: Span) -> Option<Known> {
-        let snapshot = self.current();
-        let document = snapshot.position(notebook)?;
-        if snapshot.notebooks[document].digest != *digest {
-            return None;
-        }
-        let mut chunks = snapshot.corpus.chunks_of(document);
-        let number = chunks.find(|number| {
-            let chunk = snapshot.corpus.chunk(*number);
-            chunk.is_some_and(|chunk| chunk.span == span)
-        })?;
-        Some(Known {
-            heading_path: snapshot.corpus.path(number)?,
-            line: snapshot.corpus.chunk(number)?.line,
+        let located = self.index.chunk_at(notebook, span)?;
+        (located.notebook_digest == *digest).then_some(Known {
+            heading_path: located.path,
+            line: located.chunk.line,
         })
     }
 
-    /// Where passages with the digest that `wanted` says yes to may be: notebooks and chunks, in order.
-    pub(crate) fn candidates(
-        &self,
-        wanted: impl Fn(&Digest) -> bool,
-    ) -> Vec<(NotePath, Span, Digest)> {
-        let snapshot = self.current();
-        let chunks = snapshot.corpus.chunks_where(|chunk| wanted(&chunk.digest));
-        let found = chunks.into_iter().filter_map(|number| {
-            let document = snapshot.corpus.document_of(number);
-            let notebook = snapshot.notebooks.get(document)?.notebook.clone();
-            let chunk = snapshot.corpus.chunk(number)?;
-            Some((notebook, chunk.span, chunk.digest))
-        });
-        found.collect()
+    /// Where passages may be whose digests begin with these digits, in order.
+    pub(crate) fn chunks_with(&self, digits: &str) -> Result<Vec<Located>, NotebookError> {
+        self.index.chunks_with(digits)
     }
 }
 

@@ -6,19 +6,47 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use sectile_retrieval::built_in;
+use sectile_retrieval::{VectorSearch, built_in};
 
 use super::{
-    clock::Clock, errors::NotebookError, indexing::folder_of, locked, shelf::Shelf,
-    storage::Storage,
+    clock::Clock,
+    errors::NotebookError,
+    indexing::folder_of,
+    library::Library,
+    locked,
+    shelf::{IndexPlace, Shelf},
 };
 
 /// Most collections that are open at the same time.
 const MOST_OPEN: usize = 8;
 
+/// Where the indexes of a library are.
+#[derive(Clone)]
+pub(crate) enum Indexes {
+    /// Below this folder, if there is one.
+    Folder(Option<PathBuf>),
+    /// In a backend.
+    Shared(Arc<dyn VectorSearch>),
+}
+
+impl Indexes {
+    /// That of a collection.
+    pub(crate) fn of(&self, collection: &str) -> Result<IndexPlace, NotebookError> {
+        let folder = match self {
+            Self::Shared(backend) => return Ok(IndexPlace::Shared(Arc::clone(backend))),
+            Self::Folder(folder) => folder.as_deref(),
+        };
+        let embedder = built_in().map_err(|error| NotebookError::UpstreamFailure {
+            message: format!("The embedding model cannot be used: {error}."),
+        })?;
+        let folder = folder.map(|folder| folder_of(folder, collection));
+        Ok(IndexPlace::Here(folder, embedder))
+    }
+}
+
 pub(crate) struct Shelves {
-    storage: Arc<dyn Storage>,
-    indexes: Option<PathBuf>,
+    storage: Arc<Library>,
+    indexes: Indexes,
     clock: Clock,
     /// The one that was used last is at the end.
     open: Mutex<Vec<Place>>,
@@ -33,8 +61,7 @@ struct Place {
 }
 
 impl Shelves {
-    /// Indexes, if there are any, are below the folder `indexes`.
-    pub(crate) fn new(storage: Arc<dyn Storage>, indexes: Option<PathBuf>, clock: Clock) -> Self {
+    pub(crate) fn new(storage: Arc<Library>, indexes: Indexes, clock: Clock) -> Self {
         Self {
             storage,
             indexes,
@@ -56,13 +83,9 @@ impl Shelves {
     }
 
     fn open(&self, collection: &str) -> Result<Arc<Shelf>, NotebookError> {
-        let embedder = built_in().map_err(|error| NotebookError::UpstreamFailure {
-            message: format!("The embedding model cannot be used: {error}."),
-        })?;
-        let index = self.indexes.as_deref();
-        let index = index.map(|indexes| folder_of(indexes, collection));
-        let storage = Arc::clone(&self.storage);
-        Shelf::open(storage, collection, index, embedder, self.clock, &|| false)
+        let place = self.indexes.of(collection)?;
+        let library = Arc::clone(&self.storage);
+        Shelf::open(library, collection, place, self.clock, &|| false)
     }
 
     /// The collection, if it is open already.
@@ -110,7 +133,7 @@ mod tests {
         let names: Vec<String> = (0..MOST_OPEN).map(|number| number.to_string()).collect();
         let mut files = vec![("a", "n.md", "x"), ("b", "n.md", "x")];
         files.extend(names.iter().map(|name| (name.as_str(), "n.md", "x")));
-        let shelves = Shelves::new(Memory::shared(&files), None, || 0);
+        let shelves = Shelves::new(Memory::shared(&files), Indexes::Folder(None), || 0);
         assert!(shelves.shelf("gone").is_err());
         assert!(shelves.opened("a").is_none());
         let shelf = shelves.shelf("a").expect("it opens");

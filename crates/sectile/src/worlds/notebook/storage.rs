@@ -1,4 +1,4 @@
-//! Where notebooks come from.
+//! Notebooks in a folder.
 //!
 //! A folder is a storage: each folder directly in it is a collection, unless its name begins with `_` or `.`; every `.md`
 //! file below a collection is a notebook, except below its `_artifacts` folder. What is hidden, ignored, excluded or
@@ -12,12 +12,11 @@ use std::{
 };
 
 use notify::{RecursiveMode, Watcher as _};
+use sectile_retrieval::{
+    ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, is_collection_name,
+    is_notebook,
+};
 use sectile_vault::{FileStamp, NotePath, ReadError, Root, RootError, Walk, WalkError};
-
-use super::{errors::NotebookError, provenance::Remembered};
-
-/// The folder of a collection that holds what was derived from it.
-pub(crate) const ARTIFACTS: &str = "_artifacts";
 
 /// Folders below `_artifacts` of a collection.
 const MAX_ARTIFACT_FOLDERS: usize = 10_000;
@@ -25,73 +24,12 @@ const MAX_ARTIFACT_FOLDERS: usize = 10_000;
 /// The most bytes of a notebook, when nobody says otherwise.
 pub(crate) const MAX_NOTE_BYTES: u64 = 8 << 20;
 
-/// A notebook, and what the storage says of its file without opening it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Listed {
-    /// Relative to the collection.
-    pub(crate) notebook: NotePath,
-    pub(crate) stamp: Stamp,
-}
-
-/// What changes when a file does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    pub(crate) bytes: u64,
-    /// Milliseconds since 1970.
-    pub(crate) modified: i64,
-    /// Everything that the storage can tell of a file's state (length, times in nanoseconds, number), condensed. Equal
-    /// stamps mean: most likely the same bytes. Whoever must be sure reads and hashes.
-    pub(crate) state: [u64; 4],
-}
-
-/// A storage of notebooks: collections, and in them notebooks and other files.
-pub(crate) trait Storage: Send + Sync {
-    /// The names of all collections, sorted.
-    fn collections(&self) -> Result<Vec<String>, NotebookError>;
-    /// The notebooks of a collection, sorted by path; artifacts are none. `CollectionNotFound` when there is no such collection.
-    fn notebooks(
-        &self,
-        collection: &str,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Vec<Listed>, NotebookError>;
-    /// The bytes of a file of the collection as they are now; `None` when it is not there (any more), is behind a link, is no
-    /// regular file, or is larger than allowed. `CollectionNotFound` when there is no such collection.
-    fn read(&self, collection: &str, file: &NotePath) -> Result<Option<Vec<u8>>, NotebookError>;
-    /// The same of a notebook that was listed a moment ago, so that it need not be asked again whether it counts.
-    fn read_listed(
-        &self,
-        collection: &str,
-        file: &NotePath,
-    ) -> Result<Option<Vec<u8>>, NotebookError> {
-        self.read(collection, file)
-    }
-    /// `CollectionNotFound` when there is no such collection.
-    fn require(&self, collection: &str) -> Result<(), NotebookError> {
-        match self.collections()?.iter().any(|name| name == collection) {
-            true => Ok(()),
-            false => Err(NotebookError::CollectionNotFound),
-        }
-    }
-    /// Calls `changed` when something in a collection may have changed, until what is returned is dropped. `None` where a
-    /// storage cannot tell.
-    fn watch(&self, _: &str, _: Box<dyn Fn() + Send + Sync>) -> Option<Box<dyn Any + Send + Sync>> {
-        None
-    }
-    /// All files below `_artifacts/` of a collection, sorted, relative to the collection.
-    fn artifact_files(&self, collection: &str) -> Result<Vec<NotePath>, NotebookError>;
-    /// Digests of notebooks, kept by their stamps, for a storage that can tell when a file changed.
-    fn remembered(&self) -> Option<&Remembered> {
-        None
-    }
-}
-
 /// Collections in a folder.
 #[derive(Debug)]
 pub(crate) struct FolderStorage {
     root: Root,
     walk: Walk,
     max_note_bytes: u64,
-    remembered: Remembered,
 }
 
 impl FolderStorage {
@@ -105,7 +43,6 @@ impl FolderStorage {
             root: Root::open(location)?,
             walk,
             max_note_bytes,
-            remembered: Remembered::default(),
         })
     }
 
@@ -125,18 +62,18 @@ impl FolderStorage {
     }
 
     /// The bytes of a file that is behind no link, or `None` when there is none.
-    fn plain(&self, path: &NotePath) -> Result<Option<Vec<u8>>, NotebookError> {
+    fn plain(&self, path: &NotePath) -> Result<Option<Vec<u8>>, StorageError> {
         match self.root.read_plain(path, self.max_note_bytes) {
             Ok(bytes) => Ok(Some(bytes)),
-            Err(ReadError::Unreadable(kind)) => Err(NotebookError::UpstreamFailure {
-                message: format!("A file of the collection cannot be read ({kind})."),
-            }),
+            Err(ReadError::Unreadable(kind)) => Err(StorageError::failed(format!(
+                "A file of the collection cannot be read ({kind})."
+            ))),
             Err(_) => Ok(None),
         }
     }
 
     /// Whether the folder has a collection called exactly so, byte for byte.
-    fn has(&self, collection: &str) -> Result<bool, NotebookError> {
+    fn has(&self, collection: &str) -> Result<bool, StorageError> {
         if !is_collection_name(collection) {
             return Ok(false);
         }
@@ -148,8 +85,8 @@ impl FolderStorage {
     }
 }
 
-impl Storage for FolderStorage {
-    fn collections(&self) -> Result<Vec<String>, NotebookError> {
+impl NotebookStorage for FolderStorage {
+    fn collections(&self) -> Result<Vec<String>, StorageError> {
         let mut folders = self
             .root
             .folders(&self.walk)
@@ -162,11 +99,11 @@ impl Storage for FolderStorage {
         &self,
         collection: &str,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Vec<Listed>, NotebookError> {
+    ) -> Result<Vec<Listed>, StorageError> {
         self.require(collection)?;
         let listed = match self.root.list(collection, &self.walk, stop) {
             Ok(listed) => listed,
-            Err(error) if is_absence(&error) => return Err(NotebookError::CollectionNotFound),
+            Err(error) if is_absence(&error) => return Err(StorageError::CollectionNotFound),
             Err(error) => return Err(failed(&error)),
         };
         Ok(listed
@@ -179,7 +116,7 @@ impl Storage for FolderStorage {
             .collect())
     }
 
-    fn read(&self, collection: &str, file: &NotePath) -> Result<Option<Vec<u8>>, NotebookError> {
+    fn read(&self, collection: &str, file: &NotePath) -> Result<Option<Vec<u8>>, StorageError> {
         let gone = || self.require(collection).map(|()| None);
         let whole = format!("{collection}/{file}");
         let path = NotePath::parse_vault(&whole).ok();
@@ -206,17 +143,17 @@ impl Storage for FolderStorage {
         &self,
         collection: &str,
         file: &NotePath,
-    ) -> Result<Option<Vec<u8>>, NotebookError> {
+    ) -> Result<Option<Vec<u8>>, StorageError> {
         match NotePath::parse_vault(&format!("{collection}/{file}")) {
             Ok(path) => self.plain(&path),
             Err(_) => Ok(None),
         }
     }
 
-    fn require(&self, collection: &str) -> Result<(), NotebookError> {
+    fn require(&self, collection: &str) -> Result<(), StorageError> {
         match self.has(collection)? {
             true => Ok(()),
-            false => Err(NotebookError::CollectionNotFound),
+            false => Err(StorageError::CollectionNotFound),
         }
     }
 
@@ -239,8 +176,10 @@ impl Storage for FolderStorage {
         }
         Some(Box::new(watcher))
     }
+}
 
-    fn artifact_files(&self, collection: &str) -> Result<Vec<NotePath>, NotebookError> {
+impl ArtifactStorage for FolderStorage {
+    fn artifact_files(&self, collection: &str) -> Result<Vec<NotePath>, StorageError> {
         self.require(collection)?;
         let folder = format!("{collection}/{ARTIFACTS}");
         let folders = Cell::new(0_usize);
@@ -251,11 +190,9 @@ impl Storage for FolderStorage {
         let listed = match self.root.list_files(&folder, &self.walk, &stop) {
             Ok(listed) => listed,
             Err(WalkError::Stopped) => {
-                return Err(NotebookError::UpstreamFailure {
-                    message: format!(
-                        "`{ARTIFACTS}` of the collection has more than {MAX_ARTIFACT_FOLDERS} folders."
-                    ),
-                });
+                return Err(StorageError::failed(format!(
+                    "`{ARTIFACTS}` of the collection has more than {MAX_ARTIFACT_FOLDERS} folders."
+                )));
             }
             Err(error) if is_absence(&error) => return Ok(Vec::new()),
             Err(error) => return Err(failed(&error)),
@@ -267,28 +204,20 @@ impl Storage for FolderStorage {
         Ok(files.collect())
     }
 
-    fn remembered(&self) -> Option<&Remembered> {
-        Some(&self.remembered)
+    fn read_artifact(
+        &self,
+        collection: &str,
+        file: &NotePath,
+    ) -> Result<Option<Vec<u8>>, StorageError> {
+        self.read(collection, file)
     }
-}
-
-/// Whether a file of a collection, by its path, is a notebook.
-pub(crate) fn is_notebook(file: &NotePath) -> bool {
-    let name = file.file_name();
-    let ending = name.len().checked_sub(3).and_then(|at| name.get(at..));
-    name.len() > 3
-        && ending.is_some_and(|ending| ending.eq_ignore_ascii_case(".md"))
-        && file.segments().next() != Some(ARTIFACTS)
-}
-
-fn is_collection_name(name: &str) -> bool {
-    !name.is_empty() && !name.starts_with(['_', '.']) && !name.contains(['/', '\\', '\0'])
 }
 
 fn condensed(stamp: &FileStamp) -> Stamp {
     Stamp {
         bytes: stamp.bytes,
         modified: stamp.modified_ns.div_euclid(1_000_000),
+        changed: u64::try_from(stamp.modified_ns.max(stamp.changed_ns)).unwrap_or_default(),
         state: [
             stamp.bytes,
             stamp.modified_ns.cast_unsigned(),
@@ -305,15 +234,13 @@ fn is_absence(error: &WalkError) -> bool {
     )
 }
 
-fn failed(error: &WalkError) -> NotebookError {
+fn failed(error: &WalkError) -> StorageError {
     match error {
-        WalkError::Stopped => NotebookError::Cancelled,
-        WalkError::Unreadable(kind) => NotebookError::UpstreamFailure {
-            message: format!("The folder of the notebooks cannot be read ({kind})."),
-        },
-        _ => NotebookError::UpstreamFailure {
-            message: "The folder of the notebooks cannot be read.".to_owned(),
-        },
+        WalkError::Stopped => StorageError::Cancelled,
+        WalkError::Unreadable(kind) => StorageError::failed(format!(
+            "The folder of the notebooks cannot be read ({kind})."
+        )),
+        _ => StorageError::failed("The folder of the notebooks cannot be read."),
     }
 }
 

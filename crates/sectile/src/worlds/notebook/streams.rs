@@ -17,8 +17,8 @@ pub(crate) use self::chunks::{Chunk, Reading};
 use super::{
     errors::NotebookError,
     ids::SourceId,
+    library::Library,
     shelf::{Found, Hit, Scores},
-    storage::Storage,
 };
 
 /// Most streams of one context; the oldest makes room for a new one.
@@ -106,7 +106,7 @@ impl Stream {
     pub(crate) fn new(
         beginning: Beginning<'_>,
         found: Found,
-        storage: &dyn Storage,
+        storage: &Library,
     ) -> Result<Self, NotebookError> {
         let clusters = clusters(&found.hits, storage)?;
         let references = found.hits.into_iter().map(|hit| Reference {
@@ -177,7 +177,7 @@ impl Stream {
 }
 
 /// The smallest sections that hold at least two hits: most hits first, then by the best of them.
-fn clusters(hits: &[Hit], storage: &dyn Storage) -> Result<Vec<Cluster>, NotebookError> {
+fn clusters(hits: &[Hit], storage: &Library) -> Result<Vec<Cluster>, NotebookError> {
     let mut notebooks: Vec<(&NotePath, Vec<&SourceId>)> = Vec::new();
     for hit in hits {
         let known = notebooks

@@ -2,10 +2,14 @@
 
 use std::{
     collections::BTreeMap,
+    ops::Deref,
     sync::{Arc, Mutex},
 };
 
 use sectile_markdown::Digest;
+use sectile_retrieval::{
+    ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, is_notebook,
+};
 use sectile_vault::NotePath;
 
 use super::{
@@ -13,15 +17,36 @@ use super::{
         ArtifactType, Maker, Record, SIDECAR, Status,
         record::{Payload, Source, Step},
     },
-    errors::NotebookError,
-    storage::{ARTIFACTS, Listed, Stamp, Storage, is_notebook},
+    library::Library,
 };
+
+/// A library whose storage is in memory.
+pub(crate) struct Memory {
+    library: Arc<Library>,
+    storage: Arc<Files>,
+}
 
 /// Files by collection and path.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+struct Files {
     files: Mutex<BTreeMap<(String, String), File>>,
     reads: Mutex<usize>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        let storage = Arc::new(Files::default());
+        let library = Arc::new(Library::of(Arc::clone(&storage)));
+        Self { library, storage }
+    }
+}
+
+impl Deref for Memory {
+    type Target = Library;
+
+    fn deref(&self) -> &Library {
+        &self.library
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -43,16 +68,21 @@ impl Memory {
     }
 
     /// A storage of these files, each as collection, path and text.
-    pub(crate) fn shared(files: &[(&str, &str, &str)]) -> Arc<dyn Storage> {
+    pub(crate) fn shared(files: &[(&str, &str, &str)]) -> Arc<Library> {
         let storage = Self::default();
         for (collection, path, text) in files {
             storage.write(collection, path, text.as_bytes());
         }
-        Arc::new(storage)
+        storage.library
+    }
+
+    /// The library, to share.
+    pub(crate) fn library(&self) -> Arc<Library> {
+        Arc::clone(&self.library)
     }
 
     pub(crate) fn write(&self, collection: &str, path: &str, bytes: &[u8]) {
-        let mut files = self.files.lock().unwrap();
+        let mut files = self.storage.files.lock().unwrap();
         let file = files
             .entry((collection.to_owned(), path.to_owned()))
             .or_default();
@@ -62,28 +92,30 @@ impl Memory {
 
     pub(crate) fn remove(&self, collection: &str, path: &str) {
         let key = (collection.to_owned(), path.to_owned());
-        self.files.lock().unwrap().remove(&key);
+        self.storage.files.lock().unwrap().remove(&key);
     }
 
     pub(crate) fn set_modified(&self, collection: &str, path: &str, modified: i64) {
         let key = (collection.to_owned(), path.to_owned());
-        let mut files = self.files.lock().unwrap();
+        let mut files = self.storage.files.lock().unwrap();
         files.get_mut(&key).unwrap().modified = modified;
     }
 
     /// Makes every reading of a file fail.
     pub(crate) fn forbid(&self, collection: &str, path: &str) {
         let key = (collection.to_owned(), path.to_owned());
-        let mut files = self.files.lock().unwrap();
+        let mut files = self.storage.files.lock().unwrap();
         files.get_mut(&key).unwrap().is_unreadable = true;
     }
 
     /// How many notebooks were read.
     pub(crate) fn read_of_notebooks(&self) -> usize {
-        *self.reads.lock().unwrap()
+        *self.storage.reads.lock().unwrap()
     }
+}
 
-    fn paths(&self, collection: &str) -> Result<Vec<(NotePath, File)>, NotebookError> {
+impl Files {
+    fn paths(&self, collection: &str) -> Result<Vec<(NotePath, File)>, StorageError> {
         let files = self.files.lock().unwrap();
         let found: Vec<(NotePath, File)> = files
             .iter()
@@ -91,14 +123,14 @@ impl Memory {
             .map(|((_, path), file)| (NotePath::parse_vault(path).unwrap(), file.clone()))
             .collect();
         if found.is_empty() {
-            return Err(NotebookError::CollectionNotFound);
+            return Err(StorageError::CollectionNotFound);
         }
         Ok(found)
     }
 }
 
-impl Storage for Memory {
-    fn collections(&self) -> Result<Vec<String>, NotebookError> {
+impl NotebookStorage for Files {
+    fn collections(&self) -> Result<Vec<String>, StorageError> {
         let files = self.files.lock().unwrap();
         let mut names: Vec<String> = files.keys().map(|(name, _)| name.clone()).collect();
         names.dedup();
@@ -109,9 +141,9 @@ impl Storage for Memory {
         &self,
         collection: &str,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Vec<Listed>, NotebookError> {
+    ) -> Result<Vec<Listed>, StorageError> {
         if stop() {
-            return Err(NotebookError::Cancelled);
+            return Err(StorageError::Cancelled);
         }
         let files = self.paths(collection)?.into_iter();
         let listed = files.filter(|(path, _)| is_notebook(path));
@@ -121,31 +153,43 @@ impl Storage for Memory {
                 stamp: Stamp {
                     bytes: file.bytes.len() as u64,
                     modified: file.modified,
+                    // Never remembered.
+                    changed: u64::MAX,
                     state: [file.modified.cast_unsigned(), 0, 0, 0],
                 },
             })
             .collect())
     }
 
-    fn read(&self, collection: &str, file: &NotePath) -> Result<Option<Vec<u8>>, NotebookError> {
+    fn read(&self, collection: &str, file: &NotePath) -> Result<Option<Vec<u8>>, StorageError> {
         if is_notebook(file) {
             *self.reads.lock().unwrap() += 1;
         }
         let files = self.paths(collection)?.into_iter();
         let mut found = files.filter(|(path, _)| path == file);
         match found.next() {
-            Some((_, file)) if file.is_unreadable => Err(NotebookError::UpstreamFailure {
-                message: "It cannot be read.".to_owned(),
-            }),
+            Some((_, file)) if file.is_unreadable => {
+                Err(StorageError::failed("It cannot be read."))
+            }
             found => Ok(found.map(|(_, file)| file.bytes)),
         }
     }
+}
 
-    fn artifact_files(&self, collection: &str) -> Result<Vec<NotePath>, NotebookError> {
+impl ArtifactStorage for Files {
+    fn artifact_files(&self, collection: &str) -> Result<Vec<NotePath>, StorageError> {
         let files = self.paths(collection)?.into_iter().map(|(path, _)| path);
         Ok(files
             .filter(|path| path.segments().next() == Some(ARTIFACTS))
             .collect())
+    }
+
+    fn read_artifact(
+        &self,
+        collection: &str,
+        file: &NotePath,
+    ) -> Result<Option<Vec<u8>>, StorageError> {
+        self.read(collection, file)
     }
 }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    super::{errors::NotebookError, storage::Storage},
+    super::{errors::NotebookError, library::Library},
     ArtifactType, Status, Today, judged, read_payload, records, staleness,
 };
 
@@ -40,7 +40,7 @@ pub(crate) struct CheckedSet {
 }
 
 /// Hashes every payload and every recorded source of a collection.
-pub(crate) fn check(storage: &dyn Storage, collection: &str) -> Result<Checked, NotebookError> {
+pub(crate) fn check(storage: &Library, collection: &str) -> Result<Checked, NotebookError> {
     let mut checked = Checked::default();
     let mut today = Today::new(storage, collection);
     for (set, record) in records(storage, collection)? {

@@ -8,7 +8,7 @@ use sectile_vault::NotePath;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::super::storage::is_notebook;
+use sectile_retrieval::is_notebook;
 
 /// The name of the file beside the payload files.
 pub(crate) const SIDECAR: &str = "set.toml";

@@ -25,10 +25,8 @@ use std::{
 use sectile_markdown::Digest;
 use sectile_vault::NotePath;
 
-use super::super::{
-    errors::NotebookError,
-    storage::{Stamp, Storage},
-};
+use super::super::{errors::NotebookError, library::Library};
+use sectile_retrieval::Stamp;
 
 /// A stamp can be trusted once its file has been left alone for this long, in nanoseconds: file systems count time in
 /// steps, and two changes within one step look like one.
@@ -64,7 +62,7 @@ pub(crate) struct Remembered {
 
 /// The root of a collection, from all its notebooks.
 pub(crate) fn collection_root(
-    storage: &dyn Storage,
+    storage: &Library,
     collection: &str,
     stop: &dyn Fn() -> bool,
 ) -> Result<CollectionRoot, NotebookError> {
@@ -73,12 +71,11 @@ pub(crate) fn collection_root(
 
 /// The digests of all notebooks. Those that are remembered are not read again.
 pub(crate) fn sums(
-    storage: &dyn Storage,
+    storage: &Library,
     collection: &str,
     stop: &dyn Fn() -> bool,
 ) -> Result<Sums, NotebookError> {
-    let known = storage.remembered().map(|known| known.take(collection));
-    let known = known.unwrap_or_default();
+    let known = storage.remembered.take(collection);
     let mut sums = Sums::default();
     let mut settled = HashMap::new();
     let now = now();
@@ -100,8 +97,7 @@ pub(crate) fn sums(
         };
         match digest {
             Some(digest) => {
-                let [_, modified, changed, _] = listed.stamp.state;
-                if modified.max(changed).saturating_add(SETTLED) < now {
+                if listed.stamp.changed.saturating_add(SETTLED) < now {
                     settled.insert(notebook.clone(), (listed.stamp, digest));
                 }
                 sums.sums.push((notebook, digest));
@@ -109,9 +105,7 @@ pub(crate) fn sums(
             None => sums.left_out.push(notebook),
         }
     }
-    if let Some(remembered) = storage.remembered() {
-        remembered.keep(collection, settled);
-    }
+    storage.remembered.keep(collection, settled);
     Ok(sums)
 }
 

@@ -228,7 +228,7 @@ fn the_root_depends_on_bytes_and_paths_alone() {
     );
 }
 
-fn folder(files: &[(&str, &str)]) -> (tempfile::TempDir, FolderStorage) {
+fn folder(files: &[(&str, &str)]) -> (tempfile::TempDir, Library) {
     let folder = tempfile::tempdir().unwrap();
     for (path, text) in files {
         let path = folder.path().join(path);
@@ -236,6 +236,7 @@ fn folder(files: &[(&str, &str)]) -> (tempfile::TempDir, FolderStorage) {
         fs::write(path, text).unwrap();
     }
     let storage = FolderStorage::open(folder.path(), Walk::default(), 1000).unwrap();
+    let storage = Library::of(std::sync::Arc::new(storage));
     (folder, storage)
 }
 

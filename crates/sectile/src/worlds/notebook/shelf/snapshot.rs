@@ -3,7 +3,9 @@
 use std::{io, path::Path, sync::Arc};
 
 use sectile_markdown::Digest;
-use sectile_retrieval::{Bytes, Corpus, Embedder, Place, Segment, Store, StoreError, Stored};
+use sectile_retrieval::{
+    Bytes, Corpus, Embedder, Listed, Located, Place, Segment, Store, StoreError, Stored,
+};
 use sectile_vault::NotePath;
 
 use super::{
@@ -11,7 +13,7 @@ use super::{
         clock::Clock,
         errors::NotebookError,
         indexing::{Job, NOWHERE, Outcome, Wanted, build},
-        storage::{Listed, Storage},
+        library::Library,
     },
     IndexState,
 };
@@ -94,7 +96,7 @@ impl Snapshot {
 
     /// Everything, indexed in memory.
     pub(super) fn in_memory(
-        storage: &dyn Storage,
+        storage: &Library,
         collection: &str,
         embedder: &dyn Embedder,
         clock: Clock,
@@ -120,6 +122,7 @@ impl Snapshot {
         IndexState {
             as_of: self.as_of,
             on_disk: self.on_disk,
+            backend: None,
             changed: self.changed,
             semantic: true,
         }
@@ -144,6 +147,17 @@ impl Snapshot {
     /// The digest of the manifest that is on disk now, if there is one.
     pub(super) fn manifest_on_disk(folder: Option<&Path>) -> Option<Digest> {
         Store::at(folder?).ok().flatten()?.state().ok().flatten()
+    }
+
+    /// A chunk, and where it is.
+    pub(super) fn located(&self, chunk: usize) -> Option<Located> {
+        let notebook = self.notebooks.get(self.corpus.document_of(chunk))?;
+        Some(Located {
+            notebook: notebook.notebook.clone(),
+            notebook_digest: notebook.digest,
+            chunk: self.corpus.chunk(chunk)?,
+            path: self.corpus.path(chunk)?,
+        })
     }
 
     /// Where a notebook is among those that are indexed.
@@ -185,7 +199,7 @@ impl Snapshot {
     /// The state with everything indexed that is listed.
     pub(super) fn refreshed(
         &self,
-        storage: &dyn Storage,
+        storage: &Library,
         collection: &str,
         embedder: &dyn Embedder,
         listed: &[Listed],
@@ -207,7 +221,7 @@ impl Snapshot {
 
     fn with(
         &self,
-        storage: &dyn Storage,
+        storage: &Library,
         collection: &str,
         embedder: &dyn Embedder,
         listed: &[Listed],

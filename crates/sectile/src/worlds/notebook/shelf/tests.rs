@@ -13,8 +13,14 @@ fn now() -> i64 {
 
 fn shelf(storage: &Arc<Memory>, index: Option<PathBuf>) -> Arc<Shelf> {
     let embedder = built_in().unwrap();
-    let storage: Arc<dyn Storage> = Arc::clone(storage) as Arc<dyn Storage>;
-    Shelf::open(storage, "lab", index, embedder, now, &|| false).unwrap()
+    Shelf::open(
+        storage.library(),
+        "lab",
+        IndexPlace::Here(index, embedder),
+        now,
+        &|| false,
+    )
+    .unwrap()
 }
 
 fn ids(shelf: &Shelf, query: &str) -> Vec<String> {

@@ -55,7 +55,7 @@ fn collections_and_their_notebooks() {
     assert_eq!(storage.artifact_files("a").unwrap(), []);
     assert_eq!(
         storage.notebooks("a", &|| true),
-        Err(NotebookError::Cancelled)
+        Err(StorageError::Cancelled)
     );
 }
 
@@ -87,7 +87,7 @@ fn only_the_exact_name_is_a_collection() {
         "Café\\",
         "../Café",
     ] {
-        let missing = NotebookError::CollectionNotFound;
+        let missing = StorageError::CollectionNotFound;
         let notebooks = storage.notebooks(name, &|| false);
         assert_eq!(notebooks, Err(missing.clone()), "{name:?}");
         let read = storage.read(name, &path("x.md"));
@@ -127,12 +127,12 @@ fn what_is_not_listed_is_not_read() {
     fs::remove_dir_all(folder.path().join("a")).unwrap();
     assert_eq!(
         storage.read("a", &path("x.md")),
-        Err(NotebookError::CollectionNotFound)
+        Err(StorageError::CollectionNotFound)
     );
     fs::remove_dir_all(folder.path()).unwrap();
     assert!(matches!(
         storage.collections(),
-        Err(NotebookError::UpstreamFailure { .. })
+        Err(StorageError::Failed { .. })
     ));
 }
 

@@ -38,6 +38,7 @@ fn found(hits: Vec<Hit>) -> Found {
         state: IndexState {
             as_of: 0,
             on_disk: false,
+            backend: None,
             changed: Some(0),
             semantic: false,
         },

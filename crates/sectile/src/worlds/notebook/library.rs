@@ -1,0 +1,94 @@
+//! The library: where its notebooks and what was derived from them come from, whatever the storages are.
+
+use std::{any::Any, sync::Arc};
+
+use sectile_retrieval::{ARTIFACTS, ArtifactStorage, Listed, NotebookStorage};
+use sectile_vault::NotePath;
+
+use super::{errors::NotebookError, provenance::Remembered};
+
+/// The storages of a library.
+pub(crate) struct Library {
+    notebooks: Arc<dyn NotebookStorage>,
+    artifacts: Arc<dyn ArtifactStorage>,
+    /// Digests of notebooks by their stamps.
+    pub(super) remembered: Remembered,
+}
+
+impl Library {
+    pub(crate) fn new(
+        notebooks: Arc<dyn NotebookStorage>,
+        artifacts: Arc<dyn ArtifactStorage>,
+    ) -> Self {
+        Self {
+            notebooks,
+            artifacts,
+            remembered: Remembered::default(),
+        }
+    }
+
+    /// Of one storage for both.
+    pub(crate) fn of<S: NotebookStorage + ArtifactStorage + 'static>(storage: Arc<S>) -> Self {
+        let notebooks: Arc<dyn NotebookStorage> = Arc::<S>::clone(&storage);
+        Self::new(notebooks, storage)
+    }
+
+    /// See [`NotebookStorage::collections`].
+    pub(crate) fn collections(&self) -> Result<Vec<String>, NotebookError> {
+        Ok(self.notebooks.collections()?)
+    }
+
+    /// See [`NotebookStorage::notebooks`].
+    pub(crate) fn notebooks(
+        &self,
+        collection: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<Listed>, NotebookError> {
+        Ok(self.notebooks.notebooks(collection, stop)?)
+    }
+
+    /// The bytes of a file of the collection, from the storage that it belongs to. See [`NotebookStorage::read`].
+    pub(crate) fn read(
+        &self,
+        collection: &str,
+        file: &NotePath,
+    ) -> Result<Option<Vec<u8>>, NotebookError> {
+        Ok(match file.segments().next() {
+            Some(ARTIFACTS) => self.artifacts.read_artifact(collection, file)?,
+            _ => self.notebooks.read(collection, file)?,
+        })
+    }
+
+    /// See [`NotebookStorage::read_listed`].
+    pub(crate) fn read_listed(
+        &self,
+        collection: &str,
+        file: &NotePath,
+    ) -> Result<Option<Vec<u8>>, NotebookError> {
+        Ok(self.notebooks.read_listed(collection, file)?)
+    }
+
+    /// See [`NotebookStorage::require`].
+    pub(crate) fn require(&self, collection: &str) -> Result<(), NotebookError> {
+        Ok(self.notebooks.require(collection)?)
+    }
+
+    /// See [`NotebookStorage::watch`].
+    pub(crate) fn watch(
+        &self,
+        collection: &str,
+        changed: Box<dyn Fn() + Send + Sync>,
+    ) -> Option<Box<dyn Any + Send + Sync>> {
+        self.notebooks.watch(collection, changed)
+    }
+
+    /// See [`ArtifactStorage::artifact_files`].
+    pub(crate) fn artifact_files(&self, collection: &str) -> Result<Vec<NotePath>, NotebookError> {
+        Ok(self.artifacts.artifact_files(collection)?)
+    }
+
+    /// Whether its notebooks can be read now.
+    pub(crate) fn ready(&self) -> Result<(), NotebookError> {
+        Ok(self.notebooks.ready()?)
+    }
+}

@@ -1,0 +1,184 @@
+//! An index that a backend keeps for several processes.
+//!
+//! Whoever runs the library brings it up to date; this process only looks whether it is behind, off the way of searches.
+
+use std::sync::{Arc, Mutex};
+
+use sectile_markdown::Span;
+use sectile_retrieval::{
+    IndexedNotebook, Listed, Located, LocatedHits, Query, Question, SharedState, StorageError,
+    VectorSearch,
+};
+use sectile_vault::NotePath;
+
+use super::{
+    super::{errors::NotebookError, library::Library, locked},
+    Backend, CollectionIndex, IndexState,
+};
+
+pub(super) struct Shared {
+    library: Arc<Library>,
+    collection: String,
+    backend: Arc<dyn VectorSearch>,
+    last: Mutex<Last>,
+}
+
+/// What was seen last.
+#[derive(Clone, Copy)]
+struct Last {
+    state: SharedState,
+    /// Notebooks that are not what is indexed; `None` before that was looked at.
+    changed: Option<usize>,
+}
+
+impl Shared {
+    pub(super) fn open(
+        library: Arc<Library>,
+        collection: &str,
+        backend: Arc<dyn VectorSearch>,
+    ) -> Result<Self, NotebookError> {
+        let state = backend
+            .state(collection)
+            .map_err(|error| explained(&library, collection, error))?;
+        let last = Last {
+            state,
+            changed: None,
+        };
+        Ok(Self {
+            library,
+            collection: collection.to_owned(),
+            backend,
+            last: Mutex::new(last),
+        })
+    }
+
+    fn explained(&self, error: StorageError) -> NotebookError {
+        explained(&self.library, &self.collection, error)
+    }
+}
+
+/// A collection that the library has and the index has not is no missing collection.
+fn explained(library: &Library, collection: &str, error: StorageError) -> NotebookError {
+    if error != StorageError::CollectionNotFound {
+        return error.into();
+    }
+    match library.require(collection) {
+        Ok(()) => NotebookError::UpstreamFailure {
+            message: "The shared index does not have this collection. Whoever runs this server can add it with `sectile notebook index --to postgres`."
+                .to_owned(),
+        },
+        Err(error) => error,
+    }
+}
+
+impl CollectionIndex for Shared {
+    fn state(&self) -> IndexState {
+        let last = *locked(&self.last);
+        IndexState {
+            as_of: last.state.as_of,
+            on_disk: true,
+            backend: Some(Backend {
+                name: self.backend.name(),
+                is_exact: last.state.is_exact,
+            }),
+            changed: last.changed,
+            semantic: true,
+        }
+    }
+
+    fn refresh(&self) -> Result<(), NotebookError> {
+        let listed = self.library.notebooks(&self.collection, &|| false)?;
+        let entries = self.backend.entries(&self.collection);
+        let entries = entries.map_err(|error| self.explained(error))?;
+        let changed = differences(&listed, &entries);
+        let state = self.backend.state(&self.collection);
+        let state = state.map_err(|error| self.explained(error))?;
+        *locked(&self.last) = Last {
+            state,
+            changed: Some(changed),
+        };
+        Ok(())
+    }
+
+    fn search(
+        &self,
+        query: &Query,
+        text: &str,
+        most: usize,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<LocatedHits, NotebookError> {
+        let found = self.backend.search(&Question {
+            collection: &self.collection,
+            query,
+            text,
+            most,
+            stop,
+        });
+        let found = found.map_err(|error| self.explained(error))?;
+        let mut last = locked(&self.last);
+        if last.state.as_of != found.state.as_of {
+            // What was counted is of another state.
+            last.changed = None;
+        }
+        last.state = found.state;
+        Ok(found)
+    }
+
+    /// The notebook is read anyway by whoever asks, and says the same without a question to the backend.
+    fn chunk_at(&self, _: &NotePath, _: Span) -> Option<Located> {
+        None
+    }
+
+    fn chunks_with(&self, digits: &str) -> Result<Vec<Located>, NotebookError> {
+        let found = self.backend.chunks_with(&self.collection, digits);
+        found.map_err(|error| self.explained(error))
+    }
+}
+
+/// How many notebooks are listed and not indexed as they are, or indexed and not listed. Both are sorted by path.
+fn differences(listed: &[Listed], entries: &[IndexedNotebook]) -> usize {
+    let mut known = entries.iter().peekable();
+    let mut differences = 0;
+    for one in listed {
+        while known
+            .next_if(|known| known.notebook < one.notebook)
+            .is_some()
+        {
+            differences += 1;
+        }
+        let same = known.next_if(|known| known.notebook == one.notebook);
+        differences += usize::from(same.is_none_or(|same| same.stamp != one.stamp.state));
+    }
+    differences + known.count()
+}
+
+#[cfg(test)]
+mod tests {
+    use sectile_markdown::Digest;
+    use sectile_retrieval::Stamp;
+
+    use super::*;
+
+    #[test]
+    fn what_differs_is_counted_once() {
+        let path = |name: &str| NotePath::parse_vault(name).unwrap();
+        let listed = |name: &str, state: u64| Listed {
+            notebook: path(name),
+            stamp: Stamp {
+                state: [state; 4],
+                ..Stamp::default()
+            },
+        };
+        let indexed = |name: &str, state: u64| IndexedNotebook {
+            notebook: path(name),
+            stamp: [state; 4],
+            digest: Digest::of(b""),
+        };
+        let now = [listed("a.md", 1), listed("c.md", 2), listed("d.md", 1)];
+        assert_eq!(differences(&now, &[]), 3);
+        assert_eq!(differences(&[], &[indexed("x.md", 1)]), 1);
+        let index = [indexed("a.md", 1), indexed("b.md", 1), indexed("c.md", 1)];
+        // `b.md` is gone, `c.md` is another one, and `d.md` is new.
+        assert_eq!(differences(&now, &index), 3);
+    }
+}
