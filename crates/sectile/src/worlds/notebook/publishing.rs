@@ -62,7 +62,10 @@ pub(crate) fn publish(
             scope.spawn(move || work(job, plan, next, &send));
         }
         drop(send);
-        let gone = plan.gone.iter().map(|path| Ok(Change::Remove((*path).clone())));
+        let gone = plan
+            .gone
+            .iter()
+            .map(|path| Ok(Change::Remove((*path).clone())));
         let (indexed, unreadable) = (&mut report.indexed, &mut report.unreadable);
         let changed = receive.into_iter().filter_map(|outcome| match outcome {
             Ok(Outcome::Changed(change)) => {
