@@ -33,6 +33,12 @@ impl Failure {
     pub(super) fn other(message: impl Into<String>) -> Self {
         Self::new(Kind::Other, message)
     }
+
+    /// Of an index that this program cannot use.
+    pub(super) fn other_rules() -> Self {
+        let message = OTHER_RULES.to_owned();
+        Self::from(StorageError::OtherRules { message })
+    }
 }
 
 impl From<StorageError> for Failure {
@@ -89,8 +95,7 @@ const UNREACHABLE: &str =
 const BROKEN: &str = "The connection to PostgreSQL broke. Try again.";
 const ENCRYPTION: &str = "No encrypted connection to PostgreSQL could be made. Check that the server offers TLS, and that its \
     certificate is for this host and signed by an authority that the settings trust.";
-/// Said of an index that this program cannot use.
-pub(super) const OTHER_RULES: &str = "The index in PostgreSQL was made with another model or by other rules. Run \
+const OTHER_RULES: &str = "The index in PostgreSQL was made with another model or by other rules. Run \
     `sectile notebook index --to postgres` to make it anew.";
 
 fn of_code(code: &SqlState) -> Failure {
@@ -121,7 +126,7 @@ fn of_code(code: &SqlState) -> Failure {
             "PostgreSQL takes no more connections. Try again in a moment, or allow fewer here."
         }
         "25006" => "This PostgreSQL can only be read. Index with the one that can be written.",
-        "22000" => OTHER_RULES,
+        "22000" => return Failure::other_rules(),
         code if code.starts_with("08") => BROKEN,
         code if code.starts_with("53") => {
             "PostgreSQL has not enough memory or room. Try again later."

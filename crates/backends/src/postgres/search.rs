@@ -14,7 +14,7 @@ use tokio_postgres::{Row, types::ToSql};
 
 use super::{
     Rules,
-    failure::{Failure, OTHER_RULES},
+    failure::Failure,
     rows::{self, Collection, LOCATED, WORDS},
     schema,
     session::Session,
@@ -85,7 +85,7 @@ impl Reading {
         };
         if collection.rules != rules.records {
             session.done().await?;
-            return Err(Failure::other(OTHER_RULES));
+            return Err(Failure::other_rules());
         }
         let reading = Self {
             session,

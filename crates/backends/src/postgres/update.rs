@@ -10,7 +10,7 @@ use tokio_postgres::types::ToSql;
 
 use super::{
     Rules,
-    failure::{Failure, OTHER_RULES, SOMEBODY_ELSE},
+    failure::{Failure, SOMEBODY_ELSE},
     rows::{self, Collection},
     schema, search,
     session::Session,
@@ -169,7 +169,7 @@ impl Writer {
         }
         let collection = match known {
             Some(known) if known.rules == rules.records => known,
-            Some(_) => return Err(Failure::other(OTHER_RULES)),
+            Some(_) => return Err(Failure::other_rules()),
             None => {
                 let client = session.client()?;
                 client.query_one(NEW, &[&name, &rules.records]).await?;

@@ -1,0 +1,7 @@
+//! Backends against real servers.
+//!
+//! - `postgres`: an index in PostgreSQL
+
+#![cfg(unix)]
+
+mod postgres;

@@ -1,0 +1,305 @@
+//! A database of its own for each test, notebooks made of real texts, and the same in the embedded engine.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use sectile_backends::{Postgres, PostgresSettings, Waiting};
+use sectile_markdown::{Digest, Span};
+use sectile_retrieval::{
+    Bytes, Change, Chunk, Corpus, Embedder as _, IndexedNotebook, LocatedHits, Passage, Place,
+    Query, Question, Record, Segment, SegmentBuilder, SharedState, StaticModel, StorageError,
+    VectorIndexing as _, VectorSearch as _,
+};
+use sectile_test_servers::Postgres as Server;
+use sectile_vault::NotePath;
+use serde_json::Value;
+
+pub(crate) const ROLE: &str = "writer";
+pub(crate) const PASSWORD: &str = "secret'word";
+pub(crate) const DATABASE: &str = "library";
+
+const TEXTS: &str = include_str!("../../../../sectile/tests/data/k8s-docs/corpus.jsonl");
+
+pub(crate) fn model() -> &'static StaticModel {
+    sectile_retrieval::built_in().unwrap()
+}
+
+/// A server with an empty database, in which a role without any privilege but to make a schema can work.
+pub(crate) struct Home {
+    pub(crate) server: Server,
+}
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        Self::of(Server::start())
+    }
+
+    pub(crate) fn of(server: Server) -> Self {
+        server.create_role(ROLE, PASSWORD);
+        server.create_database(DATABASE);
+        let home = Self { server };
+        home.sql("GRANT CREATE ON DATABASE library TO writer; CREATE EXTENSION vector");
+        home
+    }
+
+    /// As the superuser, whom no policy binds.
+    #[track_caller]
+    pub(crate) fn sql(&self, statements: &str) -> String {
+        self.server.sql(DATABASE, statements)
+    }
+
+    pub(crate) fn settings(&self) -> PostgresSettings {
+        PostgresSettings::new(self.server.url(ROLE, PASSWORD, DATABASE))
+    }
+
+    /// With all chunks as candidates, unless a test wants otherwise.
+    pub(crate) fn open(&self) -> Postgres {
+        let mut settings = self.settings();
+        settings.candidates = 100_000;
+        open(&settings)
+    }
+
+    /// Opened and prepared.
+    #[track_caller]
+    pub(crate) fn prepared(&self) -> Postgres {
+        let postgres = self.open();
+        postgres.prepare().unwrap();
+        postgres
+    }
+}
+
+#[track_caller]
+pub(crate) fn open(settings: &PostgresSettings) -> Postgres {
+    Postgres::new(settings, Waiting::new().unwrap(), model()).unwrap()
+}
+
+/// A chunk of a notebook before it is indexed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Text {
+    pub(crate) heading: String,
+    pub(crate) body: String,
+}
+
+impl Text {
+    pub(crate) fn new(heading: &str, body: &str) -> Self {
+        Self {
+            heading: heading.to_owned(),
+            body: body.to_owned(),
+        }
+    }
+
+    fn passage<'a>(&'a self, title: &'a str) -> Passage<'a> {
+        Passage {
+            heading: &self.heading,
+            trail: vec![title],
+            body: &self.body,
+        }
+    }
+}
+
+/// Notebooks by their paths.
+pub(crate) type Notebooks = BTreeMap<String, Vec<Text>>;
+
+static ALL: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
+    let read = |line: &str| {
+        let text: Value = serde_json::from_str(line).unwrap();
+        let field = |name: &str| text[name].as_str().unwrap().to_owned();
+        (field("_id"), field("text"))
+    };
+    TEXTS.lines().map(read).collect()
+});
+
+/// Every text of the set as a notebook of one chunk, called by its number.
+pub(crate) fn singles() -> Notebooks {
+    let single = |(id, text): &(String, String)| (format!("{id}.md"), vec![Text::new("", text)]);
+    ALL.iter().map(single).collect()
+}
+
+/// Some texts as notebooks of three chunks each, with the first words of a text as its heading.
+pub(crate) fn notebooks(texts: std::ops::Range<usize>) -> Notebooks {
+    let start = texts.start / 3;
+    let of = |(number, texts): (usize, &[(String, String)])| {
+        let text = |(_, text): &(String, String)| {
+            let heading: Vec<&str> = text.split(' ').take(4).collect();
+            Text::new(&heading.join(" "), text)
+        };
+        let folder = if number % 2 == 0 { "A folder" } else { "b" };
+        let path = format!("{folder}/{:04}.md", number + start);
+        (path, texts.iter().map(text).collect())
+    };
+    ALL[texts].chunks(3).enumerate().map(of).collect()
+}
+
+pub(crate) fn path(path: &str) -> NotePath {
+    NotePath::parse_vault(path).unwrap()
+}
+
+fn chunk(number: usize, text: &Text) -> Chunk {
+    Chunk {
+        span: Span::new(number * 10_000, number * 10_000 + text.body.len()),
+        digest: Digest::of(text.body.as_bytes()),
+        line: number + 1,
+    }
+}
+
+pub(crate) fn entry(notebook: &str, texts: &[Text]) -> IndexedNotebook {
+    IndexedNotebook {
+        notebook: path(notebook),
+        stamp: [1, 2, 3, u64::MAX],
+        digest: Digest::of(format!("{texts:?}").as_bytes()),
+    }
+}
+
+pub(crate) fn put(notebook: &str, texts: &[Text]) -> Change {
+    let mut reader = model().reader();
+    let record = |(number, text): (usize, &Text)| {
+        Record::new(&chunk(number, text), &text.passage(notebook), &mut *reader)
+    };
+    Change::Put {
+        entry: entry(notebook, texts),
+        records: texts.iter().enumerate().map(record).collect(),
+    }
+}
+
+pub(crate) fn puts(notebooks: &Notebooks) -> Vec<Change> {
+    let notebooks = notebooks.iter();
+    notebooks
+        .map(|(notebook, texts)| put(notebook, texts))
+        .collect()
+}
+
+#[track_caller]
+pub(crate) fn load(postgres: &Postgres, collection: &str, notebooks: &Notebooks) -> SharedState {
+    update(postgres, collection, true, puts(notebooks)).unwrap()
+}
+
+pub(crate) fn update(
+    postgres: &Postgres,
+    collection: &str,
+    is_new: bool,
+    changes: Vec<Change>,
+) -> Result<SharedState, StorageError> {
+    postgres.update(collection, 42, is_new, &mut changes.into_iter().map(Ok))
+}
+
+pub(crate) fn ask(
+    postgres: &Postgres,
+    collection: &str,
+    text: &str,
+    most: usize,
+) -> Result<LocatedHits, StorageError> {
+    postgres.search(&Question {
+        collection,
+        query: &Query::parse(text).unwrap(),
+        text,
+        most,
+        stop: &|| false,
+    })
+}
+
+/// The notebooks that are found, best first.
+#[track_caller]
+pub(crate) fn found(postgres: &Postgres, collection: &str, text: &str) -> Vec<String> {
+    let found = ask(postgres, collection, text, 10).unwrap();
+    let hits = found.hits.iter();
+    hits.map(|hit| hit.located.notebook.to_string()).collect()
+}
+
+/// The same notebooks in the embedded engine.
+pub(crate) struct Embedded {
+    corpus: Corpus,
+    chunks: Vec<(NotePath, Chunk)>,
+}
+
+impl Embedded {
+    pub(crate) fn new(notebooks: &Notebooks) -> Self {
+        let mut reader = model().reader();
+        let mut builder = SegmentBuilder::new(Some((model(), &mut *reader)));
+        let mut chunks = Vec::new();
+        for (notebook, texts) in notebooks {
+            builder.document();
+            for (number, text) in texts.iter().enumerate() {
+                let chunk = chunk(number, text);
+                builder.chunk(&chunk, &text.passage(notebook));
+                chunks.push((path(notebook), chunk));
+            }
+        }
+        let segment = Segment::open(&Bytes::new(builder.finish()), Some(model())).unwrap();
+        let place = |document| Place {
+            segment: 0,
+            document,
+        };
+        let places: Vec<Place> = (0..notebooks.len()).map(place).collect();
+        let corpus = Corpus::new(vec![segment], &places);
+        Self { corpus, chunks }
+    }
+
+    /// Compares what both say to a question.
+    #[track_caller]
+    pub(crate) fn compare(&self, postgres: &Postgres, collection: &str, text: &str) {
+        let query = Query::parse(text).unwrap();
+        let mut reader = model().reader();
+        let expected = self.corpus.search(&query, text, Some(&mut *reader), 30);
+        let found = ask(postgres, collection, text, 30).unwrap();
+        assert_eq!(found.total, expected.total, "{text}");
+        assert_eq!(found.has_meaning, expected.has_meaning, "{text}");
+        assert_eq!(found.remarks, expected.remarks, "{text}");
+        assert_eq!(found.hits.len(), expected.hits.len(), "{text}");
+        for (found, expected) in found.hits.iter().zip(&expected.hits) {
+            let (notebook, chunk) = &self.chunks[expected.chunk];
+            assert_eq!(&found.located.notebook, notebook, "{text}");
+            assert_eq!(&found.located.chunk, chunk, "{text}");
+            assert_eq!(
+                Some(&found.located.path),
+                self.corpus.path(expected.chunk).as_ref()
+            );
+            let scores = (found.lexical, found.semantic, found.fused);
+            let expected_scores = (expected.lexical, expected.semantic, expected.fused);
+            assert_eq!(scores, expected_scores, "{text}");
+            assert_eq!(found.matches, expected.matches, "{text}");
+        }
+    }
+
+    /// The numbers of the best notebooks.
+    pub(crate) fn best(&self, text: &str) -> Vec<String> {
+        let query = Query::parse(text).unwrap();
+        let mut reader = model().reader();
+        let found = self.corpus.search(&query, text, Some(&mut *reader), 10);
+        let hits = found.hits.iter();
+        hits.map(|hit| self.chunks[hit.chunk].0.to_string())
+            .collect()
+    }
+}
+
+/// Questions of every kind.
+pub(crate) fn questions() -> Vec<String> {
+    let mut questions: Vec<String> = [
+        "",
+        "the of and",
+        "zzzzqqqq",
+        "scheduling schedules scheduled",
+        "kubernets daemnset deploiment",
+        "spec.os.name",
+        "kubectl get pods --all-namespaces",
+        "\"Pod security\" admission",
+        "\"container runtime\" \"Linux nodes\"",
+        "readinessProbe failureThreshold",
+        "How do I keep a node from running out of memory?",
+        "漢字 naïve",
+        "'; DROP TABLE sectile.chunk; --",
+        "pod",
+    ]
+    .map(str::to_owned)
+    .into();
+    let sets = [
+        include_str!("../../../../sectile/tests/data/k8s-docs/queries.jsonl"),
+        include_str!("../../../../sectile/tests/data/k8s-docs/questions.jsonl"),
+    ];
+    for set in sets {
+        let texts = set.lines().step_by(17).take(15).map(|line| {
+            let query: Value = serde_json::from_str(line).unwrap();
+            query["text"].as_str().unwrap().to_owned()
+        });
+        questions.extend(texts);
+    }
+    questions
+}

@@ -1,0 +1,154 @@
+//! Large collections: a graph of vectors, used by the database, that costs next to nothing in quality.
+
+use std::collections::HashMap;
+
+use sectile_backends::Postgres;
+use sectile_retrieval::{Change, VectorIndexing as _, VectorSearch as _};
+use serde_json::Value;
+
+use super::fixture::{Embedded, Home, ask, load, open, path, singles, update};
+
+const GRAPHS: &str = "SELECT count(*) FROM pg_indexes WHERE indexdef LIKE '%hnsw%'";
+
+/// nDCG@10 in hundredths of a percent, where each question has one right answer.
+fn quality(set: (&str, &str), best: impl Fn(&str) -> Vec<String>) -> f64 {
+    let (queries, right) = set;
+    let right: HashMap<&str, &str> = right
+        .lines()
+        .skip(1)
+        .filter_map(|line| {
+            let mut columns = line.split('\t');
+            Some((columns.next()?, columns.next()?))
+        })
+        .collect();
+    let (mut sum, mut count) = (0.0, 0.0);
+    for line in queries.lines() {
+        let query: Value = serde_json::from_str(line).unwrap();
+        let Some(right) = right.get(query["_id"].as_str().unwrap()) else {
+            continue;
+        };
+        let best = best(query["text"].as_str().unwrap());
+        let place = best
+            .iter()
+            .position(|path| path.strip_suffix(".md") == Some(right));
+        sum += place.map_or(0.0, |place| 1.0 / (place as f64 + 2.0).log2());
+        count += 1.0;
+    }
+    sum / count * 100.0
+}
+
+fn best(postgres: &Postgres, text: &str) -> Vec<String> {
+    let found = ask(postgres, "docs", text, 10).unwrap();
+    assert!(!found.state.is_exact);
+    let hits = found.hits.iter();
+    hits.map(|hit| hit.located.notebook.to_string()).collect()
+}
+
+#[test]
+fn a_graph_costs_less_than_a_point_of_quality() {
+    let home = Home::new();
+    home.prepared();
+    let mut settings = home.settings();
+    settings.candidates = 100;
+    settings.exact_below = 1_000;
+    let postgres = open(&settings);
+    let notebooks = singles();
+    assert!(!load(&postgres, "docs", &notebooks).is_exact);
+    let embedded = Embedded::new(&notebooks);
+    macro_rules! set {
+        ($queries:literal, $right:literal) => {
+            (
+                include_str!(concat!(
+                    "../../../../sectile/tests/data/k8s-docs/",
+                    $queries
+                )),
+                include_str!(concat!("../../../../sectile/tests/data/k8s-docs/", $right)),
+            )
+        };
+    }
+    for (name, set) in [
+        ("queries", set!("queries.jsonl", "qrels.tsv")),
+        ("leaf", set!("queries-leaf.jsonl", "qrels-leaf.tsv")),
+        ("questions", set!("questions.jsonl", "qrels-questions.tsv")),
+    ] {
+        let exact = quality(set, |text| embedded.best(text));
+        let graph = quality(set, |text| best(&postgres, text));
+        println!("{name}: nDCG@10 {exact:.2} exact, {graph:.2} with 100 candidates and a graph");
+        assert!(graph >= exact - 1.0, "{name}: {graph} instead of {exact}");
+    }
+}
+
+#[test]
+fn graphs_come_and_go_with_the_size() {
+    let home = Home::new();
+    home.prepared();
+    let mut settings = home.settings();
+    settings.candidates = 50;
+    settings.exact_below = 300;
+    let postgres = open(&settings);
+    let notebooks = super::fixture::notebooks(0..297);
+    assert!(load(&postgres, "docs", &notebooks).is_exact);
+    assert_eq!(home.sql(GRAPHS), "0");
+    let more = super::fixture::notebooks(297..360);
+    let state = update(&postgres, "docs", false, super::fixture::puts(&more)).unwrap();
+    assert!(!state.is_exact);
+    assert!(!postgres.state("docs").unwrap().is_exact);
+    assert_eq!(home.sql(GRAPHS), "1");
+    // Other collections have their own, and one that is made anew has a new one.
+    load(&postgres, "others", &super::fixture::notebooks(0..330));
+    load(&postgres, "small", &super::fixture::notebooks(0..30));
+    assert_eq!(home.sql(GRAPHS), "2");
+    load(&postgres, "others", &super::fixture::notebooks(0..330));
+    assert_eq!(home.sql(GRAPHS), "2");
+    assert!(!best(&postgres, "pod network").is_empty());
+    let gone = more.keys().map(|one| Change::Remove(path(one))).collect();
+    let state = update(&postgres, "docs", false, gone).unwrap();
+    assert!(state.is_exact);
+    assert_eq!(home.sql(GRAPHS), "1");
+    postgres.remove("others").unwrap();
+    assert_eq!(home.sql(GRAPHS), "0");
+}
+
+/// The statements that searches sent, explained by the database itself.
+#[test]
+fn the_database_uses_the_graph() {
+    let home = Home::new();
+    home.prepared();
+    // Whatever the role runs is explained in the log of the server, through its statistics of indexes.
+    let mut settings = home.settings();
+    settings.candidates = 50;
+    settings.exact_below = 300;
+    let postgres = open(&settings);
+    load(&postgres, "docs", &super::fixture::notebooks(0..600));
+    load(&postgres, "small", &super::fixture::notebooks(0..150));
+    let used = || -> i64 {
+        let scans = "SELECT pg_stat_force_next_flush(), sum(idx_scan) FROM pg_stat_user_indexes
+            WHERE indexrelname LIKE 'vector_%'";
+        let row = home.sql(scans);
+        row.trim().parse().unwrap()
+    };
+    let wait_for = |least: i64| {
+        // Sessions tell what they did within a second.
+        let is_told = (0..100).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            used() >= least
+        });
+        assert!(is_told, "{} scans", used());
+    };
+    assert_eq!(used(), 0);
+    for _ in 0..3 {
+        ask(&postgres, "docs", "How does a pod reach the network?", 5).unwrap();
+    }
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    ask(&postgres, "docs", "How does a pod reach the network?", 5).unwrap();
+    wait_for(3);
+    let before = used();
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    for _ in 0..3 {
+        let found = ask(&postgres, "small", "How does a pod reach the network?", 5).unwrap();
+        assert!(found.state.is_exact);
+    }
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    ask(&postgres, "small", "How does a pod reach the network?", 5).unwrap();
+    assert!(used() <= before + 1, "the graph of another collection");
+}
