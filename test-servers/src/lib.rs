@@ -4,6 +4,7 @@
 //! makes trouble. `cargo xtask servers` installs the two. Whatever goes wrong here panics: there is no test without its
 //! server.
 
+#![cfg(unix)]
 #![expect(
     clippy::disallowed_methods,
     reason = "servers are processes with folders, and this is not the product"

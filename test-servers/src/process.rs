@@ -47,6 +47,8 @@ impl Server {
         folder: &Path,
     ) -> Result<Self> {
         let output = File::options().append(true).create(true).open(log)?;
+        // What an earlier start said is not for this one.
+        output.set_len(0)?;
         let mut child = command
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)

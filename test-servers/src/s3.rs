@@ -4,18 +4,21 @@
 //! `continuation-token`, `start-after`, `prefix`, `delimiter`). What it does not do, and S3 does:
 //!
 //! - A list has no `ETag`s, only sizes and times.
-//! - `GET` and `HEAD` do not look at `If-Match`, `If-None-Match` and their kin: the object comes all the same.
-//! - `ETag` and bytes of one `GET` can be of two states when the object is replaced in between; so that a digest of the
-//!   bytes decides, never the `ETag` alone.
+//! - `GET` and `HEAD` do not look at `If-Match`, `If-None-Match` and their kin, nor at `versionId`: the object comes all
+//!   the same.
+//! - `ETag` and bytes of one `GET` can be of two states when the object is replaced meanwhile. The bytes are always of
+//!   one state. So only a digest of the bytes can decide.
 //! - The `ETag` of an object that came by HTTP is remembered in a file, also when the object is then replaced as a file or
 //!   deleted. [`S3::put`] and [`S3::delete`] take that file away.
 //! - `GET` in a bucket that is not there answers `NoSuchKey`; only `HEAD` and lists say `NoSuchBucket`.
-//! - A list in which an object is deleted meanwhile may fail with `InternalError`.
-//! - No versions, and no object `a` beside one `a/b`.
+//! - An unknown access key answers `NotSignedUp` instead of `InvalidAccessKeyId`; both are 403.
+//! - A list fails with `InternalError` when an object is deleted while it is made.
+//! - No object `a` beside one `a/b`; a `GET` of the folder `a` fails with `InternalError`.
+//! - The digest of the whole object is computed for every `GET` of an object that is a file of ours, ranges included.
 
 use std::fs;
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,6 +37,8 @@ use crate::{install, must};
 const ACCESS_KEY: &str = "TESTACCESSKEY";
 const SECRET_KEY: &str = "secret-key-of-the-tests";
 
+/// What it says in its log when it does.
+const LISTENS: &str = "server is running at";
 const LIMIT: Duration = Duration::from_secs(20);
 const START_ATTEMPTS: usize = 5;
 
@@ -173,14 +178,16 @@ impl S3 {
         let mut command = Command::new(install::s3()?);
         command
             .env_clear()
+            .env("RUST_LOG", "s3s_fs=info")
             .args(["--host", "127.0.0.1", "--port", &self.port.to_string()])
             .args(["--access-key", ACCESS_KEY, "--secret-key", SECRET_KEY])
             .arg(&self.data)
             .current_dir(self.folder.path());
         let mut server = Server::start(&mut command, &log, "KILL", self.folder.path())?;
-        let address = self.address();
+        // A connection would not tell: somebody else may have taken the port.
+        let listens = || fs::read_to_string(&log).is_ok_and(|said| said.contains(LISTENS));
         server
-            .wait_until(LIMIT, || TcpStream::connect(address).is_ok())
+            .wait_until(LIMIT, listens)
             .with_context(|| format!("the S3 server does not start: {}", tail(&log)))?;
         self.server = Some(server);
         Ok(())

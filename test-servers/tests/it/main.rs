@@ -1,5 +1,6 @@
 //! The servers themselves: that they are what they say, and that nothing is left of them.
 
+#![cfg(unix)]
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
