@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::process::{self, Repo, is_present};
-use crate::{licences, outside, tidy};
+use crate::{licences, outside, servers, tidy};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -40,6 +40,12 @@ const STEPS: &[Step] = &[
         name: "clippy",
         needs: None,
         run: clippy,
+    },
+    // Without them the tests that need one say so, and the others still run.
+    Step {
+        name: "servers",
+        needs: None,
+        run: |repo| servers::run(repo).map(|()| None),
     },
     Step {
         name: "test",

@@ -15,6 +15,7 @@ mod licences;
 mod outside;
 mod process;
 mod reference;
+mod servers;
 mod tidy;
 
 use std::process::ExitCode;
@@ -43,6 +44,8 @@ enum Chore {
     Reference,
     /// Run tools that we did not write against the built server.
     Outside(outside::Args),
+    /// Install the real servers that tests talk to: PostgreSQL with pgvector, and an S3 server.
+    Servers,
     /// Measure speed, as ratios against something run at the same time. Wants a quiet machine.
     Bench(bench::Args),
 }
@@ -65,6 +68,7 @@ fn run(repo: &Repo, chore: Chore) -> Result<()> {
         Chore::Licences => licences::run(repo),
         Chore::Reference => reference::run(repo),
         Chore::Outside(args) => outside::run(repo, &args).map(drop),
+        Chore::Servers => servers::run(repo),
         Chore::Bench(args) => bench::run(repo, &args),
     }
 }

@@ -143,7 +143,7 @@ impl Tree {
     /// Rust files that are ours.
     fn rust_files(&self) -> impl Iterator<Item = &TextFile> {
         let ours = |file: &&TextFile| {
-            ["crates/", "xtask/", "fuzz/", "note-store/"]
+            ["crates/", "xtask/", "fuzz/", "note-store/", "test-servers/"]
                 .iter()
                 .any(|top| file.path.starts_with(top))
         };

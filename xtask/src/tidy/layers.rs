@@ -31,7 +31,10 @@ const CRATE_EDGES: &[(&str, &[&str])] = &[
 ];
 
 /// Packages of ours that only tests may use, by crate folder.
-const TEST_EDGES: &[(&str, &[&str])] = &[("sectile", &["sectile-note-store"])];
+const TEST_EDGES: &[(&str, &[&str])] = &[
+    ("backends", &["sectile-test-servers"]),
+    ("sectile", &["sectile-note-store", "sectile-test-servers"]),
+];
 
 /// Outside packages that belong to some crates only, by folder.
 const RESERVED_PACKAGES: &[(&str, &[&str])] = &[

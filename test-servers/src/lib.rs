@@ -1,0 +1,35 @@
+//! Real servers for tests and measurements, each started for one owner on loopback and gone with it. No part of the product.
+//!
+//! [`Postgres`] is PostgreSQL 18 with pgvector, [`S3`] the `s3s-fs` server, and [`Proxy`] stands before either and
+//! makes trouble. `cargo xtask servers` installs the two. Whatever goes wrong here panics: there is no test without its
+//! server.
+
+#![cfg(unix)]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "servers are processes with folders, and this is not the product"
+)]
+
+mod background;
+mod cluster;
+mod install;
+mod postgres;
+mod process;
+mod proxy;
+mod s3;
+mod tls;
+
+pub use self::{
+    postgres::Postgres,
+    proxy::{Fault, Proxy, Request},
+    s3::S3,
+};
+
+/// The value, or the end of the test.
+#[track_caller]
+fn must<T>(result: anyhow::Result<T>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("{error:#}"),
+    }
+}

@@ -1,0 +1,353 @@
+//! PostgreSQL 18 with pgvector: a cluster of its own for whoever starts one.
+//!
+//! What this build of PostgreSQL does not have: encryption (OpenSSL was left out, so [`crate::tls`] stands before it
+//! where a test wants TLS), ICU, and all extensions but `vector` and `plpgsql`.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::background::loopback;
+use crate::cluster::{self, PASSWORD, SUPERUSER};
+use crate::install::Installation;
+use crate::must;
+use crate::process::{Server, free_port, tail};
+use crate::tls::{Front, Identity};
+
+const START_LIMIT: Duration = Duration::from_secs(30);
+const STOP_LIMIT: Duration = Duration::from_secs(20);
+const START_ATTEMPTS: usize = 5;
+
+/// A running PostgreSQL. It ends when dropped, and its data with it.
+pub struct Postgres {
+    installation: Installation,
+    port: u16,
+    server: Option<Server>,
+    tls: Option<Tls>,
+    folder: TempDir,
+}
+
+struct Tls {
+    identity: Identity,
+    port: u16,
+    front: Option<Front>,
+}
+
+impl Postgres {
+    /// Starts a fresh cluster on a free port of the loopback interface.
+    ///
+    /// # Panics
+    /// When it cannot: `cargo xtask servers` has not run, say.
+    #[must_use]
+    #[track_caller]
+    pub fn start() -> Self {
+        must(Self::new(false))
+    }
+
+    /// The same, for clients that use TLS and for nobody else. The certificate is for `localhost` and `127.0.0.1`.
+    ///
+    /// # Panics
+    /// When it cannot.
+    #[must_use]
+    #[track_caller]
+    pub fn start_with_tls() -> Self {
+        must(Self::new(true))
+    }
+
+    /// Where clients connect.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        loopback(self.port())
+    }
+
+    /// The port of [`Self::address`]. It stays the same over a restart.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.tls.as_ref().map_or(self.port, |tls| tls.port)
+    }
+
+    /// The certificate that clients have to trust, where there is TLS.
+    #[must_use]
+    pub fn certificate_pem(&self) -> Option<&str> {
+        self.tls.as_ref().map(|tls| tls.identity.pem.as_str())
+    }
+
+    /// The superuser, in the database that is always there.
+    #[must_use]
+    pub fn admin_url(&self) -> String {
+        self.url(SUPERUSER, PASSWORD, "postgres")
+    }
+
+    /// The superuser, in another database.
+    #[must_use]
+    pub fn admin_url_of(&self, database: &str) -> String {
+        self.url(SUPERUSER, PASSWORD, database)
+    }
+
+    /// What a client is given to connect.
+    #[must_use]
+    pub fn url(&self, role: &str, password: &str, database: &str) -> String {
+        self.url_at(self.address(), role, password, database)
+    }
+
+    /// The same by way of a proxy at `address`.
+    #[must_use]
+    pub fn url_at(
+        &self,
+        address: SocketAddr,
+        role: &str,
+        password: &str,
+        database: &str,
+    ) -> String {
+        let plain = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
+        let mode = if self.tls.is_some() {
+            "?sslmode=require"
+        } else {
+            ""
+        };
+        format!(
+            "postgres://{}:{}@{address}/{}{mode}",
+            plain(role),
+            plain(password),
+            plain(database)
+        )
+    }
+
+    /// Makes an empty database, which belongs to the superuser.
+    ///
+    /// # Panics
+    /// When it cannot.
+    #[track_caller]
+    pub fn create_database(&self, name: &str) {
+        self.sql("postgres", &format!("CREATE DATABASE {}", identifier(name)));
+    }
+
+    /// Makes a role that can log in and nothing else: no superuser, and bound by row-level security.
+    ///
+    /// # Panics
+    /// When it cannot.
+    #[track_caller]
+    pub fn create_role(&self, name: &str, password: &str) {
+        let statement = format!(
+            "CREATE ROLE {} LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE PASSWORD {}",
+            identifier(name),
+            literal(password)
+        );
+        self.sql("postgres", &statement);
+    }
+
+    /// Runs statements as the superuser, past the port and the proxy, and gives what they return: a line for a row, with
+    /// tabs between its values.
+    ///
+    /// # Panics
+    /// When they fail.
+    #[track_caller]
+    pub fn sql(&self, database: &str, statements: &str) -> String {
+        must(self.psql(database, statements))
+    }
+
+    /// Ends it in order: transactions are rolled back, clients told, data kept.
+    ///
+    /// # Panics
+    /// When it does not end.
+    #[track_caller]
+    pub fn stop(&mut self) {
+        self.close_front();
+        if let Some(server) = self.server.take() {
+            must(server.end_by(Signal::INT, STOP_LIMIT));
+        }
+    }
+
+    /// Kills it as a crash would. What was committed is there after [`Self::start_again`].
+    ///
+    /// # Panics
+    /// When it cannot be killed.
+    #[track_caller]
+    pub fn kill(&mut self) {
+        self.close_front();
+        if let Some(server) = self.server.take() {
+            must(server.end_by(Signal::KILL, STOP_LIMIT));
+        }
+    }
+
+    /// Starts it on the same data and the same port, after [`Self::stop`] or [`Self::kill`].
+    ///
+    /// # Panics
+    /// When it cannot, or when it is running.
+    #[track_caller]
+    pub fn start_again(&mut self) {
+        assert!(self.server.is_none(), "PostgreSQL is still running");
+        must(self.launch_again());
+    }
+
+    fn new(with_tls: bool) -> Result<Self> {
+        let installation = Installation::find()?;
+        let folder = tempfile::Builder::new().prefix("sectile-pg-").tempdir()?;
+        cluster::create(&installation, &folder.path().join("data"))?;
+        fs::create_dir(folder.path().join("socket"))?;
+        cluster::give(&folder.path().join("socket"))?;
+        cluster::give(folder.path())?;
+        let mut postgres = Self {
+            installation,
+            port: 0,
+            server: None,
+            tls: None,
+            folder,
+        };
+        if with_tls {
+            postgres.tls = Some(Tls {
+                identity: Identity::new()?,
+                port: 0,
+                front: None,
+            });
+        }
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            postgres.port = free_port()?;
+            match postgres.launch() {
+                Ok(()) => break,
+                // Somebody else may have taken the port in between.
+                Err(_) if attempt < START_ATTEMPTS => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if let Some(tls) = &mut postgres.tls {
+            tls.port = free_port()?;
+        }
+        postgres.open_front()?;
+        Ok(postgres)
+    }
+
+    fn launch_again(&mut self) -> Result<()> {
+        let start = Instant::now();
+        // What is left of a killed server lets go of its memory a moment later.
+        while let Err(error) = self.launch() {
+            if start.elapsed() > START_LIMIT {
+                return Err(error);
+            }
+        }
+        self.open_front()
+    }
+
+    fn launch(&mut self) -> Result<()> {
+        let (data, log) = (self.data(), self.folder.path().join("log"));
+        let mut command = cluster::command(&self.installation.program("postgres"));
+        command
+            .arg("-D")
+            .arg(&data)
+            .arg("-p")
+            .arg(self.port.to_string())
+            .arg("-k")
+            .arg(self.socket())
+            .current_dir(self.folder.path());
+        for setting in [
+            "listen_addresses=127.0.0.1",
+            "max_connections=50",
+            "shared_buffers=32MB",
+            // A crash of the system would lose data, a crash of the server does not.
+            "fsync=off",
+            "full_page_writes=off",
+            // In the data folder, so that nothing is left after a kill.
+            "dynamic_shared_memory_type=mmap",
+        ] {
+            command.args(["-c", setting]);
+        }
+        let mut server = Server::start(&mut command, &log, "QUIT", self.folder.path())?;
+        let id = server.id();
+        server
+            .wait_until(START_LIMIT, || is_ready(&data, id))
+            .with_context(|| format!("PostgreSQL does not start: {}", tail(&log)))?;
+        self.server = Some(server);
+        Ok(())
+    }
+
+    fn open_front(&mut self) -> Result<()> {
+        if let Some(tls) = &mut self.tls {
+            tls.front = Some(Front::start(tls.port, self.port, &tls.identity)?);
+        }
+        Ok(())
+    }
+
+    fn close_front(&mut self) {
+        if let Some(tls) = &mut self.tls {
+            tls.front = None;
+        }
+    }
+
+    fn psql(&self, database: &str, statements: &str) -> Result<String> {
+        let output = Command::new(self.installation.program("psql"))
+            .env_clear()
+            .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"])
+            .args(["--field-separator=\t", "--set=ON_ERROR_STOP=1"])
+            .arg("--host")
+            .arg(self.socket())
+            .args(["--port", &self.port.to_string()])
+            .args(["--username", SUPERUSER, "--dbname", database])
+            .args(["--command", statements])
+            .output()
+            .context("cannot start `psql`; run `cargo xtask servers`")?;
+        if !output.status.success() {
+            bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(String::from_utf8(output.stdout)?.trim_end().to_owned())
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("socket")
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.close_front();
+        match self.server.take() {
+            // At once: nobody wants the data. A server that does not listen is killed.
+            Some(server) => drop(server.end_by(Signal::QUIT, STOP_LIMIT)),
+            None => release_memory(&self.data()),
+        }
+    }
+}
+
+/// A few bytes of shared memory outlive a server that was killed and not started again.
+fn release_memory(data: &Path) {
+    let Ok(said) = fs::read_to_string(data.join("postmaster.pid")) else {
+        return;
+    };
+    let id = said
+        .lines()
+        .nth(6)
+        .and_then(|line| line.split_whitespace().nth(1));
+    if let Some(id) = id {
+        // Without that program, or without that memory, there is nothing to do.
+        drop(Command::new("ipcrm").args(["-m", id]).output());
+    }
+}
+
+/// PostgreSQL says in a file of its own how far it is; a file of an earlier start does not count.
+fn is_ready(data: &Path, id: u32) -> bool {
+    let Ok(said) = fs::read_to_string(data.join("postmaster.pid")) else {
+        return false;
+    };
+    let lines: Vec<&str> = said.lines().map(str::trim).collect();
+    lines.first() == Some(&id.to_string().as_str()) && lines.get(7) == Some(&"ready")
+}
+
+fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}

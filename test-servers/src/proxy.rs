@@ -1,0 +1,228 @@
+//! A proxy before a server, for either protocol, with faults that can be switched while it runs.
+
+mod connection;
+mod requests;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use tokio::sync::watch;
+
+use crate::background::{Background, adopt, listen, loopback};
+use crate::must;
+use crate::process::free_port;
+
+const ATTEMPTS: usize = 5;
+const SWITCH_LIMIT: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(1);
+
+/// What goes wrong. Only [`Fault::Answer`] needs to be HTTP.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing.
+    #[default]
+    Pass,
+    /// Nobody listens, and connections are closed.
+    Refuse,
+    /// Connections are taken, and nothing moves on old ones or new ones. It moves on afterwards.
+    Hang,
+    /// So many bytes of the server get through on a connection, counted from the switch on; then it is closed. After so
+    /// many `times`, nothing goes wrong any more.
+    Cut {
+        /// Bytes that get through.
+        after: usize,
+        /// Connections that are cut.
+        times: usize,
+    },
+    /// The proxy answers requests itself, so many `times`; then nothing goes wrong any more.
+    Answer {
+        /// The status, such as 503 or 429.
+        status: u16,
+        /// `Retry-After`, in seconds.
+        retry_after: Option<u64>,
+        /// Requests that are answered so.
+        times: usize,
+    },
+}
+
+/// A request as it came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Its method.
+    pub method: String,
+    /// Its target, exactly as sent: path and query.
+    pub path: String,
+    /// The header `Range`, if it has one.
+    pub range: Option<String>,
+}
+
+/// A running proxy. It ends when dropped, and its connections with it.
+pub struct Proxy {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    _background: Background,
+}
+
+struct Shared {
+    server: SocketAddr,
+    fault: watch::Sender<Fault>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    requests: Vec<Request>,
+    connections: usize,
+    is_listening: bool,
+}
+
+impl Proxy {
+    /// Starts one on a free port of the loopback interface. It passes everything on to `server`.
+    ///
+    /// # Panics
+    /// When it cannot listen.
+    #[must_use]
+    #[track_caller]
+    pub fn to(server: SocketAddr) -> Self {
+        must(Self::new(server))
+    }
+
+    /// Where clients connect instead.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The same for clients that speak HTTP.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Switches a fault on, or with [`Fault::Pass`] off. From here on it counts.
+    ///
+    /// # Panics
+    /// When the port was taken while nobody listened.
+    #[track_caller]
+    pub fn set(&self, fault: Fault) {
+        let listens = fault != Fault::Refuse;
+        self.shared.fault.send_replace(fault);
+        let start = Instant::now();
+        while self.shared.state().is_listening != listens {
+            assert!(start.elapsed() < SWITCH_LIMIT, "the proxy did not switch");
+            thread::sleep(POLL);
+        }
+    }
+
+    /// Every HTTP request since the start, or since they were last taken. Chunked requests end the counting on their
+    /// connection.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.state().requests.clone()
+    }
+
+    /// The same, and forgets them.
+    #[must_use]
+    pub fn take_requests(&self) -> Vec<Request> {
+        std::mem::take(&mut self.shared.state().requests)
+    }
+
+    /// Connections that were taken since the start.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.shared.state().connections
+    }
+
+    fn new(server: SocketAddr) -> Result<Self> {
+        let shared = Arc::new(Shared {
+            server,
+            fault: watch::Sender::default(),
+            state: Mutex::default(),
+        });
+        for _ in 0..ATTEMPTS {
+            let port = free_port()?;
+            // Somebody else may have taken it in between.
+            let Ok(listener) = listen(port) else {
+                continue;
+            };
+            shared.state().is_listening = true;
+            let background = Background::start(accept(listener, port, Arc::clone(&shared)))?;
+            return Ok(Self {
+                address: loopback(port),
+                shared,
+                _background: background,
+            });
+        }
+        bail!("the proxy finds no port")
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets one use of a fault go by; gives what `wanted` makes of it.
+    fn spend<T>(&self, wanted: impl Fn(&Fault) -> Option<T>) -> Option<T> {
+        let mut found = None;
+        self.fault.send_if_modified(|fault| {
+            found = wanted(fault);
+            let (Fault::Cut { times, .. } | Fault::Answer { times, .. }) = fault else {
+                return false;
+            };
+            if *times == 0 {
+                found = None;
+            } else if found.is_some() {
+                *times -= 1;
+            }
+            // Connections count on from where they were.
+            false
+        });
+        found
+    }
+}
+
+/// Takes connections, except while the fault is to refuse them.
+async fn accept(listener: std::net::TcpListener, port: u16, shared: Arc<Shared>) {
+    let mut fault = shared.fault.subscribe();
+    let mut first = Some(listener);
+    loop {
+        let Ok(listener) = first
+            .take()
+            .map_or_else(|| listen(port), Ok)
+            .and_then(adopt)
+        else {
+            tokio::time::sleep(POLL).await;
+            continue;
+        };
+        shared.state().is_listening = true;
+        loop {
+            tokio::select! {
+                _ = fault.wait_for(|fault| *fault == Fault::Refuse) => break,
+                accepted = listener.accept() => {
+                    let Ok((client, _)) = accepted else { continue };
+                    shared.state().connections += 1;
+                    let shared = Arc::clone(&shared);
+                    tokio::spawn(async move {
+                        // A connection that breaks is the client's to notice.
+                        let served: io::Result<()> = connection::serve(client, &shared).await;
+                        drop(served);
+                    });
+                }
+            }
+        }
+        drop(listener);
+        shared.state().is_listening = false;
+        if fault
+            .wait_for(|fault| *fault != Fault::Refuse)
+            .await
+            .is_err()
+        {
+            return;
+        }
+    }
+}

