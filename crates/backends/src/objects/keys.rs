@@ -7,6 +7,9 @@ use object_store::path::Path;
 use sectile_retrieval::is_collection_name;
 use sectile_vault::NotePath;
 
+/// S3 has no longer ones, and refuses to look for them.
+const MAX_KEY_BYTES: usize = 1024;
+
 /// The folder inside the bucket where the collections are: empty, or with a slash at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Keys {
@@ -17,12 +20,11 @@ impl Keys {
     /// `None` when no object could have a key below `folder`. Slashes around it do not matter.
     pub(super) fn below(folder: &str) -> Option<Self> {
         let folder = folder.trim_matches('/');
-        let is_plain = Path::parse(folder).is_ok_and(|path| path.as_ref() == folder);
         let prefix = match folder {
             "" => String::new(),
             _ => format!("{folder}/"),
         };
-        is_plain.then_some(Self { prefix })
+        plain(folder).map(|_| Self { prefix })
     }
 
     /// What all keys begin with.
@@ -52,7 +54,7 @@ impl Keys {
         let rest = key.strip_prefix(folder)?;
         let file = NotePath::parse_vault(rest).ok()?;
         let is_exact = file.as_str() == rest && !is_hidden(rest);
-        (is_exact && Path::parse(key).is_ok_and(|path| path.as_ref() == key)).then_some(file)
+        (is_exact && plain(key).is_some()).then_some(file)
     }
 
     fn key(&self, collection: &str, file: &str) -> Option<Path> {
@@ -61,9 +63,14 @@ impl Keys {
         if !is_exact || !is_collection_name(collection) || is_hidden(file) {
             return None;
         }
-        let key = format!("{}{below}", self.prefix);
-        Path::parse(&key).ok().filter(|path| path.as_ref() == key)
+        plain(&format!("{}{below}", self.prefix))
     }
+}
+
+/// A key as the library has it, where it is exactly this one.
+fn plain(key: &str) -> Option<Path> {
+    let path = Path::parse(key).ok()?;
+    (path.as_ref() == key && key.len() <= MAX_KEY_BYTES).then_some(path)
 }
 
 fn is_hidden(file: &str) -> bool {
@@ -118,6 +125,13 @@ mod tests {
         }
         let hidden = NotePath::parse_vault("b/.git/config").unwrap();
         assert_eq!(keys.of_file("a", &hidden), None);
+        let longest = "x".repeat(MAX_KEY_BYTES - folder.len());
+        let path = NotePath::parse_vault(&longest).unwrap();
+        assert!(keys.of_file("a", &path).is_some());
+        assert!(Keys::file(&folder, &format!("{folder}{longest}")).is_some());
+        let path = NotePath::parse_vault(&format!("{longest}x")).unwrap();
+        assert_eq!(keys.of_file("a", &path), None);
+        assert_eq!(Keys::file(&folder, &format!("{folder}{path}")), None);
     }
 
     #[test]

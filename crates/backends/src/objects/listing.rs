@@ -129,7 +129,8 @@ mod tests {
             ("a&amp;b&lt;&quot;&#39;.md", "a&b<\"'.md"),
             ("a%2Fb+c.md", "a%2Fb+c.md"),
             ("Caf\u{e9}/\u{65e5}.md", "Caf\u{e9}/\u{65e5}.md"),
-            ("a&#x9;b&#xd;.md", "a\tb\r.md"),
+            ("a&#x9;b&#xd;&#x1;.md", "a\tb\r\u{1}.md"),
+            ("a\u{1}b\u{fffe}.md", "a\u{1}b\u{fffe}.md"),
         ] {
             let page = Page::parse(list(&contents(written)).as_bytes()).unwrap();
             assert_eq!(page.entries[0].key, key);
@@ -176,5 +177,15 @@ mod tests {
             );
         }
         assert_eq!(Page::parse(b"\xff"), Err(Trouble::Unclear));
+    }
+
+    #[test]
+    fn the_beginning_of_a_page_is_no_page() {
+        let whole = list(&format!("{}{}", contents("a"), contents("b")));
+        assert!(Page::parse(whole.as_bytes()).is_ok());
+        for end in 0..whole.len() {
+            let begun = Page::parse(&whole.as_bytes()[..end]);
+            assert_eq!(begun, Err(Trouble::Unclear), "{end}");
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Reading while others write: what is read was there as a whole, at some time of the call.
+//! Reading while others write: what is read was there as a whole, at some time of the call. `SECTILE_CASES=20000` writes as
+//! often.
 
 use std::{
     sync::{
@@ -14,7 +15,11 @@ use super::{Server, open, path};
 
 const FILES: usize = 4;
 const READERS: usize = 3;
-const WRITES: u64 = 600;
+
+fn writes() -> u64 {
+    let asked = std::env::var("SECTILE_CASES").ok();
+    asked.and_then(|cases| cases.parse().ok()).unwrap_or(600)
+}
 
 /// The bytes of a version: of a length of its own, and every line says which one it is.
 fn version(file: usize, number: u64) -> String {
@@ -53,25 +58,27 @@ fn every_read_is_a_whole_version_of_its_time() {
     let is_over = AtomicBool::new(false);
     let reads = AtomicU64::new(0);
     thread::scope(|scope| {
-        for reader in 0..READERS {
-            let (storage, histories, is_over, reads) = (&storage, &histories, &is_over, &reads);
-            scope.spawn(move || {
-                let random = AtomicU64::new(reader as u64);
-                while !is_over.load(Ordering::SeqCst) {
-                    let file = usize::try_from(next(&random) % FILES as u64).unwrap();
-                    // The last state before the call may be read, and all that come until its end.
-                    let from = histories[file].lock().unwrap().done;
-                    let read = storage.read("a", &path(&format!("{file}.md"))).unwrap();
-                    let possible = histories[file].lock().unwrap().states[from..].to_vec();
-                    let text = read.map(|bytes| String::from_utf8(bytes).unwrap());
-                    let is_whole = possible
-                        .iter()
-                        .any(|one| one.map(|number| version(file, number)) == text);
-                    assert!(is_whole, "no version of {file} since {from}");
-                    reads.fetch_add(1, Ordering::Relaxed);
-                }
-            });
-        }
+        let readers: Vec<_> = (0..READERS)
+            .map(|reader| {
+                let (storage, histories, is_over, reads) = (&storage, &histories, &is_over, &reads);
+                scope.spawn(move || {
+                    let random = AtomicU64::new(reader as u64);
+                    while !is_over.load(Ordering::SeqCst) {
+                        let file = usize::try_from(next(&random) % FILES as u64).unwrap();
+                        // The last state before the call may be read, and all that come until its end.
+                        let from = histories[file].lock().unwrap().done;
+                        let read = storage.read("a", &path(&format!("{file}.md"))).unwrap();
+                        let possible = histories[file].lock().unwrap().states[from..].to_vec();
+                        let text = read.map(|bytes| String::from_utf8(bytes).unwrap());
+                        let is_whole = possible
+                            .iter()
+                            .any(|one| one.map(|number| version(file, number)) == text);
+                        assert!(is_whole, "no version of {file} since {from}");
+                        reads.fetch_add(1, Ordering::Relaxed);
+                    }
+                })
+            })
+            .collect();
         scope.spawn(|| {
             while !is_over.load(Ordering::SeqCst) {
                 match storage.notebooks("a", &|| false) {
@@ -90,7 +97,7 @@ fn every_read_is_a_whole_version_of_its_time() {
             }
         });
         let random = AtomicU64::new(99);
-        for number in 1..=WRITES {
+        for number in 1..=writes() {
             let choice = next(&random);
             let file = usize::try_from(choice % FILES as u64).unwrap();
             let key = format!("a/{file}.md");
@@ -105,7 +112,9 @@ fn every_read_is_a_whole_version_of_its_time() {
                 thread::yield_now();
             }
         }
-        while reads.load(Ordering::Relaxed) < 200 {
+        // One that ends before it is told to has failed.
+        let have_failed = || readers.iter().any(|reader| reader.is_finished());
+        while reads.load(Ordering::Relaxed) < 200 && !have_failed() {
             thread::yield_now();
         }
         is_over.store(true, Ordering::SeqCst);

@@ -69,7 +69,7 @@ fn questions_have_the_same_answers_from_every_index() {
         let text = dice.notebook() + &dice.notebook();
         library.vault.note(&format!("lab/deep/n{number}.md"), text);
     }
-    let questions: Vec<String> = (0..120).map(|_| dice.words(5)).collect();
+    let questions: Vec<String> = (0..40).map(|_| dice.words(5)).collect();
     let mut expected: Option<Vec<Value>> = None;
     for place in Where::ALL {
         let backends = Backends::start(place, &library.vault);
@@ -85,7 +85,7 @@ fn questions_have_the_same_answers_from_every_index() {
             })
             .collect();
         let hits = |answer: &Value| answer["results"].as_array().map_or(0, Vec::len);
-        assert!(answers.iter().map(hits).sum::<usize>() > 500);
+        assert!(answers.iter().map(hits).sum::<usize>() > 150);
         let expected = expected.get_or_insert_with(|| answers.clone());
         for (question, (one, other)) in questions.iter().zip(answers.iter().zip(expected)) {
             assert_eq!(one, other, "{place:?}: {question}");
@@ -106,7 +106,7 @@ fn a_quote_is_one_ranged_read() {
     drop(proxy.take_requests());
     for _ in 0..3 {
         let answer = client.call("fetch_passage", json!({ "source_id": id }));
-        assert_eq!(answer["provenance"]["verified"], true, "{answer}");
+        assert_eq!(answer["integrity"]["verified"], true, "{answer}");
         let requests = proxy.take_requests();
         assert_eq!(requests.len(), 1, "{requests:?}");
         assert_eq!(requests[0].method, "GET");

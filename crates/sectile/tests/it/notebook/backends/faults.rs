@@ -7,7 +7,7 @@ use sectile_test_servers::Fault;
 use serde_json::{Value, json};
 
 use super::{
-    super::{Client, Library},
+    super::{Client, Library, proof},
     client,
 };
 use crate::fixture::{Backends, Era, Where};
@@ -267,13 +267,7 @@ fn an_index_run_that_was_killed_leaves_the_old_state_or_the_new_one() {
         run.wait().unwrap();
         // Whatever is in the index, what is found is there.
         let answer = client.search("ice of round");
-        for hit in answer["results"].as_array().unwrap() {
-            let text = hit["text"].as_str().unwrap();
-            assert!(
-                !text.contains("of round") || text.contains(&format!("round {round},")),
-                "{hit}"
-            );
-        }
+        proof::assert_found(&library.vault.root(), "journal", &answer);
     }
     backends.fill(&library.vault);
     let answer = client.search("ice of round 11");
