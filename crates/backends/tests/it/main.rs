@@ -3,5 +3,6 @@
 //! - `postgres`: an index in PostgreSQL
 
 #![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "what fails here is a test")]
 
 mod postgres;

@@ -304,7 +304,10 @@ fn a_connection_that_is_cut_in_the_middle_is_tried_again() {
     assert_eq!(found(&postgres, "docs", "pod network"), expected);
     let times = 9;
     proxy.set(Fault::Cut { after, times });
-    assert_says(ask(&postgres, "docs", "pod network", 5), "connection to PostgreSQL broke");
+    assert_says(
+        ask(&postgres, "docs", "pod network", 5),
+        "connection to PostgreSQL broke",
+    );
     proxy.set(Fault::Pass);
     assert_eq!(found(&postgres, "docs", "pod network"), expected);
 }
