@@ -25,9 +25,11 @@ pub(super) async fn adjust(session: Session, name: &str, size: u64) -> Result<bo
         if Some(known) == wanted_name.as_deref() {
             is_there = true;
         } else {
-            // Letters, digits and underscores only.
+            // Letters, digits and underscores only. Readers wait while this waits for other readers: not for long.
             client
-                .batch_execute(&format!("DROP INDEX sectile.{known}"))
+                .batch_execute(&format!(
+                    "SET LOCAL lock_timeout = '2s'; DROP INDEX sectile.{known}; SET LOCAL lock_timeout = 0"
+                ))
                 .await?;
         }
     }

@@ -1,11 +1,11 @@
 //! Connections: a pool of them, and one that is in use. Work that nobody waits for any longer is ended on the server too.
 
-use std::{ops::Deref, time::Duration};
+use std::{ops::Deref, pin::Pin, time::Duration};
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{Connect, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use sectile_retrieval::StorageError;
-use tokio::runtime::Handle;
-use tokio_postgres::{CancelToken, Config};
+use tokio::{runtime::Handle, task::JoinHandle};
+use tokio_postgres::{CancelToken, Client, Config, Error};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{PostgresSettings, failure::Failure};
@@ -49,7 +49,8 @@ impl Sessions {
         })?;
         let tls = MakeRustlsConnect::new(tls);
         let recycling_method = RecyclingMethod::Fast;
-        let manager = Manager::from_config(config, tls.clone(), ManagerConfig { recycling_method });
+        let dial = Dial { tls: tls.clone() };
+        let manager = Manager::from_connect(config, dial, ManagerConfig { recycling_method });
         let pool = Pool::builder(manager)
             .max_size(settings.max_connections.max(1))
             .runtime(Runtime::Tokio1)
@@ -75,6 +76,28 @@ impl Sessions {
     /// Forgets connections that nobody uses: the server was away, and so are they.
     pub(super) fn forget(&self) {
         self.pool.retain(|_, _| false);
+    }
+}
+
+/// Opens connections. The library's own way writes into the log what the server said.
+struct Dial {
+    tls: MakeRustlsConnect,
+}
+
+type Opened = Result<(Client, JoinHandle<()>), Error>;
+
+impl Connect for Dial {
+    fn connect(&self, to: &Config) -> Pin<Box<dyn Future<Output = Opened> + Send + '_>> {
+        let (to, tls) = (to.clone(), self.tls.clone());
+        Box::pin(async move {
+            let (client, connection) = to.connect(tls).await?;
+            let task = tokio::spawn(async move {
+                if connection.await.is_err() {
+                    tracing::debug!("a connection to PostgreSQL broke");
+                }
+            });
+            Ok((client, task))
+        })
     }
 }
 

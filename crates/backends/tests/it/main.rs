@@ -1,7 +1,11 @@
 //! Storages against real servers, with faults between them.
 
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests are told how long to run, and fail by panicking"
+)]
 
 /// Notebooks in S3: the rules of every storage, requests, faults, changes while reading.
 mod objects;

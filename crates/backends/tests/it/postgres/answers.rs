@@ -82,7 +82,7 @@ fn chunks_are_found_by_place_and_by_digest() {
     let digits = found.chunk.digest.to_string();
     for length in [12, 13, 64] {
         let with = postgres.chunks_with("docs", &digits[..length]).unwrap();
-        assert_eq!(with, [found.clone()]);
+        assert_eq!(with, std::slice::from_ref(&found));
     }
     assert_eq!(postgres.chunks_with("docs", "x' OR true").unwrap(), []);
     assert!(!postgres.chunks_with("docs", "").unwrap().is_empty());

@@ -10,7 +10,7 @@ use super::fixture::{Embedded, Home, ask, load, open, path, singles, update};
 
 const GRAPHS: &str = "SELECT count(*) FROM pg_indexes WHERE indexdef LIKE '%hnsw%'";
 
-/// nDCG@10 in hundredths of a percent, where each question has one right answer.
+/// nDCG@10 in percent, where each question has one right answer.
 fn quality(set: (&str, &str), best: impl Fn(&str) -> Vec<String>) -> f64 {
     let (queries, right) = set;
     let right: HashMap<&str, &str> = right
@@ -109,12 +109,11 @@ fn graphs_come_and_go_with_the_size() {
     assert_eq!(home.sql(GRAPHS), "0");
 }
 
-/// The statements that searches sent, explained by the database itself.
+/// How often an index was used, the database counts itself.
 #[test]
 fn the_database_uses_the_graph() {
     let home = Home::new();
     home.prepared();
-    // Whatever the role runs is explained in the log of the server, through its statistics of indexes.
     let mut settings = home.settings();
     settings.candidates = 50;
     settings.exact_below = 300;
