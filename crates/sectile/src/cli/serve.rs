@@ -281,14 +281,19 @@ fn notebook_surface(root: &Path, settings: &Settings) -> Result<Surface, CliErro
         stream_timeout_s: given.stream_timeout_s,
         stream_chunk_size: given.stream_chunk_size,
     };
+    let mut world = NotebookWorld::new(
+        Arc::new(Library::of(Arc::new(storage))),
+        Indexes::Folder(Some(indexes)),
+        constraints,
+        notebook::clock::now,
+    );
+    if let Some(secret) = &settings.notebook.shared_secret {
+        let unusable = || CliError::failed("no key can be made of notebook.shared_secret_file.");
+        world = world.sharing(secret).ok_or_else(unusable)?;
+    }
     Ok(Surface::new(
         notebook::spec(&constraints),
-        NotebookWorld::new(
-            Arc::new(Library::of(Arc::new(storage))),
-            Indexes::Folder(Some(indexes)),
-            constraints,
-            notebook::clock::now,
-        ),
+        world,
         settings.policy.clone(),
         settings.limits,
     ))

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{ConfigError, Loaded, Origin, raw::NotebookConstraints};
+use super::{ConfigError, Loaded, Origin, front::Files, raw::NotebookConstraints};
+use crate::access::Secret;
 
 /// What the notebook world works with.
 #[derive(Clone, Debug)]
@@ -12,6 +13,8 @@ pub(crate) struct NotebookSettings {
     /// Folder of the indexes, when it is not beside the notebooks.
     pub(crate) index: Option<PathBuf>,
     pub(crate) constraints: NotebookConstraints,
+    /// What handles are sealed with, where several replicas share it.
+    pub(crate) shared_secret: Option<Secret>,
 }
 
 /// A kind of storage: its setting, the kinds that are served, and those that the contract names and are not.
@@ -86,6 +89,21 @@ impl NotebookSettings {
             index: place("notebook.index", &raw.index),
             root,
             constraints: raw.constraints,
+            shared_secret: shared_secret(Files { loaded, base })?,
         })
+    }
+}
+
+/// The secret that replicas share, if the settings name one.
+fn shared_secret(files: Files<'_>) -> Result<Option<Secret>, ConfigError> {
+    const LEAST_BYTES: usize = 32;
+    const KEY: &str = "notebook.shared_secret_file";
+    let file = files.loaded.raw.notebook.shared_secret_file.as_str();
+    let secret = files.secret((KEY, file), ("", ""))?;
+    match &secret {
+        Some(secret) if secret.reveal().len() < LEAST_BYTES => {
+            Err(files.refuse(KEY, "a file with a secret of at least 32 bytes"))
+        }
+        _ => Ok(secret),
     }
 }

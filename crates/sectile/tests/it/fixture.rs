@@ -10,7 +10,7 @@ mod vault;
 pub(crate) use self::{
     editor::{Editor, TestDocuments},
     hosted::{Caller, GATEWAY_SECRET, Gateway, More, TestHosted, error_of},
-    http::{Http, HttpAnswer},
+    http::{Http, HttpAnswer, parse},
     stdio::Stdio,
     tokens::{AUDIENCE, ISSUER, Signer, TOKEN_SECRET, claims, hs256, now, signed, token},
     vault::{NOTE_TEXT, SECRET, TestVault},
