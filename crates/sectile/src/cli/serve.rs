@@ -266,14 +266,19 @@ fn notebook_surface(settings: &Settings) -> Result<Surface, CliError> {
         stream_timeout_s: given.stream_timeout_s,
         stream_chunk_size: given.stream_chunk_size,
     };
+    let mut world = NotebookWorld::new(
+        Arc::clone(&opened.library),
+        opened.indexes(None),
+        constraints,
+        notebook::clock::now,
+    );
+    if let Some(secret) = &settings.notebook.shared_secret {
+        let unusable = || CliError::failed("no key can be made of notebook.shared_secret_file.");
+        world = world.sharing(secret).ok_or_else(unusable)?;
+    }
     Ok(Surface::new(
         notebook::spec(&constraints),
-        NotebookWorld::new(
-            Arc::clone(&opened.library),
-            opened.indexes(None),
-            constraints,
-            notebook::clock::now,
-        ),
+        world,
         settings.policy.clone(),
         settings.limits,
     ))

@@ -45,6 +45,8 @@ pub(crate) struct FrontSettings {
     pub(crate) receive_timeout: Duration,
     pub(crate) max_body_bytes: usize,
     pub(crate) sessions: SessionBounds,
+    /// How long requests are still taken after a stop was asked for.
+    pub(crate) stop_notice: Duration,
     /// Requests a minute, by caller and by address.
     pub(crate) rates: (u32, u32),
     pub(crate) metrics: Option<SocketAddr>,
@@ -184,6 +186,7 @@ impl FrontSettings {
                 rest_after: REST_AFTER,
                 idle: Duration::from_secs(raw.http.session_idle_seconds),
             },
+            stop_notice: Duration::from_millis(raw.http.stop_notice_ms),
             rates: (
                 raw.limits.requests_per_minute,
                 raw.limits.address_requests_per_minute,

@@ -12,6 +12,7 @@ use super::{
     front::Files,
     raw::{NotebookConstraints, S3, VectorStorage},
 };
+use crate::access::Secret;
 
 /// What the notebook world works with.
 #[derive(Clone)]
@@ -27,6 +28,8 @@ pub(crate) struct NotebookSettings {
     /// Folder of the indexes, when it is not beside the notebooks.
     pub(crate) index: Option<PathBuf>,
     pub(crate) constraints: NotebookConstraints,
+    /// What handles are sealed with, where several replicas share it.
+    pub(crate) shared_secret: Option<Secret>,
 }
 
 /// A place for artifacts alone.
@@ -102,6 +105,7 @@ impl NotebookSettings {
             bucket,
             artifacts,
             constraints: raw.constraints,
+            shared_secret: shared_secret(files)?,
         })
     }
 
@@ -218,5 +222,19 @@ fn s3(
             &path_key,
             format!("a bucket that can be reached ({problem})"),
         )),
+    }
+}
+
+/// The secret that replicas share, if the settings name one.
+fn shared_secret(files: Files<'_>) -> Result<Option<Secret>, ConfigError> {
+    const LEAST_BYTES: usize = 32;
+    const KEY: &str = "notebook.shared_secret_file";
+    let file = files.loaded.raw.notebook.shared_secret_file.as_str();
+    let secret = files.secret((KEY, file), ("", ""))?;
+    match &secret {
+        Some(secret) if secret.reveal().len() < LEAST_BYTES => {
+            Err(files.refuse(KEY, "a file with a secret of at least 32 bytes"))
+        }
+        _ => Ok(secret),
     }
 }

@@ -191,6 +191,9 @@ pub(crate) struct Notebook {
     pub(crate) root: String,
     /// Folder for the indexes, relative to the settings file. Empty: `.sectile/notebook` in the folder of the collections.
     pub(crate) index: String,
+    /// File with a secret of at least 32 bytes that several replicas share, relative to the settings file. With it each of
+    /// them takes the context_handles of the others. Empty: a context_handle is good in its process only.
+    pub(crate) shared_secret_file: String,
     /// Where the notebooks are.
     pub(crate) notebook_storage: NotebookStorage,
     /// Where their vectors are.

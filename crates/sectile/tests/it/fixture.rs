@@ -12,7 +12,7 @@ pub(crate) use self::{
     backends::{Backends, Where},
     editor::{Editor, TestDocuments},
     hosted::{Caller, GATEWAY_SECRET, Gateway, More, TestHosted, error_of},
-    http::{Http, HttpAnswer},
+    http::{Http, HttpAnswer, parse},
     stdio::Stdio,
     tokens::{AUDIENCE, ISSUER, Signer, TOKEN_SECRET, claims, hs256, now, signed, token},
     vault::{NOTE_TEXT, SECRET, TestVault},

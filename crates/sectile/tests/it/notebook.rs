@@ -30,6 +30,8 @@ mod open_points;
 mod proof;
 /// Every file is what it was after every tool was used.
 mod read_only;
+/// Several servers over one library, and clients that go to any of them.
+mod replicas;
 /// A walk over every tool.
 mod tour;
 /// What is hidden cannot be told from what does not exist.

@@ -88,6 +88,14 @@ impl Shelves {
         Shelf::open(library, collection, place, self.clock, &|| false)
     }
 
+    /// Whether the indexes can be used now, as far as they are elsewhere.
+    pub(crate) fn ready(&self) -> Result<(), NotebookError> {
+        match &self.indexes {
+            Indexes::Shared(backend) => Ok(backend.ready()?),
+            Indexes::Folder(_) => Ok(()),
+        }
+    }
+
     /// The collection, if it is open already.
     pub(crate) fn opened(&self, collection: &str) -> Option<Arc<Shelf>> {
         let slot = {
