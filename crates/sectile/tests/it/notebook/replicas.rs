@@ -12,13 +12,14 @@ use std::{
     time::Duration,
 };
 
+use sectile_test_servers::Fault;
 use serde_json::{Value, json};
 
 use super::{Library, error_of, stable};
 use crate::{
     fixture::{
-        AUDIENCE, Era, Http, HttpAnswer, ISSUER, PATIENCE, TOKEN_SECRET, claims, parse, sectile,
-        token, wait_for, wait_for_exit,
+        AUDIENCE, Backends, Era, Http, HttpAnswer, ISSUER, PATIENCE, TOKEN_SECRET, Where, claims,
+        parse, sectile, token, wait_for, wait_for_exit,
     },
     protocol::terminate,
 };
@@ -105,6 +106,51 @@ fn expected(replica: &Http<'_>) -> Vec<(&'static str, Value, Value)> {
         (tool, arguments, stable(tool, &answer))
     });
     calls.into()
+}
+
+/// A library in a bucket with its index in a database, and the settings of a replica of it.
+fn in_servers(library: &Library) -> (Backends, String) {
+    let backends = Backends::start(Where::new(true, true), &library.vault);
+    backends.fill(&library.vault);
+    let settings = backends.settings();
+    let settings = settings.replacen(
+        "[notebook]\n",
+        &in_a_folder(0).replace("root = \"vault\"\n", ""),
+        1,
+    );
+    (backends, settings)
+}
+
+#[test]
+fn replicas_of_a_bucket_and_a_database_serve_interleaved_calls() {
+    let library = Library::rich();
+    let (_backends, settings) = in_servers(&library);
+    interleaved_calls(&library, &settings);
+    stream_tokens(&library, &settings);
+}
+
+#[test]
+fn a_rolling_restart_over_a_bucket_and_a_database_loses_no_call() {
+    let library = Library::rich();
+    let (_backends, settings) = in_servers(&library);
+    rolling_restart(&library, &settings);
+}
+
+#[test]
+fn a_replica_is_not_ready_while_a_server_behind_it_is_gone() {
+    let library = Library::rich();
+    let (backends, settings) = in_servers(&library);
+    let replica = start(&library, &settings);
+    assert_eq!(probe(&replica).0, 200);
+    for proxy in [
+        &backends.bucket.as_ref().unwrap().1,
+        &backends.database.as_ref().unwrap().1,
+    ] {
+        proxy.set(Fault::Refuse);
+        wait_for("not ready", || (probe(&replica).0 == 503).then_some(()));
+        proxy.set(Fault::Pass);
+        wait_for("ready", || (probe(&replica).0 == 200).then_some(()));
+    }
 }
 
 #[test]
