@@ -61,8 +61,8 @@ pub(crate) struct Http {
     /// How long a session stays open without a message, in seconds.
     #[schemars(range(min = 10, max = 604_800))]
     pub(crate) session_idle_seconds: u64,
-    /// How long requests are still taken after SIGTERM, in milliseconds, while `/readyz` already answers 503: as long as a
-    /// load balancer may take to notice. 0: none.
+    /// How long requests are still taken after SIGTERM, in milliseconds, while probes already hear that the server is not
+    /// ready: as long as a load balancer may take to notice. 0: none.
     #[schemars(range(min = 0, max = 60_000))]
     pub(crate) stop_notice_ms: u64,
 }

@@ -1,7 +1,7 @@
 //! Several servers over one library, and clients that go to any of them.
 //!
-//! What is shown here does not depend on the storages: each test is a function of a settings text, which says where the
-//! library of [`Library::rich`] is.
+//! What is shown of handles, streams and restarts does not depend on the storages: it is a function of a settings text, which
+//! says where the library of [`Library::rich`] is and names a secret of [`SECRETS`].
 
 use std::{
     fs,
@@ -160,7 +160,7 @@ fn one_handle_is_good_on_both_replicas() {
 }
 
 /// A client goes from one replica to the other with each call.
-fn interleaved_calls(library: &Library, settings: &str) {
+pub(super) fn interleaved_calls(library: &Library, settings: &str) {
     let replicas = [start(library, settings), start(library, settings)];
     let calls = expected(&replicas[0]);
     for (turn, entered) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
@@ -280,7 +280,8 @@ fn a_stream_belongs_to_the_replica_that_began_it() {
     stream_tokens(&library, &in_a_folder(0));
 }
 
-fn stream_tokens(library: &Library, settings: &str) {
+/// A stream is read where it was begun, and nowhere else.
+pub(super) fn stream_tokens(library: &Library, settings: &str) {
     let (one, two) = (start(library, settings), start(library, settings));
     let handle = enter(&one, COLLECTION);
     let begun = call(
@@ -383,7 +384,7 @@ const ROUNDS: usize = 2;
 const BETWEEN: usize = 40;
 
 /// Both replicas are stopped and started again, one after the other, while clients go on.
-fn rolling_restart(library: &Library, settings: &str) {
+pub(super) fn rolling_restart(library: &Library, settings: &str) {
     let places = [free_place(0), free_place(1)];
     let mut replicas = places.map(|place| Some(start_at(library, settings, place)));
     let calls = replicas[0].as_ref().map(expected).unwrap();
