@@ -51,6 +51,8 @@ const MAX_COLLECTIONS: usize = 10_000;
 const MAX_ARTIFACTS: usize = 10_000;
 /// Objects that are listed for one answer.
 const MAX_OBJECTS: usize = 1_000_000;
+/// Waiting for one answer costs more than the answer.
+const READS_AT_ONCE: usize = 8;
 /// How long it may take to find out whether the storage can be used.
 const READY_LIMIT: Duration = Duration::from_secs(3);
 
@@ -215,6 +217,10 @@ impl Objects {
 }
 
 impl NotebookStorage for Objects {
+    fn reads_at_once(&self) -> usize {
+        READS_AT_ONCE
+    }
+
     fn collections(&self) -> Result<Vec<String>, StorageError> {
         let listing = Listing {
             prefix: self.keys.prefix(),

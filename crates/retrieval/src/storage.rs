@@ -101,6 +101,11 @@ pub trait NotebookStorage: Send + Sync {
         self.read(collection, file)
     }
 
+    /// How many files are worth to be read at the same time.
+    fn reads_at_once(&self) -> usize {
+        1
+    }
+
     /// Whether there is such a collection.
     ///
     /// # Errors

@@ -29,6 +29,10 @@ pub(crate) const EMBEDDED: &[Embedded] = &[
         bytes: include_bytes!("../../../../../docs/notebook.md"),
     },
     Embedded {
+        name: "docs/storage.md",
+        bytes: include_bytes!("../../../../../docs/storage.md"),
+    },
+    Embedded {
         name: "docs/hosted.md",
         bytes: include_bytes!("../../../../../docs/hosted.md"),
     },

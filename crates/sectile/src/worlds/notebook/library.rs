@@ -68,6 +68,11 @@ impl Library {
         Ok(self.notebooks.read_listed(collection, file)?)
     }
 
+    /// See [`NotebookStorage::reads_at_once`].
+    pub(crate) fn reads_at_once(&self) -> usize {
+        self.notebooks.reads_at_once()
+    }
+
     /// See [`NotebookStorage::require`].
     pub(crate) fn require(&self, collection: &str) -> Result<(), NotebookError> {
         Ok(self.notebooks.require(collection)?)

@@ -276,7 +276,7 @@ impl Shelf {
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Hit>, NotebookError> {
         let mut hits = Vec::with_capacity(most);
-        let mut read: Vec<(&NotePath, Option<Today>)> = Vec::new();
+        let mut read = self.read_ahead(found, most)?;
         let mut is_behind = false;
         for one in found {
             if hits.len() == most {
@@ -305,6 +305,37 @@ impl Shelf {
             self.look_again();
         }
         Ok(hits)
+    }
+
+    /// The notebooks of the first hits, where several are read in the time of one.
+    fn read_ahead<'h>(
+        &self,
+        found: &'h [LocatedHit],
+        most: usize,
+    ) -> Result<Vec<(&'h NotePath, Option<Today>)>, NotebookError> {
+        let at_once = self.library.reads_at_once();
+        let mut wanted: Vec<&Located> = Vec::new();
+        if at_once > 1 {
+            for hit in found.iter().take(most) {
+                let is_new = |known: &&Located| known.notebook != hit.located.notebook;
+                if wanted.iter().all(is_new) {
+                    wanted.push(&hit.located);
+                }
+            }
+        }
+        let share = wanted.len().div_ceil(at_once).max(1);
+        let read = std::thread::scope(|scope| {
+            let readers = wanted.chunks(share).map(|some| {
+                let read = |located: &&'h Located| Ok((&located.notebook, self.today(located)?));
+                scope.spawn(move || some.iter().map(read).collect::<Result<Vec<_>, _>>())
+            });
+            let readers: Vec<_> = readers.collect();
+            let read = readers
+                .into_iter()
+                .map(|reader| reader.join().unwrap_or(Err(NotebookError::Cancelled)));
+            read.collect::<Result<Vec<_>, NotebookError>>()
+        });
+        Ok(read?.into_iter().flatten().collect())
     }
 
     /// The notebook of a chunk as it is now; `None` when it is gone or cannot be read.

@@ -141,7 +141,7 @@ struct Metadata {
     search_time_ms: u64,
     /// When the index was made, in milliseconds since 1970.
     index_as_of: i64,
-    /// Where the index is: `disk`, or `memory` when there was none on disk.
+    /// Where the index is: `disk`, `memory` when there was none on disk, or the name of the backend that keeps it.
     index_location: &'static str,
     /// Notebooks that changed since and are not indexed yet; null while that is being found out.
     changed_not_indexed: Option<usize>,
@@ -217,9 +217,10 @@ fn handle(
             returned: results.len(),
             search_time_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
             index_as_of: found.state.as_of,
-            index_location: match found.state.on_disk {
-                true => "disk",
-                false => "memory",
+            index_location: match found.state.backend {
+                Some(backend) => backend.name,
+                None if found.state.on_disk => "disk",
+                None => "memory",
             },
             changed_not_indexed: found.state.changed,
             retrieval: retrieval(found.state),

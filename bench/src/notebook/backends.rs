@@ -1,0 +1,234 @@
+//! The library in other storages: its index in PostgreSQL, its notes in S3, side by side with a folder.
+
+use std::{fs, path::Path, process::Command, time::Duration};
+
+use anyhow::{Context as _, Result, ensure};
+use sectile_backends::{Postgres, PostgresSettings, Waiting};
+use sectile_retrieval::{Query, Question, VectorSearch as _, built_in};
+use sectile_test_servers::{Postgres as Database, S3};
+use serde_json::json;
+
+use super::{
+    QUESTIONS, asked, enter,
+    library::{LIBRARY, Library},
+    prose,
+};
+use crate::{
+    Bench,
+    measure::{Report, interleaved, middle, per_mille},
+    processes::{finish, quickly},
+    server::Server,
+};
+
+const ROLE: &str = "bench";
+const PASSWORD: &str = "a password of the benchmark";
+const NAME: &str = "notebooks";
+/// Questions to each combination of storages.
+const ASKED: usize = 200;
+/// Everything that a load puts into the database.
+const TABLES: [&str; 4] = ["chunk", "posting", "term", "notebook"];
+
+pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
+    let library = Library::prepare(&bench.target, bench.size(super::NOTES, super::FEW_NOTES))?;
+    let questions = prose::questions(&library.words, library.count, QUESTIONS);
+    quickly(&mut library.index_command(bench, LIBRARY))?;
+    let folder = tempfile::tempdir()?;
+    let database = Database::start();
+    database.create_role(ROLE, PASSWORD);
+    database.create_database(NAME);
+    database.sql("postgres", &format!("ALTER DATABASE {NAME} OWNER TO {ROLE}"));
+    database.sql(NAME, "CREATE EXTENSION vector");
+    let home = library.root.parent().context("the library is in no folder")?;
+    let bucket = S3::start_in(home);
+    let places = Places::write(folder.path(), &library, &database, &bucket)?;
+    load(report, bench, &library, &database, &places)?;
+    queries(report, &database, &questions)?;
+    side_by_side(report, bench, &places, &questions)
+}
+
+/// The settings of each combination.
+struct Places {
+    all: Vec<(&'static str, std::path::PathBuf)>,
+}
+
+impl Places {
+    fn write(at: &Path, library: &Library, database: &Database, bucket: &S3) -> Result<Self> {
+        fs::write(at.join("password"), PASSWORD)?;
+        fs::write(at.join("access"), bucket.access_key())?;
+        fs::write(at.join("secret"), bucket.secret_key())?;
+        let root = library.root.display();
+        let index = library.index();
+        let in_folder = format!("[notebook]\nroot = '{root}'\n");
+        let in_bucket = format!(
+            "[notebook]\nindex = '{}'\n[notebook.notebook_storage]\ntype = 's3'\npath = 'root'\n\
+             [notebook.notebook_storage.s3]\nendpoint = '{}'\nallow_http = true\n\
+             access_key_file = 'access'\nsecret_key_file = 'secret'\n",
+            index.display(),
+            bucket.endpoint()
+        );
+        let in_database = format!(
+            "[notebook.vector_storage]\ntype = 'pgvector'\nconnection = 'postgres://{ROLE}@{}/{NAME}'\n\
+             password_file = 'password'\n",
+            database.address()
+        );
+        let mut all = Vec::new();
+        for (name, text) in [
+            ("folder, embedded", in_folder.clone()),
+            ("folder, PostgreSQL", in_folder + &in_database),
+            ("S3, PostgreSQL", in_bucket + &in_database),
+        ] {
+            let file = at.join(format!("{}.toml", all.len()));
+            fs::write(&file, text)?;
+            all.push((name, file));
+        }
+        Ok(Self { all })
+    }
+}
+
+/// Loads everything, and compares with what it costs to cut and embed the notes and to copy the same bytes.
+fn load(
+    report: &mut Report,
+    bench: &Bench,
+    library: &Library,
+    database: &Database,
+    places: &Places,
+) -> Result<()> {
+    let scratch = library.scratch.join("backends");
+    let mut to_folder = library.index_command(bench, LIBRARY);
+    to_folder.arg("--index").arg(&scratch);
+    let cut = finish(&mut to_folder)?.elapsed;
+    fs::remove_dir_all(&scratch)?;
+    let mut command = Command::new(bench.binaries.join("sectile"));
+    command.args(["notebook", "index", "--json", "--to", "postgres"]);
+    command.arg(&places.all[1].1).arg(LIBRARY);
+    let loaded = finish(&mut command)?;
+    let rows: serde_json::Value = serde_json::from_str(&loaded.output)?;
+    let (copied, bytes) = copy(database)?;
+    let share = (cut + copied).as_secs_f64() / loaded.elapsed.as_secs_f64();
+    report.line(
+        &format!(
+            "loading {} chunks into PostgreSQL, of the speed of cutting and embedding them and a plain COPY of {} MB",
+            rows[0]["chunks"],
+            bytes / 1_000_000
+        ),
+        &format!(
+            "{:.0} % (target 60 % or more; {:.1?} against {:.1?} + {:.1?})",
+            share * 100.0,
+            loaded.elapsed,
+            cut,
+            copied
+        ),
+        share >= 0.6,
+    );
+    Ok(())
+}
+
+/// The time and the bytes of a plain COPY of all tables, into tables without anything besides.
+fn copy(database: &Database) -> Result<(Duration, u64)> {
+    let folder = tempfile::tempdir()?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        // The database runs as somebody else.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777))?;
+    }
+    let (mut time, mut bytes) = (Duration::ZERO, 0);
+    for table in TABLES {
+        let file = folder.path().join(table);
+        let place = file.display();
+        database.sql(NAME, &format!("COPY sectile.{table} TO '{place}' (FORMAT binary)"));
+        bytes += fs::metadata(&file)?.len();
+        database.sql(NAME, &format!("CREATE TABLE plain_{table} AS SELECT * FROM sectile.{table} LIMIT 0"));
+        let started = std::time::Instant::now();
+        database.sql(NAME, &format!("COPY plain_{table} FROM '{place}' (FORMAT binary)"));
+        time += started.elapsed();
+        database.sql(NAME, &format!("DROP TABLE plain_{table}"));
+    }
+    Ok((time, bytes))
+}
+
+/// Searches in PostgreSQL, against the statements that they send.
+fn queries(report: &mut Report, database: &Database, questions: &[String]) -> Result<()> {
+    let settings = PostgresSettings {
+        password: Some(PASSWORD.to_owned()),
+        ..PostgresSettings::new(format!("postgres://{ROLE}@{}/{NAME}", database.address()))
+    };
+    let index = Postgres::new(&settings, Waiting::new()?, built_in()?)?;
+    let state = index.state(LIBRARY)?;
+    let mut at = 0;
+    let mut ask = |only_statements: bool| {
+        let text = questions[at / 2 % questions.len()].as_str();
+        at += 1;
+        let query = Query::parse(text)?;
+        let question = Question {
+            collection: LIBRARY,
+            query: &query,
+            text,
+            most: 26,
+            stop: &|| false,
+        };
+        match only_statements {
+            true => ensure!(index.offered(&question)? > 0, "nothing is offered"),
+            false => ensure!(!index.search(&question)?.hits.is_empty(), "nothing is found"),
+        }
+        Ok(())
+    };
+    let mut searches = Vec::new();
+    let mut bare = Vec::new();
+    for _ in 0..ASKED + 20 {
+        let started = std::time::Instant::now();
+        ask(false)?;
+        searches.push(started.elapsed());
+        let started = std::time::Instant::now();
+        ask(true)?;
+        bare.push(started.elapsed());
+    }
+    // The first ones read from disk.
+    let (search, bare) = (middle(searches.split_off(20)), middle(bare.split_off(20)));
+    let what = format!(
+        "search of {} chunks in PostgreSQL ({}) / its statements alone",
+        state.chunks,
+        if state.is_exact { "exact" } else { "graph" }
+    );
+    report.ratio(&what, search, bare, 3.0);
+    Ok(())
+}
+
+/// The same questions and quotes in each combination.
+fn side_by_side(
+    report: &mut Report,
+    bench: &Bench,
+    places: &Places,
+    questions: &[String],
+) -> Result<()> {
+    for (name, settings) in &places.all {
+        let mut command = Command::new(bench.binaries.join("sectile"));
+        command.args(["serve", "notebook", "--config"]).arg(settings);
+        let mut server = Server::start(&mut command)?;
+        server.initialize()?;
+        enter(&mut server, LIBRARY)?;
+        let mut ids = Vec::new();
+        let mut searches = Vec::new();
+        for question in questions.iter().take(bench.size(ASKED, 40)) {
+            let (time, found) = server.call("semantic_search", &asked(question))?;
+            searches.push(time);
+            if let Some(id) = found["results"][0]["reference_id"].as_str() {
+                ids.push(id.to_owned());
+            }
+        }
+        let mut quotes = Vec::new();
+        for id in &ids {
+            let (time, quoted) = server.call("fetch_passage", &json!({ "source_id": id }))?;
+            ensure!(quoted["integrity"]["verified"] == true, "quoted {quoted}");
+            quotes.push(time);
+        }
+        server.stop()?;
+        let [half, slow] = [500, 990].map(|share| per_mille(&mut searches, share));
+        let quote = per_mille(&mut quotes, 500);
+        report.seen(
+            &format!("{name}: semantic_search with 10 hits, and fetch_passage"),
+            &format!("p50 {half:.1?}, p99 {slow:.1?}; p50 {quote:.2?}"),
+        );
+    }
+    Ok(())
+}
