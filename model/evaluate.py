@@ -1,29 +1,36 @@
-"""Measures the model on a retrieval test set, alone and fused with BM25, and prints nDCG@10.
+"""Measures the models on a retrieval test set, alone and fused with BM25: nDCG@10 and recall@10 in percent.
 
-    python evaluate.py FOLDER           # holds corpus.jsonl, queries.jsonl, qrels.tsv, and a second query set: queries-leaf.jsonl, qrels-leaf.tsv
-    python evaluate.py PAIRS.tsv.xz     # heading and section pairs; a sample of them is the set on which the constants were chosen
+    python evaluate.py FOLDER [--static FILE ...] [--transformer FILE ...] [--minilm] [--questions FOLDER]
+    python evaluate.py PAIRS.tsv.xz ...     # heading and section pairs: a sample of them is the set
 
-Uses the integer vectors of reference.py, as Sectile does. Each query has one right document.
+FOLDER holds corpus.jsonl, queries.jsonl, qrels.tsv and a second query set, queries-leaf.jsonl, qrels-leaf.tsv. The folder of --questions holds questions.jsonl and
+qrels-questions.tsv over the same corpus. --static takes files of either format; --transformer a packed file; --minilm is all-MiniLM-L6-v2 in f32, the yardstick.
+
+A fusion is (1 - w) * lexical + w * semantic. Its w is chosen on the first query set and fixed for the others, so only the others are a fair report of it.
+`min-max`: both sides stretched to 0..1 over all documents, for each query. `plain`: lexical divided by the query's best, semantic max(0, cosine): what Sectile does.
+Vectors are the references' own and are kept in build/cache. With --torch the transformers' come from train.py's encoder instead: quick on a GPU, for a look between stages.
 """
 
+import argparse
+import hashlib
 import json
 import lzma
 import random
 import re
-import sys
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import snowballstemmer
 
-from reference import Model
+import reference
 
 K1, B = 1.2, 0.75
-WEIGHTS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
+WEIGHTS = [round(0.05 * step, 2) for step in range(1, 20)]
 STOP_WORDS = set(
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was will with".split()
 )
+CACHE = Path(__file__).with_name("build") / "cache"
 
 
 def read_jsonl(path):
@@ -31,7 +38,7 @@ def read_jsonl(path):
 
 
 def terms(text, stemmer):
-    return stemmer.stemWords([word for word in re.findall(r"\w+", text.lower()) if word not in STOP_WORDS])
+    return stemmer.stemWords([word for word in re.findall(r"\w\w+", text.lower()) if word not in STOP_WORDS])
 
 
 def bm25(documents, queries):
@@ -55,66 +62,55 @@ def bm25(documents, queries):
     return scores
 
 
-def cosine(model, documents, queries):
-    def unit(texts):
-        vectors = np.array([model.vector(text) for text in texts], float)
-        length = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
-        return vectors / np.maximum(length, 1)
+def ranks(scores, right):
+    """For each query the ranks of its right documents, from 1. Ties go to the earlier document."""
+    found = []
+    for row, documents in zip(scores, right):
+        found.append([1 + int((row > row[one]).sum()) + int((row[:one] == row[one]).sum()) for one in documents])
+    return found
 
-    return unit(queries) @ unit(documents).T
 
-
-def ndcg(scores, right):
-    """nDCG@10 in percent, for one right document a query. Ties go to the earlier document."""
-    own = scores[np.arange(len(right)), right][:, None]
-    earlier = np.arange(scores.shape[1])[None, :] < np.array(right)[:, None]
-    rank = 1 + (scores > own).sum(axis=1) + ((scores == own) & earlier).sum(axis=1)
-    return 100 * np.where(rank <= 10, 1 / np.log2(rank + 1), 0).mean()
+def measures(scores, right):
+    """nDCG@10 and recall@10 in percent, right documents counting alike."""
+    ndcg, recall = [], []
+    for found in ranks(scores, right):
+        best = sum(1 / np.log2(rank + 1) for rank in range(1, min(len(found), 10) + 1))
+        ndcg.append(sum(1 / np.log2(rank + 1) for rank in found if rank <= 10) / best)
+        recall.append(sum(rank <= 10 for rank in found) / len(found))
+    return 100 * float(np.mean(ndcg)), 100 * float(np.mean(recall))
 
 
 def min_max(x):
-    """Over all documents, for each query."""
     low, high = x.min(axis=1, keepdims=True), x.max(axis=1, keepdims=True)
     return (x - low) / np.maximum(high - low, 1e-9)
 
 
-def by_max(x):
-    return x / np.maximum(x.max(axis=1, keepdims=True), 1e-9)
+FUSIONS = {
+    "min-max": lambda lexical, semantic: (min_max(lexical), min_max(semantic)),
+    "plain": lambda lexical, semantic: (lexical / np.maximum(lexical.max(axis=1, keepdims=True), 1e-9), np.maximum(semantic, 0)),
+}
 
 
-def union_min_max(lexical, semantic, top=100):
-    """Min-max over the union of each side's best; documents outside it get nothing."""
-    keep = np.zeros(lexical.shape, bool)
-    for side in (lexical, semantic):
-        best = np.argsort(-side, axis=1, kind="stable")[:, :top]
-        np.put_along_axis(keep, best, True, axis=1)
-    sides = []
-    for side in (lexical, semantic):
-        low = np.where(keep, side, np.inf).min(axis=1, keepdims=True)
-        high = np.where(keep, side, -np.inf).max(axis=1, keepdims=True)
-        sides.append(np.where(keep, (side - low) / np.maximum(high - low, 1e-9), -1))
-    return sides
+def read_set(queries_file, qrels_file, number):
+    """Queries and, for each, its right documents."""
+    right = {}
+    for line in qrels_file.read_text(encoding="utf-8").splitlines()[1:]:
+        query, document, score = line.split("\t")
+        if float(score) > 0:
+            right.setdefault(query, []).append(number[document])
+    queries = [query for query in read_jsonl(queries_file) if query["_id"] in right]
+    return [query["text"] for query in queries], [right[query["_id"]] for query in queries]
 
 
-def fusions(lexical, semantic):
-    """Name and the two sides of each weighted sum (1 - w) * lexical + w * semantic."""
-    positive = np.maximum(semantic, 0)
-    yield "min-max, all documents", min_max(lexical), min_max(semantic)
-    yield "min-max, union of top 100", *union_min_max(lexical, semantic)
-    yield "both by the query's best", by_max(lexical), by_max(positive)
-    yield "lexical by best, plain cosine", by_max(lexical), positive
-
-
-def folder_sets(folder):
-    """Name, documents, queries and the right document of each query, for both query sets of a folder."""
-    documents = read_jsonl(folder / "corpus.jsonl")
-    number = {document["_id"]: at for at, document in enumerate(documents)}
-    texts = [(document["title"] + " " + document["text"]).strip() for document in documents]
-    for suffix in ("", "-leaf"):
-        queries = read_jsonl(folder / f"queries{suffix}.jsonl")
-        pairs = [line.split("\t") for line in (folder / f"qrels{suffix}.tsv").read_text().splitlines()[1:]]
-        answers = {query: number[document] for query, document, _ in pairs}
-        yield f"queries{suffix}", texts, [q["text"] for q in queries], [answers[q["_id"]] for q in queries]
+def folder_sets(folder, questions):
+    """The documents, and name, queries and right documents of each query set."""
+    corpus = read_jsonl(folder / "corpus.jsonl")
+    number = {document["_id"]: at for at, document in enumerate(corpus)}
+    documents = [(document["title"] + " " + document["text"]).strip() for document in corpus]
+    sets = [(folder.name + suffix, *read_set(folder / f"queries{suffix}.jsonl", folder / f"qrels{suffix}.tsv", number)) for suffix in ("", "-leaf")]
+    if questions:
+        sets.append(("questions", *read_set(questions / "questions.jsonl", questions / "qrels-questions.tsv", number)))
+    return documents, sets
 
 
 def pair_sets(path):
@@ -130,21 +126,110 @@ def pair_sets(path):
                 by_source.setdefault(pair[0], []).append(pair)
     pairs = [pair for source in sorted(by_source) for pair in by_source[source]]
     random.Random(7).shuffle(pairs)
-    texts = [pair[3] for pair in pairs[:3000]]
-    yield "heading paths", texts, [pair[1] for pair in pairs[:800]], list(range(800))
     leaves = [at for at in range(1500) if len(pairs[at][2].split()) >= 2][:800]
-    yield "last headings", texts, [pairs[at][2] for at in leaves], leaves
+    sets = [
+        ("heading paths", [pair[1] for pair in pairs[:800]], [[at] for at in range(800)]),
+        ("last headings", [pairs[at][2] for at in leaves], [[at] for at in leaves]),
+    ]
+    return [pair[3] for pair in pairs[:3000]], sets
+
+
+def load_static(path):
+    if path.read_bytes()[:8] == b"SECTEMB1":
+        return reference.Model(path)
+    from reference_static import Static
+
+    return Static(path)
+
+
+def load_transformer(path):
+    from reference_transformer import Transformer
+
+    return Transformer.read(path)
+
+
+class TorchEncoder:
+    """The reference's tokens, train.py's encoder."""
+
+    def __init__(self, model):
+        import torch
+
+        import train
+
+        self.model, self.train = model, train
+        self.weights = {name: torch.from_numpy(np.array(values, np.float32)).to(train.DEVICE) for name, values in model.tensors.items()}
+
+    def vectors(self, texts):
+        ids = [self.model.ids(text) for text in texts]
+        tokens = self.train.Texts(np.concatenate(ids), np.cumsum([len(one) for one in ids]))
+        with self.train.torch.no_grad():
+            return self.train.encode(self.weights, self.model.layers, tokens, np.arange(len(ids))).cpu().numpy()
+
+
+def load_torch(path):
+    return TorchEncoder(load_transformer(path))
+
+
+def load_minilm(_path):
+    from make import teacher_files
+    from reference_transformer import Transformer
+    from teacher import teacher_tensors
+
+    return Transformer(teacher_files()[1].read_text(encoding="utf-8").splitlines(), teacher_tensors(), 6, 12)
+
+
+def unit_vectors(key, load, texts):
+    """Unit vectors of texts, from the cache where they are known. `key` stands for the model."""
+    name = hashlib.sha256(key + "\0".join(texts).encode()).hexdigest()[:24]
+    file = CACHE / f"{name}.npy"
+    if not file.exists():
+        model = load()
+        vectors = model.vectors(texts) if hasattr(model, "vectors") else np.array([model.vector(text) for text in texts], np.float32)
+        CACHE.mkdir(parents=True, exist_ok=True)
+        np.save(file, vectors)
+    vectors = np.load(file).astype(np.float64)
+    return vectors / np.maximum(np.sqrt((vectors * vectors).sum(axis=1, keepdims=True)), 1e-9)
+
+
+def show(name, figures):
+    print(f"{name:<44}" + "".join(f"{ndcg:9.1f} /{recall:6.1f}" for ndcg, recall in figures), flush=True)
 
 
 def main():
-    path = Path(sys.argv[1])
-    model = Model()
-    for title, texts, asked, right in folder_sets(path) if path.is_dir() else pair_sets(path):
-        lexical, semantic = bm25(texts, asked), cosine(model, texts, asked)
-        print(f"{title}: {len(asked)}   BM25 {ndcg(lexical, right):.1f}   static {ndcg(semantic, right):.1f}")
-        print("  w".ljust(32) + "".join(f"{w:>7}" for w in WEIGHTS))
-        for name, left, other in fusions(lexical, semantic):
-            print(f"  {name:<30}" + "".join(f"{ndcg((1 - w) * left + w * other, right):7.1f}" for w in WEIGHTS))
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("path", type=Path)
+    arguments.add_argument("--static", type=Path, nargs="*", default=[])
+    arguments.add_argument("--transformer", type=Path, nargs="*", default=[])
+    arguments.add_argument("--minilm", action="store_true")
+    arguments.add_argument("--questions", type=Path)
+    arguments.add_argument("--torch", action="store_true")
+    options = arguments.parse_args()
+    documents, sets = folder_sets(options.path, options.questions) if options.path.is_dir() else pair_sets(options.path)
+    print(f"{'nDCG@10 / recall@10':<44}" + "".join(f"{name + f' ({len(queries)})':>17}" for name, queries, _ in sets))
+    lexical = [bm25(documents, queries) for _, queries, _ in sets]
+    show("BM25", [measures(scores, right) for scores, (_, _, right) in zip(lexical, sets)])
+    systems = [(path, load_static, path.read_bytes()) for path in options.static]
+    load, mark = (load_torch, b"torch") if options.torch else (load_transformer, b"")
+    systems += [(path, load, mark + path.read_bytes()) for path in options.transformer]
+    systems += [(Path("MiniLM f32"), load_minilm, b"MiniLM f32")] if options.minilm else []
+    for path, load, key in systems:
+        loaded = []
+
+        def model(load=load, path=path, loaded=loaded):
+            loaded[:] = loaded or [load(path)]
+            return loaded[0]
+
+        found = unit_vectors(key, model, documents)
+        semantic = [unit_vectors(key, model, queries) @ found.T for _, queries, _ in sets]
+        show(path.name + " alone", [measures(scores, right) for scores, (_, _, right) in zip(semantic, sets)])
+        for fusion, sides in FUSIONS.items():
+            parts = [sides(left, other) for left, other in zip(lexical, semantic)]
+
+            def fused(at, weight, parts=parts):
+                return measures((1 - weight) * parts[at][0] + weight * parts[at][1], sets[at][2])
+
+            weight = max(WEIGHTS, key=lambda weight: fused(0, weight)[0])
+            show(f"{path.name} + BM25, {fusion}, w {weight}", [fused(at, weight) for at in range(len(sets))])
 
 
 if __name__ == "__main__":

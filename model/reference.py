@@ -187,8 +187,7 @@ TEXTS = [
 ]
 
 
-def main():
-    model = Model()
+def print_vectors(model):
     # Bytes, not text: Windows would write CR LF.
     for text, repeat in TEXTS:
         pieces = model.pieces(text * repeat)
@@ -203,4 +202,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    print_vectors(Model())

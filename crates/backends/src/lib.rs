@@ -3,10 +3,12 @@
 //! Each does what a trait of `sectile-retrieval` says, and whoever uses one knows no more of it than that. All of them are
 //! called from threads that may wait; the waiting itself is done on a runtime of this crate ([`Waiting`]).
 
+mod objects;
 mod postgres;
 mod waiting;
 
 pub use self::{
+    objects::{Objects, S3Credentials, S3Settings, S3Style},
     postgres::{Postgres, PostgresSettings},
     waiting::Waiting,
 };

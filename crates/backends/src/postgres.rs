@@ -77,6 +77,24 @@ impl PostgresSettings {
             candidates: 400,
         }
     }
+
+    /// Whether the connection string is one, and has no password, which others could read.
+    ///
+    /// # Errors
+    /// Says what is wrong with it, in a few words.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let config: tokio_postgres::Config = self
+            .connection
+            .parse()
+            .map_err(|_| "it cannot be understood")?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err("it has no host");
+        }
+        if config.get_password().is_some() {
+            return Err("it has a password");
+        }
+        Ok(())
+    }
 }
 
 /// What does not change while it is used.

@@ -22,6 +22,8 @@ use rustls::{
 use tokio::net::TcpStream;
 use tower::Service;
 
+use crate::is_host_and_port;
+
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type Pending<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 
@@ -62,12 +64,13 @@ impl Connector {
     /// Connections that are open within `timeout`, through `proxy` where there is one, with [`tls`] where that is asked for.
     ///
     /// # Errors
-    /// Says what is wrong with the certificates, in a few words.
+    /// Says what is wrong with the proxy or the certificates, in a few words.
     pub fn new(
         proxy: Option<Uri>,
         extra_roots: Option<&str>,
         timeout: Duration,
     ) -> Result<Self, &'static str> {
+        let proxy = proxy.map(checked_proxy).transpose()?;
         let tls = Arc::new(tls(extra_roots)?);
         Ok(Self {
             inner: HttpsConnector::from((Route::new(proxy, timeout), tls)),
@@ -89,6 +92,16 @@ impl Service<Uri> for Connector {
         let connecting = self.inner.call(to);
         let timeout = self.timeout;
         Box::pin(async move { tokio::time::timeout(timeout, connecting).await? })
+    }
+}
+
+fn checked_proxy(proxy: Uri) -> Result<Uri, &'static str> {
+    let authority = proxy.authority().map(|authority| authority.as_str());
+    match (proxy.scheme_str(), authority, proxy.host()) {
+        (Some("http"), Some(authority), Some(host)) if is_host_and_port(host, authority) => {
+            Ok(proxy)
+        }
+        _ => Err("the proxy is not http://host:port"),
     }
 }
 

@@ -6,6 +6,8 @@
 
 mod analysis;
 mod bytes;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod container;
 mod corpus;
 mod embedding;

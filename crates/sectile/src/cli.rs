@@ -8,6 +8,7 @@ mod demo;
 mod docs;
 mod doctor;
 mod edit;
+mod library;
 mod notebook;
 mod reference;
 mod serve;

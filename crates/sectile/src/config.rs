@@ -23,7 +23,7 @@ pub(crate) use self::{
     hosted::HostedSettings,
     keys::{Key, Kind, keys, schema},
     layers::{Flag, Loaded, Origin, load},
-    notebook::NotebookSettings,
+    notebook::{ArtifactPlace, NotebookSettings},
     raw::{DocsRole, EditorErrors, LogFormat, LogLevel},
     settings::{LogSettings, Settings},
 };

@@ -33,7 +33,6 @@ const CRATE_EDGES: &[(&str, &[&str])] = &[
 /// Packages of ours that only tests may use, by crate folder.
 const TEST_EDGES: &[(&str, &[&str])] = &[
     ("backends", &["sectile-test-servers"]),
-    ("retrieval", &["sectile-test-servers"]),
     ("sectile", &["sectile-note-store", "sectile-test-servers"]),
 ];
 

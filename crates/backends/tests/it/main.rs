@@ -1,8 +1,13 @@
-//! Backends against real servers.
-//!
-//! - `postgres`: an index in PostgreSQL
+//! Storages against real servers, with faults between them.
 
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "what fails here is a test")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests are told how long to run, and fail by panicking"
+)]
 
+/// Notebooks in S3: the rules of every storage, requests, faults, changes while reading.
+mod objects;
+/// An index in PostgreSQL.
 mod postgres;

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use sectile_vault::{Place, RootError, Walk};
+use sectile_vault::{Place, RootError};
 use serde_json::{Value, json};
 
 use super::{
     args::{ConfigArgs, ConfigCommand},
+    library::Opened,
     serve::folder_of,
     ui::{CliError, DIM, GOOD, NAME, Styled, print, wants_json},
 };
 use crate::{
     config::{self, Settings, keys},
-    files,
-    worlds::{self, notebook::storage::FolderStorage},
+    files, worlds,
 };
 
 pub(super) fn run(args: &ConfigArgs) -> Result<(), CliError> {
@@ -65,9 +65,8 @@ fn check(file: &Path) -> Result<(), CliError> {
     if let Some(root) = &settings.editor.root {
         editable(root).map_err(|what| CliError::failed(format_args!("editor.root: {what}.")))?;
     }
-    if let Some(root) = &settings.notebook.root {
-        FolderStorage::open(root, Walk::default(), settings.max_note_bytes)
-            .map_err(|error| CliError::failed(format_args!("notebook.root: {error}.")))?;
+    if settings.notebook.is_configured() {
+        Opened::of(&settings.notebook, settings.max_note_bytes)?;
     }
     print(format_args!("{} {}\n", Styled(GOOD, "ok"), file.display()))
 }

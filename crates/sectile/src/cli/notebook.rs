@@ -8,24 +8,17 @@ mod quote;
 mod search;
 mod verify;
 
-use std::{
-    ops::Deref,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
-
-use sectile_vault::Walk;
+use std::path::{Path, PathBuf};
 
 pub(super) use self::args::NotebookArgs;
 use self::args::{ArtifactCommand, NotebookCommand};
-use super::ui::{CliError, visible};
+use super::{
+    library::Opened,
+    ui::{CliError, visible},
+};
 use crate::worlds::{
     editor,
-    notebook::{
-        Library,
-        errors::NotebookError,
-        storage::{FolderStorage, MAX_NOTE_BYTES},
-    },
+    notebook::{Library, errors::NotebookError},
 };
 
 pub(super) fn run(args: &NotebookArgs) -> Result<(), CliError> {
@@ -41,41 +34,21 @@ pub(super) fn run(args: &NotebookArgs) -> Result<(), CliError> {
     }
 }
 
-/// A library that was opened.
-struct Opened {
-    library: Arc<Library>,
-    /// The folder that it is in.
-    folder: Arc<FolderStorage>,
-}
-
-impl Deref for Opened {
-    type Target = Library;
-
-    fn deref(&self) -> &Library {
-        &self.library
-    }
-}
-
-/// The library in a folder.
+/// The library that was named: the folder of the collections, or a settings file.
 fn open(root: &Path) -> Result<Opened, CliError> {
-    let folder = FolderStorage::open(root, Walk::default(), MAX_NOTE_BYTES)
-        .map_err(|error| CliError::failed(format_args!("ROOT cannot be used: {error}.")))?;
-    let folder = Arc::new(folder);
-    let library = Arc::new(Library::of(Arc::clone(&folder)));
-    Ok(Opened { library, folder })
+    Opened::at(root)
 }
 
-/// The folder of the indexes: the one that was given, or the one beside the collections, made when it is to be written to.
-fn index_folder(
-    opened: &Opened,
-    given: Option<&Path>,
-    is_written: bool,
-) -> Result<PathBuf, CliError> {
-    if let Some(given) = given {
-        return Ok(given.to_path_buf());
-    }
-    if is_written {
-        opened.folder.make_private_folder().map_err(|error| {
+/// The folder of the indexes, made where it is beside the collections.
+fn made_index_folder(opened: &Opened, given: Option<&Path>) -> Result<PathBuf, CliError> {
+    let Some(folder) = opened.index_folder(given) else {
+        return Err(CliError::usage("there is no folder for the index.")
+            .next("give one with --index DIR, or as notebook.index in the settings file"));
+    };
+    if let Some(root) = &opened.folder
+        && root.index_folder() == folder
+    {
+        root.make_private_folder().map_err(|error| {
             CliError::failed(format_args!(
                 "ROOT cannot be written to ({}).",
                 error.kind()
@@ -83,7 +56,7 @@ fn index_folder(
             .next("keep the index elsewhere with --index DIR, and say so in notebook.index")
         })?;
     }
-    Ok(opened.folder.index_folder())
+    Ok(folder)
 }
 
 /// Refuses a collection that is not there, and names those that are.

@@ -7,13 +7,13 @@ use std::{
     sync::Arc,
 };
 
-use sectile_vault::Walk;
 use tokio::runtime;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     args::{ServeArgs, World},
     docs,
+    library::Opened,
     ui::CliError,
 };
 use crate::{
@@ -26,9 +26,7 @@ use crate::{
         docs::{Docs, Offer, corpus::Corpus, manual},
         editor::{self, EditorWorld, ErrorStyle},
         hosted::{self, Hosted},
-        notebook::{
-            self, Constraints, Library, NotebookWorld, shelves::Indexes, storage::FolderStorage,
-        },
+        notebook::{self, Constraints, NotebookWorld},
         vault::{self, Vault},
     },
 };
@@ -151,13 +149,8 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Surface>, CliEr
     if is_asked_for || (args.world.is_none() && settings.docs.is_configured) {
         surfaces.push(docs_surface(settings));
     }
-    if let Some(root) = settings
-        .notebook
-        .root
-        .as_ref()
-        .filter(|_| wanted(World::Notebook))
-    {
-        surfaces.push(notebook_surface(root, settings)?);
+    if settings.notebook.is_configured() && wanted(World::Notebook) {
+        surfaces.push(notebook_surface(settings)?);
     }
     if surfaces.is_empty() {
         let world = match args.world {
@@ -264,16 +257,8 @@ fn docs_surface(settings: &Settings) -> Surface {
     )
 }
 
-fn notebook_surface(root: &Path, settings: &Settings) -> Result<Surface, CliError> {
-    let storage =
-        FolderStorage::open(root, Walk::default(), settings.max_note_bytes).map_err(|error| {
-            CliError::failed(format_args!("the notebooks cannot be served: {error}."))
-                .next("give the folder of your collections: sectile serve notebook DIR")
-        })?;
-    let indexes = match &settings.notebook.index {
-        Some(folder) => folder.clone(),
-        None => storage.index_folder(),
-    };
+fn notebook_surface(settings: &Settings) -> Result<Surface, CliError> {
+    let opened = Opened::of(&settings.notebook, settings.max_note_bytes)?;
     let given = settings.notebook.constraints;
     let constraints = Constraints {
         max_passage_context: given.max_passage_context,
@@ -281,14 +266,19 @@ fn notebook_surface(root: &Path, settings: &Settings) -> Result<Surface, CliErro
         stream_timeout_s: given.stream_timeout_s,
         stream_chunk_size: given.stream_chunk_size,
     };
+    let mut world = NotebookWorld::new(
+        Arc::clone(&opened.library),
+        opened.indexes(None),
+        constraints,
+        notebook::clock::now,
+    );
+    if let Some(secret) = &settings.notebook.shared_secret {
+        let unusable = || CliError::failed("no key can be made of notebook.shared_secret_file.");
+        world = world.sharing(secret).ok_or_else(unusable)?;
+    }
     Ok(Surface::new(
         notebook::spec(&constraints),
-        NotebookWorld::new(
-            Arc::new(Library::of(Arc::new(storage))),
-            Indexes::Folder(Some(indexes)),
-            constraints,
-            notebook::clock::now,
-        ),
+        world,
         settings.policy.clone(),
         settings.limits,
     ))

@@ -45,6 +45,8 @@ pub(crate) struct FrontSettings {
     pub(crate) receive_timeout: Duration,
     pub(crate) max_body_bytes: usize,
     pub(crate) sessions: SessionBounds,
+    /// How long requests are still taken after a stop was asked for.
+    pub(crate) stop_notice: Duration,
     /// Requests a minute, by caller and by address.
     pub(crate) rates: (u32, u32),
     pub(crate) metrics: Option<SocketAddr>,
@@ -139,6 +141,17 @@ impl Files<'_> {
         Ok(Some(Secret::new(text)))
     }
 
+    /// The proxy that a setting names, if it names one.
+    pub(super) fn proxy(self, key: &str, value: &str) -> Result<Option<http::Uri>, ConfigError> {
+        if value.is_empty() {
+            return Ok(None);
+        }
+        let proxy = value.parse::<http::Uri>().ok();
+        let proxy = proxy.filter(|proxy| proxy.authority().is_some());
+        let expected = "an http URL, such as http://proxy.example:3128";
+        proxy.map(Some).ok_or_else(|| self.refuse(key, expected))
+    }
+
     pub(super) fn target(self, key: &str, value: &str) -> Result<Option<Target>, ConfigError> {
         if value.is_empty() {
             return Ok(None);
@@ -173,6 +186,7 @@ impl FrontSettings {
                 rest_after: REST_AFTER,
                 idle: Duration::from_secs(raw.http.session_idle_seconds),
             },
+            stop_notice: Duration::from_millis(raw.http.stop_notice_ms),
             rates: (
                 raw.limits.requests_per_minute,
                 raw.limits.address_requests_per_minute,

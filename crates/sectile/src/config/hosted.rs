@@ -27,15 +27,7 @@ impl HostedSettings {
             ("hosted.gateway_secret_file", &raw.gateway_secret_file),
             ("hosted.gateway_secret_env", &raw.gateway_secret_env),
         )?;
-        let proxy = match raw.proxy.as_str() {
-            "" => None,
-            text => {
-                let proxy = text.parse::<http::Uri>().ok();
-                let proxy = proxy.filter(|proxy| proxy.authority().is_some());
-                let expected = "an http URL, such as http://proxy.example:3128";
-                Some(proxy.ok_or_else(|| files.refuse("hosted.proxy", expected))?)
-            }
-        };
+        let proxy = files.proxy("hosted.proxy", &raw.proxy)?;
         let client = Client::new(ClientSettings {
             connect_timeout: Duration::from_millis(raw.connect_timeout_ms),
             timeout: Duration::from_millis(raw.timeout_ms),

@@ -1,91 +1,240 @@
 //! The settings of the notebook world, checked.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use super::{ConfigError, Loaded, Origin, raw::NotebookConstraints};
+use sectile_backends::{PostgresSettings, S3Credentials, S3Settings, S3Style};
+
+use super::{
+    ConfigError, Loaded, Origin,
+    front::Files,
+    raw::{NotebookConstraints, S3, VectorStorage},
+};
+use crate::access::Secret;
 
 /// What the notebook world works with.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct NotebookSettings {
     /// Folder of the collections, when it is configured.
     pub(crate) root: Option<PathBuf>,
+    /// Bucket of the collections, when they are in one.
+    pub(crate) bucket: Option<S3Settings>,
+    /// Where artifacts are, when they are not with the notebooks.
+    pub(crate) artifacts: Option<ArtifactPlace>,
+    /// Database of the vectors, when they are in one.
+    pub(crate) postgres: Option<PostgresSettings>,
     /// Folder of the indexes, when it is not beside the notebooks.
     pub(crate) index: Option<PathBuf>,
     pub(crate) constraints: NotebookConstraints,
+    /// What handles are sealed with, where several replicas share it.
+    pub(crate) shared_secret: Option<Secret>,
 }
 
-/// A kind of storage: its setting, the kinds that are served, and those that the contract names and are not.
-const KINDS: [(&str, &str, &str); 3] = [
-    (
-        "notebook.notebook_storage.type",
-        "filesystem",
-        "s3, supabase",
-    ),
-    (
-        "notebook.vector_storage.type",
-        "embedded",
-        "pgvector, pinecone, weaviate",
-    ),
-    ("notebook.artifact_storage.type", "filesystem", "s3"),
-];
+/// A place for artifacts alone.
+#[derive(Clone)]
+pub(crate) enum ArtifactPlace {
+    Folder(PathBuf),
+    Bucket(S3Settings),
+}
+
+const ROOT: &str = "notebook.root";
+const NOTEBOOKS: &str = "notebook.notebook_storage";
+const VECTORS: &str = "notebook.vector_storage";
+const ARTIFACTS: &str = "notebook.artifact_storage";
 
 impl NotebookSettings {
     /// Checks what was loaded. Paths from a file count from its folder, `base`.
     pub(super) fn resolve(loaded: &Loaded, base: &Path) -> Result<Self, ConfigError> {
         let raw = &loaded.raw.notebook;
-        let refused = |key: &str, expected: &str| ConfigError::WrongValue {
-            origin: loaded.origin(key),
-            key: key.to_owned(),
-            expected: expected.to_owned(),
-        };
-        let kinds = [
-            &raw.notebook_storage.kind,
-            &raw.vector_storage.kind,
-            &raw.artifact_storage.kind,
-        ];
-        for ((key, served, later), kind) in KINDS.into_iter().zip(kinds) {
-            if kind != served {
-                let expected =
-                    format!("{served}; this version serves no other storage, such as {later}");
-                return Err(refused(key, &expected));
-            }
-        }
-        let place = |key: &str, value: &str| match (loaded.origin(key), value) {
-            (_, "") => None,
-            (Origin::File(_), place) => Some(base.join(place)),
-            (_, place) => Some(PathBuf::from(place)),
-        };
-        const ROOT: &str = "notebook.root";
-        const STORAGE: &str = "notebook.notebook_storage.path";
-        let (root, storage) = (
-            place(ROOT, &raw.root),
-            place(STORAGE, &raw.notebook_storage.path),
-        );
+        let files = Files { loaded, base };
+        let max_note_bytes = loaded.raw.vault.max_note_bytes;
+        let storage = &raw.notebook_storage;
+        let path_key = format!("{NOTEBOOKS}.path");
+        let mut root = files.place(ROOT, &raw.root);
         let is_flag = matches!(loaded.origin(ROOT), Origin::Flag(_));
-        if !is_flag && root.is_some() && storage.is_some() && root != storage {
-            return Err(refused(
-                STORAGE,
-                "left out when notebook.root is set: both are the folder of the collections",
-            ));
-        }
-        if !raw.vector_storage.connection.is_empty() {
-            return Err(refused(
-                "notebook.vector_storage.connection",
+        let bucket = match storage.kind.as_str() {
+            "filesystem" => {
+                let path = files.place(&path_key, &storage.path);
+                if !is_flag && root.is_some() && path.is_some() && root != path {
+                    return Err(files.refuse(
+                        &path_key,
+                        "left out when notebook.root is set: both are the folder of the collections",
+                    ));
+                }
+                root = root.or(path);
+                None
+            }
+            // A folder on the command line is what is served.
+            "s3" | "supabase" if is_flag => None,
+            "s3" | "supabase" if root.is_some() => {
+                let expected = format!("empty when {NOTEBOOKS}.type is {}", storage.kind);
+                return Err(files.refuse(ROOT, expected));
+            }
+            kind @ ("s3" | "supabase") => Some(s3(
+                files,
+                NOTEBOOKS,
+                kind,
+                (&storage.path, &storage.s3),
+                max_note_bytes,
+            )?),
+            _ => {
+                return Err(
+                    files.refuse(&format!("{NOTEBOOKS}.type"), "filesystem, s3 or supabase")
+                );
+            }
+        };
+        let place = &raw.artifact_storage;
+        let artifacts = match (place.kind.as_str(), place.path.as_str()) {
+            ("filesystem" | "s3", "") => None,
+            ("filesystem", path) => files
+                .place(&format!("{ARTIFACTS}.path"), path)
+                .filter(|place| Some(place) != root.as_ref())
+                .map(ArtifactPlace::Folder),
+            ("s3", path) => {
+                let bucket = s3(files, ARTIFACTS, "s3", (path, &place.s3), max_note_bytes)?;
+                Some(ArtifactPlace::Bucket(bucket))
+            }
+            _ => return Err(files.refuse(&format!("{ARTIFACTS}.type"), "filesystem or s3")),
+        };
+        Ok(Self {
+            index: files.place("notebook.index", &raw.index),
+            postgres: postgres(files, &raw.vector_storage)?,
+            root,
+            bucket,
+            artifacts,
+            constraints: raw.constraints,
+            shared_secret: shared_secret(files)?,
+        })
+    }
+
+    /// Whether there are notebooks to serve.
+    pub(crate) fn is_configured(&self) -> bool {
+        self.root.is_some() || self.bucket.is_some()
+    }
+}
+
+/// The database of the vectors, if they are in one.
+fn postgres(
+    files: Files<'_>,
+    raw: &VectorStorage,
+) -> Result<Option<PostgresSettings>, ConfigError> {
+    let key = |name: &str| format!("{VECTORS}.{name}");
+    match raw.kind.as_str() {
+        "embedded" if raw.connection.is_empty() => return Ok(None),
+        "embedded" => {
+            return Err(files.refuse(
+                &key("connection"),
                 "empty: embedded vectors lie beside the notebooks",
             ));
         }
-        let artifacts = place("notebook.artifact_storage.path", &raw.artifact_storage.path);
-        let root = root.or(storage);
-        if artifacts.is_some() && artifacts != root {
-            return Err(refused(
-                "notebook.artifact_storage.path",
-                "left out, or the folder of the collections: artifacts lie in `_artifacts` of their collection",
+        "pgvector" => {}
+        _ => {
+            return Err(files.refuse(
+                &key("type"),
+                "embedded or pgvector; this version serves no other storage, such as pinecone, weaviate",
             ));
         }
-        Ok(Self {
-            index: place("notebook.index", &raw.index),
-            root,
-            constraints: raw.constraints,
-        })
+    }
+    let password = files.secret(
+        (&key("password_file"), &raw.password_file),
+        (&key("password_env"), &raw.password_env),
+    )?;
+    let settings = PostgresSettings {
+        password: password.map(|secret| secret.reveal().to_owned()),
+        extra_roots: files.text(&key("ca_file"), &raw.ca_file)?,
+        max_connections: raw.max_connections,
+        connect_timeout: Duration::from_millis(raw.connect_timeout_ms),
+        statement_timeout: Duration::from_millis(raw.statement_timeout_ms),
+        exact_below: raw.exact_below,
+        candidates: raw.candidates,
+        ..PostgresSettings::new(&raw.connection)
+    };
+    match settings.check() {
+        Ok(()) => Ok(Some(settings)),
+        Err(problem) => Err(files.refuse(
+            &key("connection"),
+            format!("like postgres://user@host:5432/database, without a password ({problem})"),
+        )),
+    }
+}
+
+/// A bucket, which the section `section` of the settings is about.
+fn s3(
+    files: Files<'_>,
+    section: &str,
+    kind: &str,
+    (path, raw): (&str, &S3),
+    max_note_bytes: u64,
+) -> Result<S3Settings, ConfigError> {
+    let key = |name: &str| format!("{section}.s3.{name}");
+    let path_key = format!("{section}.path");
+    let path = path.strip_prefix("s3://").unwrap_or(path);
+    let (bucket, prefix) = path.split_once('/').unwrap_or((path, ""));
+    if bucket.is_empty() {
+        return Err(files.refuse(&path_key, "a bucket: `bucket`, or `bucket/folder`"));
+    }
+    let secret = |name: &str, file: &str, variable: &str| {
+        files.secret(
+            (&key(&format!("{name}_file")), file),
+            (&key(&format!("{name}_env")), variable),
+        )
+    };
+    let access = secret("access_key", &raw.access_key_file, &raw.access_key_env)?;
+    let hidden = secret("secret_key", &raw.secret_key_file, &raw.secret_key_env)?;
+    let token = secret("session_token", "", &raw.session_token_env)?;
+    let credentials = match (access, hidden) {
+        (Some(access), Some(hidden)) => Some(S3Credentials {
+            access_key: access.reveal().to_owned(),
+            secret: hidden.reveal().to_owned(),
+            session_token: token.map(|token| token.reveal().to_owned()),
+        }),
+        (None, None) => None,
+        (Some(_), None) => {
+            let expected = "set, here or as secret_key_env, where there is an access key";
+            return Err(files.refuse(&key("secret_key_file"), expected));
+        }
+        (None, Some(_)) => {
+            let expected = "set, here or as access_key_env, where there is a secret key";
+            return Err(files.refuse(&key("access_key_file"), expected));
+        }
+    };
+    let endpoint = match kind {
+        "supabase" => S3Settings::supabase_endpoint(&raw.endpoint),
+        _ => raw.endpoint.clone(),
+    };
+    let settings = S3Settings {
+        region: raw.region.clone(),
+        prefix: prefix.to_owned(),
+        style: raw.virtual_hosted.then_some(S3Style::VirtualHosted),
+        credentials,
+        allow_http: raw.allow_http,
+        proxy: files.proxy(&key("proxy"), &raw.proxy)?,
+        extra_roots: files.text(&key("ca_file"), &raw.ca_file)?,
+        max_note_bytes,
+        timeout: Duration::from_millis(raw.timeout_ms),
+        ..S3Settings::new(endpoint, bucket)
+    };
+    match settings.check() {
+        Ok(()) => Ok(settings),
+        Err(problem) => Err(files.refuse(
+            &path_key,
+            format!("a bucket that can be reached ({problem})"),
+        )),
+    }
+}
+
+/// The secret that replicas share, if the settings name one.
+fn shared_secret(files: Files<'_>) -> Result<Option<Secret>, ConfigError> {
+    const LEAST_BYTES: usize = 32;
+    const KEY: &str = "notebook.shared_secret_file";
+    let file = files.loaded.raw.notebook.shared_secret_file.as_str();
+    let secret = files.secret((KEY, file), ("", ""))?;
+    match &secret {
+        Some(secret) if secret.reveal().len() < LEAST_BYTES => {
+            Err(files.refuse(KEY, "a file with a secret of at least 32 bytes"))
+        }
+        _ => Ok(secret),
     }
 }

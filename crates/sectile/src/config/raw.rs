@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod server;
+mod storages;
 
-pub(crate) use self::server::*;
+pub(crate) use self::{server::*, storages::*};
 
 /// A `sectile.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -190,6 +191,9 @@ pub(crate) struct Notebook {
     pub(crate) root: String,
     /// Folder for the indexes, relative to the settings file. Empty: `.sectile/notebook` in the folder of the collections.
     pub(crate) index: String,
+    /// File with a secret of at least 32 bytes that several replicas share, relative to the settings file. With it each of
+    /// them takes the context_handles of the others. Empty: a context_handle is good in its process only.
+    pub(crate) shared_secret_file: String,
     /// Where the notebooks are.
     pub(crate) notebook_storage: NotebookStorage,
     /// Where their vectors are.
@@ -198,39 +202,6 @@ pub(crate) struct Notebook {
     pub(crate) artifact_storage: ArtifactStorage,
     /// Bounds on what is handed out.
     pub(crate) constraints: NotebookConstraints,
-}
-
-/// Where the notebooks are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct NotebookStorage {
-    /// Kind of storage. Only `filesystem` is served.
-    #[serde(rename = "type")]
-    pub(crate) kind: String,
-    /// The same as `notebook.root`; one of the two is enough.
-    pub(crate) path: String,
-}
-
-/// Where the vectors are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct VectorStorage {
-    /// Kind of storage. Only `embedded` is served.
-    #[serde(rename = "type")]
-    pub(crate) kind: String,
-    /// Where another kind of storage is; empty for `embedded`.
-    pub(crate) connection: String,
-}
-
-/// Where derived artifacts are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct ArtifactStorage {
-    /// Kind of storage. Only `filesystem` is served.
-    #[serde(rename = "type")]
-    pub(crate) kind: String,
-    /// Empty, or the folder of the collections: artifacts lie in `_artifacts` of their collection.
-    pub(crate) path: String,
 }
 
 /// Bounds on what the notebook world hands out.
@@ -295,33 +266,6 @@ impl Default for Hosted {
             max_response_bytes: 16 << 20,
             breaker_failures: 8,
             breaker_pause_ms: 5000,
-        }
-    }
-}
-
-impl Default for NotebookStorage {
-    fn default() -> Self {
-        Self {
-            kind: "filesystem".to_owned(),
-            path: String::new(),
-        }
-    }
-}
-
-impl Default for VectorStorage {
-    fn default() -> Self {
-        Self {
-            kind: "embedded".to_owned(),
-            connection: String::new(),
-        }
-    }
-}
-
-impl Default for ArtifactStorage {
-    fn default() -> Self {
-        Self {
-            kind: "filesystem".to_owned(),
-            path: String::new(),
         }
     }
 }

@@ -318,16 +318,32 @@ fn the_folder_of_the_notebooks_has_two_names() {
 fn wrong_settings_of_notebook_are_refused() {
     for (text, expected) in [
         (
-            "[notebook.notebook_storage]\ntype = \"s3\"\n",
-            "`notebook.notebook_storage.type` must be filesystem; this version serves no other storage, such as s3, supabase.",
+            "[notebook.notebook_storage]\ntype = \"s4\"\n",
+            "`notebook.notebook_storage.type` must be filesystem, s3 or supabase.",
         ),
         (
-            "[notebook.vector_storage]\ntype = \"pgvector\"\n",
-            "`notebook.vector_storage.type` must be embedded; this version serves no other storage, such as pgvector, pinecone, weaviate.",
+            "[notebook.notebook_storage]\ntype = \"s3\"\npath = \"/x\"\n",
+            "`notebook.notebook_storage.path` must be a bucket: `bucket`, or `bucket/folder`.",
         ),
         (
-            "[notebook.artifact_storage]\ntype = \"s3\"\n",
-            "`notebook.artifact_storage.type` must be filesystem; this version serves no other storage, such as s3.",
+            "[notebook.notebook_storage]\ntype = \"s3\"\npath = \"bucket\"\n",
+            "`notebook.notebook_storage.path` must be a bucket that can be reached (there is neither an endpoint nor a region).",
+        ),
+        (
+            "[notebook]\nroot = \"x\"\n[notebook.notebook_storage]\ntype = \"s3\"\npath = \"bucket\"\n",
+            "`notebook.root` must be empty when notebook.notebook_storage.type is s3.",
+        ),
+        (
+            "[notebook.vector_storage]\ntype = \"pinecone\"\n",
+            "`notebook.vector_storage.type` must be embedded or pgvector; this version serves no other storage, such as pinecone, weaviate.",
+        ),
+        (
+            "[notebook.vector_storage]\ntype = \"pgvector\"\nconnection = \"postgres://a:b@c/d\"\n",
+            "`notebook.vector_storage.connection` must be like postgres://user@host:5432/database, without a password (it has a password).",
+        ),
+        (
+            "[notebook.artifact_storage]\ntype = \"tape\"\n",
+            "`notebook.artifact_storage.type` must be filesystem or s3.",
         ),
         (
             "[notebook.vector_storage]\nconnection = \"postgres://\"\n",
@@ -336,10 +352,6 @@ fn wrong_settings_of_notebook_are_refused() {
         (
             "[notebook]\nroot = \"x\"\n[notebook.notebook_storage]\npath = \"y\"\n",
             "`notebook.notebook_storage.path` must be left out when notebook.root is set: both are the folder of the collections.",
-        ),
-        (
-            "[notebook]\nroot = \"x\"\n[notebook.artifact_storage]\npath = \"y\"\n",
-            "`notebook.artifact_storage.path` must be left out, or the folder of the collections: artifacts lie in `_artifacts` of their collection.",
         ),
         (
             "[notebook.constraints]\nmax_search_results = 51\n",

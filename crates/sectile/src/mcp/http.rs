@@ -8,6 +8,7 @@ mod door;
 mod gate;
 mod listener;
 mod origin;
+mod readiness;
 mod sessions;
 
 use std::{
@@ -41,7 +42,7 @@ pub use self::{
     sessions::SessionBounds,
 };
 
-use self::{gate::Gate, sessions::Sessions};
+use self::{gate::Gate, readiness::Readiness, sessions::Sessions};
 use super::{Connection, Surface, server::Server, structured::Beside};
 use crate::access::Identity;
 
@@ -63,6 +64,8 @@ pub struct HttpSettings {
     pub body_timeout: Duration,
     /// Sessions, where a world has them.
     pub sessions: SessionBounds,
+    /// How long requests are still taken after a stop was asked for, while `/readyz` says so.
+    pub stop_notice: Duration,
 }
 
 /// Where a world that is served alone is served as well.
@@ -74,7 +77,8 @@ pub fn endpoint(world: &str) -> String {
     format!("/{world}/mcp")
 }
 
-/// Serves every surface at its [`endpoint`], and a single one also at `/mcp`, until `shutdown` fires.
+/// Serves every surface at its [`endpoint`], and a single one also at `/mcp`, until `shutdown` fires and the notice that the
+/// settings want is over.
 ///
 /// # Errors
 /// When the listener breaks.
@@ -84,19 +88,35 @@ pub async fn serve(
     settings: HttpSettings,
     shutdown: CancellationToken,
 ) -> io::Result<()> {
+    let closing = after(&shutdown, settings.stop_notice);
     let worlds: Vec<World> = surfaces
         .into_iter()
-        .map(|surface| World::new(surface, &settings, &shutdown))
+        .map(|surface| World::new(surface, &settings, &closing))
         .collect();
-    let app = router(&worlds, &settings);
+    let app = router(&worlds, &settings, shutdown);
     for world in worlds.iter().filter(|world| world.surface.sessions) {
         tokio::spawn(Arc::clone(&world.sessions).look_after());
     }
-    let result = listener::serve(listener, app, &settings.listener, &shutdown, DRAIN).await;
+    let result = listener::serve(listener, app, &settings.listener, &closing, DRAIN).await;
     for world in worlds {
         world.sessions.close_all().await;
     }
     result
+}
+
+/// A token that fires so long after `shutdown`.
+fn after(shutdown: &CancellationToken, notice: Duration) -> CancellationToken {
+    if notice.is_zero() {
+        return shutdown.clone();
+    }
+    let (shutdown, closing) = (shutdown.clone(), CancellationToken::new());
+    let fires = closing.clone();
+    tokio::spawn(async move {
+        shutdown.cancelled().await;
+        tokio::time::sleep(notice).await;
+        fires.cancel();
+    });
+    closing
 }
 
 /// A surface with its sessions, if it has any.
@@ -106,11 +126,16 @@ struct World {
     stopping: CancellationToken,
 }
 
-fn router(worlds: &[World], settings: &HttpSettings) -> Router {
+fn router(worlds: &[World], settings: &HttpSettings, stopping: CancellationToken) -> Router {
+    let surfaces = worlds.iter().map(|world| Arc::clone(&world.surface));
+    let readiness = Arc::new(Readiness::new(surfaces, stopping));
+    let ready = move || {
+        let readiness = Arc::clone(&readiness);
+        async move { readiness.answer().await }
+    };
     let mut router = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
-        // Tables and state are bound before the listener opens, so a server that answers is ready.
-        .route("/readyz", get(|| async { "ready\n" }))
+        .route("/readyz", get(ready))
         .fallback(async || gate::not_found());
     let mut endpoints = Vec::new();
     for world in worlds {

@@ -47,6 +47,9 @@ pub struct WorldSpec<S: 'static> {
     pub tool_meta: JsonObject,
     /// `_meta` of every result of a tool, failed or not; empty: none.
     pub result_meta: JsonObject,
+    /// Whether what it reads from can be used now, or in a sentence why not, for the log. It may wait, but not for long.
+    /// Without it the world is always ready.
+    pub ready: Option<ReadyCheck<S>>,
     /// How it says that a call failed.
     pub envelope: Envelope,
     /// What it can answer instead of a result.
@@ -187,6 +190,7 @@ pub struct Surface {
     pub(super) tokens_only: bool,
     pub(super) unknown_tool: UnknownTool,
     pub(super) result_meta: Option<JsonObject>,
+    pub(super) ready: Option<Ready>,
     pub(super) envelope: Envelope,
     pub(super) policy: Policy,
     pub(super) limits: Limits,
@@ -210,6 +214,8 @@ type Waiting = Box<dyn Fn(JsonObject, CallContext) -> Awaited + Send + Sync>;
 type Lister = Box<dyn Fn() -> Vec<Resource> + Send + Sync>;
 type Reader = Box<dyn Fn(&str) -> Result<Option<ResourceText>, Failure> + Send + Sync>;
 type BoundCompleter = Box<dyn Fn(&CompletionRequest) -> Vec<String> + Send + Sync>;
+type ReadyCheck<S> = fn(&S) -> Result<(), String>;
+type Ready = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
 type Watcher = Box<dyn Fn() -> broadcast::Receiver<ResourceNotice> + Send + Sync>;
 type Renderer = Box<dyn Fn(&JsonObject, &CallContext) -> Result<String, Failure> + Send + Sync>;
 
@@ -326,6 +332,10 @@ impl Surface {
             tokens_only: spec.tokens_only,
             unknown_tool: spec.unknown_tool,
             result_meta: Some(spec.result_meta).filter(|meta| !meta.is_empty()),
+            ready: spec.ready.map(|ready| {
+                let bound: Ready = Box::new(move || ready(&state));
+                bound
+            }),
             envelope: spec.envelope,
             policy,
             limits,

@@ -82,6 +82,7 @@ pub(crate) fn spec(namespace: &str, offer: Offer) -> WorldSpec<Docs> {
         unknown_tool: UnknownTool::Code(-32602),
         tool_meta: JsonObject::new(),
         result_meta: JsonObject::new(),
+        ready: None,
         envelope: |failure| Said::Result(error_object(failure)),
         errors: errors::list,
     }

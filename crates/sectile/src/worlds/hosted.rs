@@ -61,6 +61,7 @@ pub(crate) fn spec() -> WorldSpec<Hosted> {
         unknown_tool: UnknownTool::Code(-32602),
         tool_meta: JsonObject::new(),
         result_meta: JsonObject::new(),
+        ready: None,
         envelope: |failure| {
             Said::Result(json!({ "error": said(failure), "code": "UPSTREAM_ERROR" }))
         },

@@ -17,6 +17,7 @@ pub(crate) mod library;
 pub(crate) mod provenance;
 pub(crate) mod publishing;
 pub(crate) mod quote;
+mod seal;
 pub(crate) mod shelf;
 pub(crate) mod shelves;
 pub(crate) mod storage;
@@ -38,10 +39,14 @@ use self::{
     errors::{Gone, NotebookError},
     ids::SourceId,
     quote::{Quote, quote},
+    seal::Seal,
     shelf::Found,
     shelves::{Indexes, Shelves},
 };
-use crate::mcp::{CallContext, JsonObject, UnknownTool, WorldSpec};
+use crate::{
+    access::Secret,
+    mcp::{CallContext, JsonObject, UnknownTool, WorldSpec},
+};
 
 /// State of the world.
 pub(crate) struct NotebookWorld {
@@ -99,6 +104,7 @@ pub(crate) fn spec(constraints: &Constraints) -> WorldSpec<NotebookWorld> {
             "provenance_available": true,
             "constraints_checkable": true,
         })),
+        ready: Some(|world| world.ready().map_err(|error| error.message())),
         envelope: errors::envelope,
         errors: errors::list,
     }
@@ -131,6 +137,19 @@ impl NotebookWorld {
             constraints,
             clock,
         }
+    }
+
+    /// The same world as one of several replicas, which take the handles of each other: those that `secret` seals. None
+    /// when no key can be made of it.
+    pub(crate) fn sharing(self, secret: &Secret) -> Option<Self> {
+        let contexts = Contexts::sealed(Seal::new(secret)?);
+        Some(Self { contexts, ..self })
+    }
+
+    /// Whether what the world reads from can be used now. Waits for it.
+    fn ready(&self) -> Result<(), NotebookError> {
+        self.storage.ready()?;
+        self.shelves.ready()
     }
 
     fn now(&self) -> i64 {

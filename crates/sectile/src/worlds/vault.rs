@@ -36,6 +36,7 @@ pub(crate) fn spec() -> WorldSpec<Vault> {
         unknown_tool: UnknownTool::Code(-32602),
         tool_meta: JsonObject::new(),
         result_meta: JsonObject::new(),
+        ready: None,
         envelope: |failure| Said::Result(error_object(failure)),
         errors,
     }

@@ -1,5 +1,6 @@
 //! A temporary vault with planted secrets, and the real binary serving it on stdio or HTTP.
 
+mod backends;
 mod editor;
 mod hosted;
 mod http;
@@ -8,9 +9,10 @@ mod tokens;
 mod vault;
 
 pub(crate) use self::{
+    backends::{Backends, Where},
     editor::{Editor, TestDocuments},
     hosted::{Caller, GATEWAY_SECRET, Gateway, More, TestHosted, error_of},
-    http::{Http, HttpAnswer},
+    http::{Http, HttpAnswer, parse},
     stdio::Stdio,
     tokens::{AUDIENCE, ISSUER, Signer, TOKEN_SECRET, claims, hs256, now, signed, token},
     vault::{NOTE_TEXT, SECRET, TestVault},

@@ -18,6 +18,8 @@ mod policies;
 mod progress;
 /// Handlers that ask the person at the other end.
 mod questions;
+/// Whether a world can be used, as probes hear it.
+mod readiness;
 /// Sessions of the handshake eras over HTTP.
 mod sessions;
 /// The same server over HTTP, without the binary around it.
@@ -212,6 +214,7 @@ fn spec() -> WorldSpec<Shelf> {
         unknown_tool: UnknownTool::Code(-32601),
         tool_meta: JsonObject::new(),
         result_meta: JsonObject::new(),
+        ready: None,
         envelope: |failure| Said::Result(json!({ "problem": failure.message })),
         errors: ErrorList::default,
     }

@@ -1,5 +1,7 @@
 //! The notebook world: what its contract's validation checklist asks for, box by box, and what can be sent to it.
 
+/// Notebooks in a bucket and their index in a database: the same answers, and faults of the servers.
+mod backends;
 /// What bad arguments, ids and tokens answer.
 mod bad_input;
 /// The boxes of the contract's validation checklist, by name.
@@ -28,6 +30,8 @@ mod open_points;
 mod proof;
 /// Every file is what it was after every tool was used.
 mod read_only;
+/// Several servers over one library, and clients that go to any of them.
+mod replicas;
 /// A walk over every tool.
 mod tour;
 /// What is hidden cannot be told from what does not exist.

@@ -99,7 +99,7 @@ fn post(server: &Http<'_>, era: Era, message: &Value) -> HttpAnswer {
 }
 
 /// Asks a process to stop, as a supervisor does.
-fn terminate(process_id: u32) {
+pub(crate) fn terminate(process_id: u32) {
     let status = Command::new("kill")
         .args(["-TERM", &process_id.to_string()])
         .status()

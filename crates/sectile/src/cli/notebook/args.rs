@@ -35,9 +35,10 @@ when it is first searched.
 
 Examples:
   sectile notebook index ~/library                     every collection; kept in ~/library/.sectile
-  sectile notebook index ~/library lab --index ~/.cache/sectile")]
+  sectile notebook index ~/library lab --index ~/.cache/sectile
+  sectile notebook index sectile.toml --to postgres    from where the settings say, into their database")]
 pub(super) struct IndexArgs {
-    /// The folder that holds the collections.
+    /// The folder that holds the collections, or a settings file (.toml) that says where they are.
     #[arg(value_name = "ROOT")]
     pub(super) root: PathBuf,
     /// Only this collection.
@@ -46,14 +47,26 @@ pub(super) struct IndexArgs {
     /// Folder for the indexes [default: .sectile/notebook in ROOT].
     #[arg(long, value_name = "DIR")]
     pub(super) index: Option<PathBuf>,
+    /// Where the index goes [default: where a server with the same settings looks].
+    #[arg(long, value_name = "WHERE")]
+    pub(super) to: Option<To>,
     /// Print JSON even on a terminal.
     #[arg(long)]
     pub(super) json: bool,
 }
 
+/// Where an index goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum To {
+    /// A folder.
+    Folder,
+    /// The database that the settings name.
+    Postgres,
+}
+
 #[derive(Debug, ClapArgs)]
 pub(super) struct SearchArgs {
-    /// The folder that holds the collections.
+    /// The folder that holds the collections, or a settings file (.toml) that says where they are.
     #[arg(value_name = "ROOT")]
     pub(super) root: PathBuf,
     /// The collection.
@@ -83,7 +96,7 @@ fn count(text: &str) -> Result<usize, String> {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct QuoteArgs {
-    /// The folder that holds the collections.
+    /// The folder that holds the collections, or a settings file (.toml) that says where they are.
     #[arg(value_name = "ROOT")]
     pub(super) root: PathBuf,
     /// The id of the passage, from a search.
@@ -129,7 +142,7 @@ In the folder of a collection, where nothing is ignored, a shell computes the sa
   find . -path ./_artifacts -prune -o -name '.?*' -prune -o -type f -iname '*.md' -print0 \\
     | LC_ALL=C sort -z | xargs -0 -r sha256sum | sha256sum")]
 pub(super) struct VerifyArgs {
-    /// The folder that holds the collections.
+    /// The folder that holds the collections, or a settings file (.toml) that says where they are.
     #[arg(value_name = "ROOT")]
     pub(super) root: PathBuf,
     /// Only this collection.
@@ -168,7 +181,7 @@ Examples:
     --step \"tool=extract;out=raw.json\" --step \"tool=clean\"
   sectile notebook artifact add ~/library lab review review.md --type synthesis --status canonical --source week-1.md")]
 pub(super) struct AddArgs {
-    /// The folder that holds the collections.
+    /// The folder that holds the collections, or a settings file (.toml) that says where they are.
     #[arg(value_name = "ROOT")]
     pub(super) root: PathBuf,
     /// The collection that the files were derived from.

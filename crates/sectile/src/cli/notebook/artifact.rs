@@ -42,7 +42,11 @@ pub(super) fn add(args: &AddArgs, clock: Clock) -> Result<(), CliError> {
         .to_toml()
         .map_err(|what| CliError::failed(format_args!("the record {what}.")))?;
     contents.push((SIDECAR.to_owned(), text.into_bytes()));
-    let collection = storage.folder.location().join(&args.collection);
+    let Some(folder) = &storage.folder else {
+        return Err(CliError::failed("artifacts can be added to a folder only.")
+            .next("add them to a copy of the library, and put the files of `_artifacts` into the bucket"));
+    };
+    let collection = folder.location().join(&args.collection);
     files::create_folder(&collection.join(ARTIFACTS), &args.set, &contents).map_err(|error| {
         match error.kind() {
             std::io::ErrorKind::AlreadyExists => {

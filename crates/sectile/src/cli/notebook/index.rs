@@ -1,16 +1,24 @@
 //! `sectile notebook index`: the index of the collections, made or brought up to date.
 
 use std::{
-    path::Path,
-    sync::atomic::{AtomicUsize, Ordering},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sectile_backends::Postgres;
 use sectile_retrieval::{StoreError, built_in};
 use serde::Serialize;
 
-use super::{args::IndexArgs, failed, index_folder, open, require};
+use super::{
+    args::{IndexArgs, To},
+    failed, made_index_folder, open, require,
+};
 use crate::{
+    cli::library::Opened,
     cli::ui::{CliError, DIM, NAME, Styled, print, visible, wants_json},
     worlds::{
         editor,
@@ -18,6 +26,7 @@ use crate::{
             errors::NotebookError,
             indexing::{self, IndexingError, Job, Report},
             library::Library,
+            publishing::publish,
         },
     },
 };
@@ -31,7 +40,7 @@ struct Row {
 
 pub(super) fn index(args: &IndexArgs) -> Result<(), CliError> {
     let storage = open(&args.root)?;
-    let folder = index_folder(&storage, args.index.as_deref(), true)?;
+    let target = Target::new(&storage, args)?;
     let collections = match &args.collection {
         Some(collection) => {
             require(&storage, collection)?;
@@ -41,7 +50,7 @@ pub(super) fn index(args: &IndexArgs) -> Result<(), CliError> {
     };
     let mut rows = Vec::new();
     for collection in collections {
-        let report = one(&storage, &folder, &collection)?;
+        let report = one(&storage, &target, &collection)?;
         rows.push(Row {
             collection_id: collection,
             report,
@@ -55,7 +64,40 @@ pub(super) fn index(args: &IndexArgs) -> Result<(), CliError> {
     print(shown(&rows))
 }
 
-fn one(storage: &Library, folder: &Path, collection: &str) -> Result<Report, CliError> {
+/// Where the index goes.
+enum Target {
+    Folder(PathBuf),
+    Postgres(Arc<Postgres>),
+}
+
+impl Target {
+    /// What was asked for, or else where a server with the same settings looks.
+    fn new(opened: &Opened, args: &IndexArgs) -> Result<Self, CliError> {
+        let wanted = match (args.to, &args.index, &opened.postgres) {
+            (Some(To::Postgres), Some(_), _) => {
+                let error = "an index is either in a folder or in a database.";
+                return Err(CliError::usage(error).next("leave out --index or --to postgres"));
+            }
+            (Some(To::Postgres), None, None) => {
+                let error = "the settings name no database.";
+                return Err(CliError::usage(error).next(
+                    "give a settings file as ROOT, with [notebook.vector_storage] type = \"pgvector\" in it",
+                ));
+            }
+            (Some(To::Folder), _, _) | (None, Some(_), _) | (None, None, None) => None,
+            (Some(To::Postgres) | None, None, Some(postgres)) => Some(postgres),
+        };
+        match wanted {
+            Some(postgres) => Ok(Self::Postgres(Arc::clone(postgres))),
+            None => Ok(Self::Folder(made_index_folder(
+                opened,
+                args.index.as_deref(),
+            )?)),
+        }
+    }
+}
+
+fn one(storage: &Library, target: &Target, collection: &str) -> Result<Report, CliError> {
     let embedder = built_in().map_err(|error| {
         CliError::failed(format_args!(
             "the embedding model inside this program cannot be used: {error}."
@@ -73,8 +115,15 @@ fn one(storage: &Library, folder: &Path, collection: &str) -> Result<Report, Cli
         stop: &|| false,
         progress: &|| bar.set_position(done.fetch_add(1, Ordering::Relaxed) as u64 + 1),
     };
-    let location = indexing::folder_of(folder, collection);
-    let report = indexing::update(job, &location, &listed, editor::now);
+    let report = match target {
+        Target::Folder(folder) => {
+            let location = indexing::folder_of(folder, collection);
+            indexing::update(job, &location, &listed, editor::now)
+        }
+        Target::Postgres(postgres) => {
+            publish(job, &**postgres, &listed, editor::now).map_err(IndexingError::Notebooks)
+        }
+    };
     bar.finish_and_clear();
     report.map_err(|error| match error {
         IndexingError::Notebooks(NotebookError::CollectionNotFound) => {

@@ -4,15 +4,12 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{args::SearchArgs, failed, index_folder, open, require};
+use super::{args::SearchArgs, failed, open, require};
 use crate::{
     cli::ui::{CliError, DIM, NAME, Styled, print, visible, wants_json},
     worlds::{
         editor,
-        notebook::{
-            shelf::{Found, Shelf},
-            shelves::Indexes,
-        },
+        notebook::shelf::{Found, Shelf},
     },
 };
 
@@ -22,8 +19,8 @@ const SHOWN: usize = 160;
 pub(super) fn search(args: &SearchArgs) -> Result<(), CliError> {
     let storage = open(&args.root)?;
     require(&storage, &args.collection)?;
-    let folder = index_folder(&storage, args.index.as_deref(), false)?;
-    let shelf = Indexes::Folder(Some(folder))
+    let shelf = storage
+        .indexes(args.index.as_deref())
         .of(&args.collection)
         .and_then(|place| {
             let library = Arc::clone(&storage.library);

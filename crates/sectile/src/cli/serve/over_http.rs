@@ -111,6 +111,7 @@ fn http_settings(
         max_body_bytes: front.max_body_bytes,
         body_timeout: front.receive_timeout,
         sessions: front.sessions,
+        stop_notice: front.stop_notice,
     }
 }
 

@@ -61,6 +61,10 @@ pub(crate) struct Http {
     /// How long a session stays open without a message, in seconds.
     #[schemars(range(min = 10, max = 604_800))]
     pub(crate) session_idle_seconds: u64,
+    /// How long requests are still taken after SIGTERM, in milliseconds, while probes already hear that the server is not
+    /// ready: as long as a load balancer may take to notice. 0: none.
+    #[schemars(range(min = 0, max = 60_000))]
+    pub(crate) stop_notice_ms: u64,
 }
 
 /// Bounds on messages and calls.
@@ -225,6 +229,7 @@ impl Default for Http {
             max_sessions: 64,
             max_sessions_per_caller: 8,
             session_idle_seconds: 1800,
+            stop_notice_ms: 0,
         }
     }
 }

@@ -2,7 +2,8 @@
 //! handed out. All of it is in memory only.
 //!
 //! In the handshake eras a connection has one context, and entering a collection replaces what it holds. In the stateless
-//! era each entering makes a context of its own, which later calls name by its handle.
+//! era each entering makes a context of its own, which later calls name by its handle. Where replicas share a secret the
+//! handle itself says what was entered (`seal.rs`), and whichever replica meets it first has a context for it from then on.
 
 use std::{
     collections::VecDeque,
@@ -15,14 +16,15 @@ use serde::Serialize;
 use super::{
     errors::NotebookError,
     locked,
+    seal::Seal,
     streams::{End, Running, Stream, Streams},
     tokens::uuid,
 };
 
-/// How long a handle is good after its last use, in seconds.
+/// How long what is kept for a handle stays after its last use, in seconds. Unless it is sealed, the handle ends with it.
 pub(crate) const HANDLE_IDLE_S: u64 = 3600;
 
-/// Most handles at the same time.
+/// Most handles that anything is kept for at the same time.
 pub(crate) const MOST_HANDLES: usize = 256;
 
 /// Most records that a context keeps. Older ones are dropped, but still counted.
@@ -129,7 +131,11 @@ pub(crate) struct Entered {
 
 /// The contexts that go by a handle.
 #[derive(Default)]
-pub(crate) struct Contexts(Mutex<Vec<Handed>>);
+pub(crate) struct Contexts {
+    /// Where several replicas take the same handles.
+    seal: Option<Seal>,
+    all: Mutex<Vec<Handed>>,
+}
 
 struct Handed {
     handle: String,
@@ -139,6 +145,19 @@ struct Handed {
 }
 
 impl Contexts {
+    /// Contexts whose handles are sealed, so that other replicas can open them.
+    pub(crate) fn sealed(seal: Seal) -> Self {
+        Self {
+            seal: Some(seal),
+            all: Mutex::default(),
+        }
+    }
+
+    /// Whether handles are sealed.
+    pub(crate) fn are_sealed(&self) -> bool {
+        self.seal.is_some()
+    }
+
     /// Makes a context for `caller` in which `collection` is entered. Returns it with its handle.
     pub(crate) fn make(
         &self,
@@ -146,53 +165,83 @@ impl Contexts {
         collection: &str,
         now: i64,
     ) -> Result<(String, Arc<Context>), NotebookError> {
-        let handle = uuid()?;
-        let context = Arc::new(Context::default());
-        context.enter(collection, now);
-        let mut all = locked(&self.0);
+        let handle = match &self.seal {
+            Some(seal) => seal.seal(caller, collection, now)?,
+            None => uuid()?,
+        };
+        let mut all = locked(&self.all);
         all.retain(|handed| !handed.has_expired(now));
-        if all.len() >= MOST_HANDLES {
-            // Whoever asks for many gives up their own first.
-            let is_own = |handed: &Handed| handed.caller.as_deref() == caller;
-            let oldest = all
-                .iter()
-                .enumerate()
-                .min_by_key(|(at, handed)| (!is_own(handed), handed.last_used, *at));
-            if let Some((at, _)) = oldest {
-                all.remove(at);
-            }
-        }
-        all.push(Handed {
-            handle: handle.clone(),
-            caller: caller.map(str::to_owned),
-            last_used: now,
-            context: Arc::clone(&context),
-        });
+        let context = keep(&mut all, caller, &handle, collection, now);
         Ok((handle, context))
     }
 
-    /// The context of `caller` with this handle. That of somebody else is as unknown as any.
+    /// The context of `caller` with this handle. That of somebody else is as unknown as any. A sealed one that was made
+    /// elsewhere, or that nothing is kept for any longer, gets a new context.
     pub(crate) fn find(
         &self,
         caller: Option<&str>,
         handle: &str,
         now: i64,
     ) -> Result<Arc<Context>, NotebookError> {
-        let mut all = locked(&self.0);
+        // Also where there is a context already: it must not be good for longer here than elsewhere.
+        let opened = match &self.seal {
+            Some(seal) => Some(
+                seal.open(caller, handle, now)
+                    .ok_or(NotebookError::SealedHandleUnknown)?,
+            ),
+            None => None,
+        };
+        let mut all = locked(&self.all);
         all.retain(|handed| !handed.has_expired(now));
         let found = all
             .iter_mut()
             .find(|handed| handed.handle == handle && handed.caller.as_deref() == caller);
-        let handed = found.ok_or(NotebookError::HandleUnknown)?;
-        handed.last_used = now;
-        Ok(Arc::clone(&handed.context))
+        match (found, opened) {
+            (Some(handed), _) => {
+                handed.last_used = now;
+                Ok(Arc::clone(&handed.context))
+            }
+            (None, Some(collection)) => Ok(keep(&mut all, caller, handle, &collection, now)),
+            (None, None) => Err(NotebookError::HandleUnknown),
+        }
     }
 
-    /// Gives up a context of `caller`, if there is such a one.
+    /// Gives up a context of `caller`, if there is such a one. A sealed handle stays good, for other replicas could not
+    /// know; what was kept for it here is gone.
     pub(crate) fn drop_handle(&self, caller: Option<&str>, handle: &str) {
-        locked(&self.0)
+        locked(&self.all)
             .retain(|handed| handed.handle != handle || handed.caller.as_deref() != caller);
     }
+}
+
+/// Puts a new context for `handle` among `all`, in place of another one where there are too many.
+fn keep(
+    all: &mut Vec<Handed>,
+    caller: Option<&str>,
+    handle: &str,
+    collection: &str,
+    now: i64,
+) -> Arc<Context> {
+    if all.len() >= MOST_HANDLES {
+        // Whoever asks for many gives up their own first.
+        let is_own = |handed: &Handed| handed.caller.as_deref() == caller;
+        let oldest = all
+            .iter()
+            .enumerate()
+            .min_by_key(|(at, handed)| (!is_own(handed), handed.last_used, *at));
+        if let Some((at, _)) = oldest {
+            all.remove(at);
+        }
+    }
+    let context = Arc::new(Context::default());
+    context.enter(collection, now);
+    all.push(Handed {
+        handle: handle.to_owned(),
+        caller: caller.map(str::to_owned),
+        last_used: now,
+        context: Arc::clone(&context),
+    });
+    context
 }
 
 impl Handed {
@@ -212,6 +261,7 @@ mod tests {
         },
         *,
     };
+    use crate::access::Secret;
 
     /// A stream of nothing.
     fn stream(collection: &str, token: &str) -> Stream {
@@ -317,10 +367,53 @@ mod tests {
         let make = |caller, now| contexts.make(Some(caller), "a", now).expect("a handle").0;
         let of_ada = make("ada", 0);
         let of_eve: Vec<String> = (1..=300).map(|now| make("eve", now)).collect();
-        assert_eq!(locked(&contexts.0).len(), MOST_HANDLES);
+        assert_eq!(locked(&contexts.all).len(), MOST_HANDLES);
         assert!(contexts.find(Some("ada"), &of_ada, 300).is_ok());
         assert!(contexts.find(Some("eve"), &of_eve[0], 300).is_err());
         assert!(contexts.find(Some("eve"), &of_eve[299], 300).is_ok());
+    }
+
+    fn replica(secret: &str) -> Contexts {
+        Contexts::sealed(Seal::new(&Secret::new(secret)).expect("a key"))
+    }
+
+    #[test]
+    fn a_sealed_handle_is_good_on_every_replica_with_the_secret_and_nowhere_else() {
+        let (one, two, strange) = (replica("same"), replica("same"), replica("other"));
+        let (handle, made) = one.make(Some("ada"), "a", 0).expect("a handle");
+        let here = one.find(Some("ada"), &handle, 1).expect("a context");
+        assert!(Arc::ptr_eq(&here, &made));
+        let there = two.find(Some("ada"), &handle, 1).expect("a context");
+        assert_eq!(there.collection().as_deref(), Some("a"));
+        assert_eq!(there.accesses(), 0, "what is kept is local");
+        let again = two.find(Some("ada"), &handle, 2).expect("a context");
+        assert!(Arc::ptr_eq(&there, &again), "it is made once");
+        let unknown = Some(NotebookError::SealedHandleUnknown);
+        assert_eq!(strange.find(Some("ada"), &handle, 1).err(), unknown);
+        for replica in [&one, &two] {
+            assert_eq!(replica.find(Some("eve"), &handle, 1).err(), unknown);
+            assert_eq!(replica.find(None, &handle, 1).err(), unknown);
+            assert_eq!(replica.find(Some("ada"), "x", 1).err(), unknown);
+        }
+        let plain = Contexts::default().find(Some("ada"), &handle, 1);
+        assert_eq!(plain.err(), Some(NotebookError::HandleUnknown));
+    }
+
+    #[test]
+    fn a_sealed_handle_outlives_what_is_kept_for_it_but_not_its_day() {
+        let contexts = replica("same");
+        let (handle, made) = contexts.make(None, "a", 0).expect("a handle");
+        let later = contexts.find(None, &handle, HOUR).expect("a context");
+        assert!(!Arc::ptr_eq(&later, &made), "the first one was idle");
+        assert_eq!(later.collection().as_deref(), Some("a"));
+        contexts.drop_handle(None, &handle);
+        let after = contexts.find(None, &handle, HOUR).expect("still good");
+        assert!(!Arc::ptr_eq(&after, &later));
+        for hour in 2..24 {
+            assert!(contexts.find(None, &handle, hour * HOUR).is_ok());
+        }
+        let ended = contexts.find(None, &handle, 24 * HOUR).err();
+        assert_eq!(ended, Some(NotebookError::SealedHandleUnknown));
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub(crate) enum NotebookError {
     HandleMissing,
     /// The handle is unknown, has expired, or belongs to another caller: which of these is not told.
     HandleUnknown,
+    /// The same, where replicas share a secret.
+    SealedHandleUnknown,
     CollectionNotFound,
     /// `new_source_id` when the passage only moved.
     SourceNotFound {
@@ -114,6 +116,11 @@ const HANDLE_UNKNOWN: Row = Row {
     recovery: "Call enter_collection again, and pass the context_handle that it returns.",
     ..NO_CONTEXT
 };
+/// It tells of [`SEALED_HANDLE_S`](super::seal::SEALED_HANDLE_S).
+const SEALED_HANDLE_UNKNOWN: Row = Row {
+    recovery: "Call enter_collection again, and pass the context_handle that it returns: it is good for 24 hours.",
+    ..HANDLE_UNKNOWN
+};
 const NO_COLLECTION: Row = Row {
     group: CONTEXT,
     kind: FailureKind::NotFound,
@@ -191,10 +198,11 @@ const UPSTREAM: Row = Row {
     recovery: "Call again; if it happens again, ask the operator to look at the notebooks' folder.",
 };
 
-const TABLE: [&Row; 14] = [
+const TABLE: [&Row; 15] = [
     &NO_CONTEXT,
     &HANDLE_MISSING,
     &HANDLE_UNKNOWN,
+    &SEALED_HANDLE_UNKNOWN,
     &NO_COLLECTION,
     &CHANGED,
     &MOVED,
@@ -217,6 +225,7 @@ impl NotebookError {
             Self::NoCollectionContext => &NO_CONTEXT,
             Self::HandleMissing => &HANDLE_MISSING,
             Self::HandleUnknown => &HANDLE_UNKNOWN,
+            Self::SealedHandleUnknown => &SEALED_HANDLE_UNKNOWN,
             Self::CollectionNotFound => &NO_COLLECTION,
             Self::SourceNotFound { reason, .. } => match reason {
                 Gone::Changed => &CHANGED,
@@ -234,7 +243,8 @@ impl NotebookError {
         }
     }
 
-    fn message(&self) -> String {
+    /// What is wrong, in a sentence.
+    pub(super) fn message(&self) -> String {
         match self {
             Self::AmbiguousRequest { message, .. } | Self::UpstreamFailure { message } => {
                 message.clone()
@@ -250,7 +260,9 @@ impl NotebookError {
         match self {
             Self::NoCollectionContext => json!({ "reason": "no_collection_entered" }),
             Self::HandleMissing => json!({ "reason": "context_handle_missing" }),
-            Self::HandleUnknown => json!({ "reason": "context_handle_unknown_or_expired" }),
+            Self::HandleUnknown | Self::SealedHandleUnknown => {
+                json!({ "reason": "context_handle_unknown_or_expired" })
+            }
             Self::SourceNotFound {
                 source_id,
                 reason,
@@ -380,6 +392,7 @@ mod tests {
             NotebookError::NoCollectionContext,
             NotebookError::HandleMissing,
             NotebookError::HandleUnknown,
+            NotebookError::SealedHandleUnknown,
             NotebookError::CollectionNotFound,
             gone(Gone::Changed),
             gone(Gone::Moved),

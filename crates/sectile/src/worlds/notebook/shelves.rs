@@ -88,6 +88,14 @@ impl Shelves {
         Shelf::open(library, collection, place, self.clock, &|| false)
     }
 
+    /// Whether the indexes can be used now, as far as they are elsewhere.
+    pub(crate) fn ready(&self) -> Result<(), NotebookError> {
+        match &self.indexes {
+            Indexes::Shared(backend) => Ok(backend.ready()?),
+            Indexes::Folder(_) => Ok(()),
+        }
+    }
+
     /// The collection, if it is open already.
     pub(crate) fn opened(&self, collection: &str) -> Option<Arc<Shelf>> {
         let slot = {
@@ -126,7 +134,70 @@ impl Shelves {
 
 #[cfg(test)]
 mod tests {
+    use sectile_markdown::Span;
+    use sectile_retrieval::{
+        Embedder, IndexedNotebook, Located, LocatedHits, Question, SharedState, StorageError,
+    };
+    use sectile_vault::NotePath;
+
     use super::{super::testing::Memory, *};
+
+    /// A backend that cannot be reached.
+    struct Down;
+
+    fn down<T>() -> Result<T, StorageError> {
+        Err(StorageError::failed("The backend does not answer."))
+    }
+
+    impl VectorSearch for Down {
+        fn name(&self) -> &'static str {
+            "down"
+        }
+
+        fn embedder(&self) -> &'static dyn Embedder {
+            built_in().expect("the model is in the binary")
+        }
+
+        fn state(&self, _: &str) -> Result<SharedState, StorageError> {
+            down()
+        }
+
+        fn search(&self, _: &Question<'_>) -> Result<LocatedHits, StorageError> {
+            down()
+        }
+
+        fn chunk_at(
+            &self,
+            _: &str,
+            _: &NotePath,
+            _: Span,
+        ) -> Result<Option<Located>, StorageError> {
+            down()
+        }
+
+        fn chunks_with(&self, _: &str, _: &str) -> Result<Vec<Located>, StorageError> {
+            down()
+        }
+
+        fn entries(&self, _: &str) -> Result<Vec<IndexedNotebook>, StorageError> {
+            down()
+        }
+
+        fn ready(&self) -> Result<(), StorageError> {
+            down()
+        }
+    }
+
+    #[test]
+    fn indexes_are_ready_when_their_backend_is_and_those_in_a_folder_always() {
+        let shelves = |indexes| Shelves::new(Memory::shared(&[]), indexes, || 0);
+        assert_eq!(shelves(Indexes::Folder(None)).ready(), Ok(()));
+        let message = "The backend does not answer.".to_owned();
+        assert_eq!(
+            shelves(Indexes::Shared(Arc::new(Down))).ready(),
+            Err(NotebookError::UpstreamFailure { message })
+        );
+    }
 
     #[test]
     fn a_collection_is_opened_once_and_the_least_used_one_makes_room() {

@@ -209,7 +209,10 @@ impl ArtifactStorage for FolderStorage {
         collection: &str,
         file: &NotePath,
     ) -> Result<Option<Vec<u8>>, StorageError> {
-        self.read(collection, file)
+        match file.segments().next() {
+            Some(ARTIFACTS) => self.read(collection, file),
+            _ => self.require(collection).map(|()| None),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The same server over HTTP, without the binary around it, and a client that speaks raw requests.
 
-use std::{io, net::SocketAddr, sync::Arc};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use sectile::{
     access::Rates,
@@ -41,6 +41,7 @@ pub(super) fn http_settings() -> HttpSettings {
         origins: Origins::default(),
         max_body_bytes: 1 << 20,
         body_timeout: PATIENCE,
+        stop_notice: Duration::ZERO,
         sessions: SessionBounds {
             max: 4,
             max_per_caller: 4,
@@ -95,10 +96,25 @@ impl HttpServer {
         ended.unwrap().unwrap().unwrap();
     }
 
-    /// Sends a request and reads the head of the answer.
+    /// Gets what is at a path.
+    pub(super) async fn get(&self, path: &str) -> Answer {
+        self.send_to("GET", path, &[], "").await
+    }
+
+    /// Sends a request to the endpoint and reads the head of the answer.
     pub(super) async fn send(&self, method: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        self.send_to(method, "/mcp", headers, body).await
+    }
+
+    async fn send_to(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
         let mut request = format!(
-            "{method} /mcp HTTP/1.1\r\nConnection: close\r\nHost: {}\r\nContent-Length: {}\r\n",
+            "{method} {path} HTTP/1.1\r\nConnection: close\r\nHost: {}\r\nContent-Length: {}\r\n",
             self.address,
             body.len()
         );

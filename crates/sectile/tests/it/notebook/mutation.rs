@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use self::library::{COLLECTION, Library, NAMES};
 use super::{Client, dice::Dice, error_of, proof};
-use crate::fixture::{Era, SECRET, Stdio, initialize, sectile};
+use crate::fixture::{Backends, Era, SECRET, Stdio, Where, initialize};
 
 const SEED: u64 = 0x5ec7_11e5;
 
@@ -26,14 +26,65 @@ fn rounds() -> usize {
 #[test]
 fn nothing_false_is_verified_without_an_index_on_disk() {
     println!("seed {SEED:#x}, {} rounds", rounds() / 2);
-    let counts = Game::play(SEED, Era::Handshake, false);
+    let counts = Game::play(
+        SEED,
+        Era::Handshake,
+        false,
+        rounds() / 2,
+        Where::new(false, false),
+    );
     println!("{counts:?}");
 }
 
 #[test]
 fn nothing_false_is_verified_with_an_index_on_disk_that_is_made_anew_meanwhile() {
     println!("seed {:#x}, {} rounds", SEED + 1, rounds() / 2);
-    let counts = Game::play(SEED + 1, Era::Stateless, true);
+    let counts = Game::play(
+        SEED + 1,
+        Era::Stateless,
+        true,
+        rounds() / 2,
+        Where::new(false, false),
+    );
+    println!("{counts:?}");
+}
+
+#[test]
+fn nothing_false_is_verified_in_a_bucket() {
+    println!("seed {:#x}, {} rounds", SEED + 2, rounds() / 8);
+    let counts = Game::play(
+        SEED + 2,
+        Era::Handshake,
+        false,
+        rounds() / 8,
+        Where::new(true, false),
+    );
+    println!("{counts:?}");
+}
+
+#[test]
+fn nothing_false_is_verified_with_an_index_in_a_database() {
+    println!("seed {:#x}, {} rounds", SEED + 3, rounds() / 8);
+    let counts = Game::play(
+        SEED + 3,
+        Era::Stateless,
+        true,
+        rounds() / 8,
+        Where::new(false, true),
+    );
+    println!("{counts:?}");
+}
+
+#[test]
+fn nothing_false_is_verified_in_a_bucket_with_an_index_in_a_database() {
+    println!("seed {:#x}, {} rounds", SEED + 4, rounds() / 8);
+    let counts = Game::play(
+        SEED + 4,
+        Era::Handshake,
+        true,
+        rounds() / 8,
+        Where::new(true, true),
+    );
     println!("{counts:?}");
 }
 
@@ -56,6 +107,7 @@ struct Counts {
 /// One library, one server, one caller.
 struct Game<'a> {
     library: &'a Library,
+    backends: &'a Backends,
     client: Client<'a>,
     root: PathBuf,
     dice: Dice,
@@ -70,15 +122,11 @@ struct Game<'a> {
 }
 
 impl Game<'_> {
-    fn play(seed: u64, era: Era, with_index: bool) -> Counts {
-        let rounds = rounds() / 2;
+    fn play(seed: u64, era: Era, with_index: bool, rounds: usize, place: Where) -> Counts {
         let mut dice = Dice::new(seed);
-        let library = Library::new(&mut dice);
-        let mut server = {
-            let mut command = sectile();
-            command.args(["serve", "notebook"]).arg(library.root());
-            Stdio::spawn(&library.vault, command)
-        };
+        let library = Library::new(&mut dice, place.in_bucket);
+        let backends = Backends::start(place, &library.vault);
+        let mut server = Stdio::spawn(&library.vault, backends.server(&library.vault, ""));
         if era == Era::Handshake {
             server.exchange(&initialize(0));
             server.send_line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
@@ -91,6 +139,7 @@ impl Game<'_> {
         let mut game = Game {
             root: library.root(),
             library: &library,
+            backends: &backends,
             client,
             dice,
             counts: Counts::default(),
@@ -336,11 +385,8 @@ impl Game<'_> {
     }
 
     fn index(&mut self) {
-        let mut command = sectile();
-        command
-            .args(["notebook", "index"])
-            .arg(&self.root)
-            .arg(COLLECTION);
+        let mut command = self.backends.index(&self.library.vault);
+        command.arg(COLLECTION);
         let output = command.output().unwrap();
         let done = output.status.code();
         assert!([Some(0), Some(1)].contains(&done), "{output:?}");

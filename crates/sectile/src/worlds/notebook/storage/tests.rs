@@ -4,6 +4,7 @@
 
 use std::{fs, os::unix::fs::symlink};
 
+use sectile_retrieval::conformance::{Files, check_storage};
 use tempfile::TempDir;
 
 use super::*;
@@ -146,4 +147,29 @@ fn patterns_say_which_notebooks_count() {
     assert!(storage.read("a", &path("x.md")).unwrap().is_some());
     let manifest = storage.read("a", &path("collection.toml")).unwrap();
     assert!(manifest.is_some());
+}
+
+/// The folder itself, past the storage.
+struct Folder(TempDir);
+
+impl Files for Folder {
+    fn put(&self, path: &str, bytes: &[u8]) {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    fn remove(&self, path: &str) {
+        fs::remove_file(self.0.path().join(path)).unwrap();
+    }
+
+    fn remove_collection(&self, name: &str) {
+        fs::remove_dir_all(self.0.path().join(name)).unwrap();
+    }
+}
+
+#[test]
+fn a_folder_keeps_the_rules_of_all_storages() {
+    let (folder, storage) = storage(&[]);
+    check_storage(&storage, 100, &Folder(folder));
 }

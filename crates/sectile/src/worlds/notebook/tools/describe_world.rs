@@ -97,8 +97,34 @@ struct CitationRequirements {
 struct Retrieval {
     /// The method.
     method: &'static str,
-    /// What searches of the active collection use: `lexical+semantic` or `lexical`; null before the first.
-    active: Option<&'static str>,
+    /// What searches of the active collection use; null before the first.
+    active: Option<Active>,
+}
+
+/// What searches of a collection use.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Active {
+    /// `lexical+semantic` or `lexical`.
+    retrieval: &'static str,
+    /// Where the index is: `folder`, `memory`, or the name of the backend that keeps it.
+    index: &'static str,
+    /// Which vectors are compared: `exact` (all of them) or `graph` (those that a graph leads to).
+    vectors: &'static str,
+}
+
+impl Active {
+    fn of(state: IndexState) -> Self {
+        let (index, is_exact) = match state.backend {
+            Some(backend) => (backend.name, backend.is_exact),
+            None if state.on_disk => ("folder", true),
+            None => ("memory", true),
+        };
+        Self {
+            retrieval: retrieval(state),
+            index,
+            vectors: if is_exact { "exact" } else { "graph" },
+        }
+    }
 }
 
 /// What is kept for this caller.
@@ -170,7 +196,7 @@ fn handle(
         provenance_available: true,
         retrieval: Retrieval {
             method: "words (BM25F) and meaning (embedding similarity) of section chunks, fused in whole numbers",
-            active: open.map(|shelf| retrieval(shelf.state())),
+            active: open.map(|shelf| Active::of(shelf.state())),
         },
         session,
     };

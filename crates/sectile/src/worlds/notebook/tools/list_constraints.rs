@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::super::{
     NotebookWorld,
     contexts::{HANDLE_IDLE_S, MOST_HANDLES},
+    seal::SEALED_HANDLE_S,
     streams::MOST_STREAMS,
     volatile::VOLATILE,
 };
@@ -118,8 +119,12 @@ struct Limits {
     stream_chunk_size: usize,
     /// Streams of one context at the same time.
     max_streams: usize,
-    /// How long a context_handle is good after its last use, in seconds.
+    /// How long a context_handle is good after its last use, in seconds. Where replicas share a secret: how long its
+    /// streams and its count of calls are kept.
     context_handle_idle_s: u64,
+    /// Where replicas share a secret: how long a context_handle is good after entering, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_handle_valid_s: Option<u64>,
     /// Handles at the same time.
     max_context_handles: usize,
 }
@@ -140,6 +145,7 @@ fn handle(
         stream_chunk_size: constraints.stream_chunk_size,
         max_streams: MOST_STREAMS,
         context_handle_idle_s: HANDLE_IDLE_S,
+        context_handle_valid_s: world.contexts.are_sealed().then_some(SEALED_HANDLE_S),
         max_context_handles: MOST_HANDLES,
     };
     Ok((listed(limits), Facts::default()))

@@ -38,10 +38,12 @@ pub(super) struct Library {
     artifact: Vec<(&'static str, Vec<u8>)>,
     /// The sources of the artifact with their recorded digests.
     pub(super) sources: Vec<(String, String)>,
+    /// Whether its files are objects, among which there are neither links nor folders.
+    is_bucket: bool,
 }
 
 impl Library {
-    pub(super) fn new(dice: &mut Dice) -> Self {
+    pub(super) fn new(dice: &mut Dice, is_bucket: bool) -> Self {
         let vault = TestVault::empty();
         let mut originals = Vec::new();
         for name in NAMES {
@@ -71,6 +73,7 @@ impl Library {
             originals,
             artifact,
             sources,
+            is_bucket,
         }
     }
 
@@ -119,6 +122,7 @@ impl Library {
         }
         let path = self.base().join(name);
         match dice.below(20) {
+            9..=12 | 15 if self.is_bucket => "nothing",
             0..=2 => {
                 self.put(name, dice.notebook().as_bytes());
                 "edit"
@@ -275,7 +279,7 @@ impl Library {
                 let at = dice.below(bytes.len());
                 bytes[at] ^= 1 << dice.below(8);
             }
-            2 => {
+            2 if !self.is_bucket => {
                 clear(&folder);
                 symlink(self.root().join("other/_artifacts"), &folder).unwrap();
                 return "artifacts linked";

@@ -1,0 +1,363 @@
+//! Notebooks and artifacts in an object storage that speaks S3.
+//!
+//! A bucket, or a folder inside it, is a storage by the rules of a folder of notebooks: what stands before the first slash of a
+//! key is the collection, unless it begins with `_` or `.`; every `.md` object of a collection is a notebook, except below its
+//! `_artifacts`. Keys with a part that begins with `.`, with empty parts or with anything else that is no plain path are hidden:
+//! neither listed nor read. Objects whose keys end in a slash stand for empty folders. Ignore files (`.gitignore`) are objects
+//! like any other and do not count.
+//!
+//! Nothing is kept: every answer is what the storage says in that call.
+
+mod keys;
+mod listing;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod trouble;
+mod wire;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    time::Duration,
+};
+
+use object_store::{
+    GetOptions, GetRange, ObjectStore as _,
+    aws::AmazonS3,
+    list::{PaginatedListOptions, PaginatedListStore as _},
+    path::Path,
+};
+use sectile_markdown::Digest;
+use sectile_retrieval::{
+    ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, is_notebook,
+};
+use sectile_vault::NotePath;
+
+use self::{
+    keys::Keys,
+    listing::{Entry, Page},
+    settings::RETRY_TIME,
+    trouble::Trouble,
+    wire::{Asked, Noted},
+};
+use crate::Waiting;
+
+pub use self::settings::{S3Credentials, S3Settings, S3Style};
+
+/// Collections of a storage.
+const MAX_COLLECTIONS: usize = 10_000;
+/// Files below `_artifacts` of a collection.
+const MAX_ARTIFACTS: usize = 10_000;
+/// Objects that are listed for one answer.
+const MAX_OBJECTS: usize = 1_000_000;
+/// How long it may take to find out whether the storage can be used.
+const READY_LIMIT: Duration = Duration::from_secs(3);
+
+/// Collections in an object storage.
+///
+/// A notebook is read with one request, and every read is of one state of its object. The stamp of a notebook is made of its
+/// ETag and its length; a storage whose lists have no ETags has the time of the last change instead. An object that was put again
+/// with the same bytes so keeps its stamp where ETags are digests, as they mostly are, and gets a new one elsewhere.
+pub struct Objects {
+    store: AmazonS3,
+    keys: Keys,
+    waiting: Waiting,
+    max_note_bytes: u64,
+    page_objects: usize,
+    /// For one request, with everything that is sent again.
+    limit: Duration,
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Objects")
+    }
+}
+
+/// Where a list goes on from.
+struct Listing<'a> {
+    prefix: &'a str,
+    /// Whether keys are put together up to the next slash.
+    by_folders: bool,
+    stop: &'a dyn Fn() -> bool,
+}
+
+impl Objects {
+    /// The storage in a bucket. No connection is made before it is needed.
+    ///
+    /// # Errors
+    /// Says what is wrong with the settings, in a few words.
+    pub fn s3(settings: &S3Settings, waiting: Waiting) -> Result<Self, &'static str> {
+        let keys = Keys::below(&settings.prefix);
+        Ok(Self {
+            keys: keys.ok_or("the prefix is not the path of a folder")?,
+            store: settings.build()?,
+            waiting,
+            max_note_bytes: settings.max_note_bytes,
+            page_objects: settings.page_objects(),
+            limit: settings.timeout.saturating_add(RETRY_TIME),
+        })
+    }
+
+    /// Asks for one page of a list.
+    fn page(
+        &self,
+        listing: &Listing<'_>,
+        max_keys: usize,
+        from: Option<String>,
+        limit: Duration,
+    ) -> Result<Page, StorageError> {
+        let asked = Asked::for_page();
+        let mut options = PaginatedListOptions {
+            delimiter: listing.by_folders.then_some("/".into()),
+            max_keys: Some(max_keys),
+            page_token: from,
+            ..PaginatedListOptions::default()
+        };
+        options.extensions.insert(asked.clone());
+        let prefix = Some(listing.prefix).filter(|prefix| !prefix.is_empty());
+        self.waiting.run(limit, listing.stop, async {
+            // What came of it is noted; the library knows less.
+            drop(self.store.list_paginated(prefix, options).await);
+            match asked.take() {
+                Noted::Page(page) => Ok(page),
+                Noted::Trouble(trouble) => Err(failed(trouble)),
+                _ => Err(failed(Trouble::Unclear)),
+            }
+        })
+    }
+
+    /// Hands on all pages of a list, one after the other.
+    fn each_page(
+        &self,
+        listing: &Listing<'_>,
+        mut each: impl FnMut(Page) -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
+        let mut seen = 0;
+        let mut from: Option<String> = None;
+        loop {
+            if (listing.stop)() {
+                return Err(StorageError::Cancelled);
+            }
+            let mut page = self.page(listing, self.page_objects, from.clone(), self.limit)?;
+            // An empty page counts too, so that there is an end in any case.
+            seen += (page.entries.len() + page.folders.len()).max(1);
+            let next = page.next.take();
+            each(page)?;
+            match next {
+                None => return Ok(()),
+                Some(_) if seen >= MAX_OBJECTS => {
+                    return Err(too_many(
+                        "The storage or collection",
+                        MAX_OBJECTS,
+                        "objects",
+                    ));
+                }
+                // It would go on for ever.
+                Some(_) if next == from => return Err(failed(Trouble::Unclear)),
+                Some(_) => from = next,
+            }
+        }
+    }
+
+    /// The objects below `folder` that are files of a collection, with paths from `collection_folder` on; `None` when there is
+    /// no object at all.
+    fn files(
+        &self,
+        collection_folder: &str,
+        folder: &str,
+        most: usize,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<BTreeMap<NotePath, Entry>>, StorageError> {
+        let listing = Listing {
+            prefix: folder,
+            by_folders: false,
+            stop,
+        };
+        let mut is_there = false;
+        // In order, and every object once, whatever happens to the list meanwhile.
+        let mut files = BTreeMap::new();
+        self.each_page(&listing, |page| {
+            for entry in page.entries {
+                is_there |= entry.key.starts_with(folder);
+                if let Some(file) = Keys::file(collection_folder, &entry.key) {
+                    files.insert(file, entry);
+                }
+            }
+            match files.len() > most {
+                true => Err(too_many("The collection", most, "files of this kind")),
+                false => Ok(()),
+            }
+        })?;
+        Ok(is_there.then_some(files))
+    }
+
+    /// The bytes of an object in one request.
+    fn fetch(&self, key: &Path) -> Result<Option<Vec<u8>>, StorageError> {
+        let asked = Asked::for_object(self.max_note_bytes);
+        let mut options = GetOptions {
+            range: Some(GetRange::Bounded(0..self.max_note_bytes.saturating_add(1))),
+            ..GetOptions::default()
+        };
+        options.extensions.insert(asked.clone());
+        self.waiting.run(self.limit, &|| false, async {
+            // What came of it is noted; the library knows less.
+            drop(self.store.get_opts(key, options).await);
+            match asked.take() {
+                Noted::Object(bytes) => Ok(Some(bytes.into())),
+                Noted::TooLarge | Noted::Missing => Ok(None),
+                Noted::Trouble(trouble) => Err(failed(trouble)),
+                Noted::Page(_) => Err(failed(Trouble::Unclear)),
+            }
+        })
+    }
+}
+
+impl NotebookStorage for Objects {
+    fn collections(&self) -> Result<Vec<String>, StorageError> {
+        let listing = Listing {
+            prefix: self.keys.prefix(),
+            by_folders: true,
+            stop: &|| false,
+        };
+        let mut names = BTreeSet::new();
+        self.each_page(&listing, |page| {
+            let found = page.folders.iter();
+            let found = found.filter_map(|common| self.keys.collection(common));
+            names.extend(found.map(str::to_owned));
+            match names.len() > MAX_COLLECTIONS {
+                true => Err(too_many("The storage", MAX_COLLECTIONS, "collections")),
+                false => Ok(()),
+            }
+        })?;
+        Ok(names.into_iter().collect())
+    }
+
+    fn notebooks(
+        &self,
+        collection: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<Listed>, StorageError> {
+        let folder = self.keys.of_collection(collection);
+        let folder = folder.ok_or(StorageError::CollectionNotFound)?;
+        let files = self.files(&folder, &folder, MAX_OBJECTS, stop)?;
+        let files = files.ok_or(StorageError::CollectionNotFound)?;
+        let notebooks = files.into_iter().filter(|(file, _)| is_notebook(file));
+        let listed = notebooks.map(|(notebook, entry)| Listed {
+            notebook,
+            stamp: stamp(&entry),
+        });
+        Ok(listed.collect())
+    }
+
+    fn read(&self, collection: &str, file: &NotePath) -> Result<Option<Vec<u8>>, StorageError> {
+        let found = match self.keys.of_file(collection, file) {
+            Some(key) => self.fetch(&key)?,
+            None => None,
+        };
+        match found {
+            Some(bytes) => Ok(Some(bytes)),
+            None => self.require(collection).map(|()| None),
+        }
+    }
+
+    fn read_listed(
+        &self,
+        collection: &str,
+        file: &NotePath,
+    ) -> Result<Option<Vec<u8>>, StorageError> {
+        match self.keys.of_file(collection, file) {
+            Some(key) => self.fetch(&key),
+            None => Ok(None),
+        }
+    }
+
+    fn require(&self, collection: &str) -> Result<(), StorageError> {
+        let folder = self.keys.of_collection(collection);
+        let folder = folder.ok_or(StorageError::CollectionNotFound)?;
+        let listing = Listing {
+            prefix: &folder,
+            by_folders: false,
+            stop: &|| false,
+        };
+        let page = self.page(&listing, 1, None, self.limit)?;
+        match page.entries.iter().any(|one| one.key.starts_with(&folder)) {
+            true => Ok(()),
+            false => Err(StorageError::CollectionNotFound),
+        }
+    }
+
+    fn ready(&self) -> Result<(), StorageError> {
+        let listing = Listing {
+            prefix: self.keys.prefix(),
+            by_folders: false,
+            stop: &|| false,
+        };
+        self.page(&listing, 1, None, READY_LIMIT).map(drop)
+    }
+}
+
+impl ArtifactStorage for Objects {
+    fn artifact_files(&self, collection: &str) -> Result<Vec<NotePath>, StorageError> {
+        let folder = self.keys.of_collection(collection);
+        let folder = folder.ok_or(StorageError::CollectionNotFound)?;
+        let artifacts = format!("{folder}{ARTIFACTS}/");
+        match self.files(&folder, &artifacts, MAX_ARTIFACTS, &|| false)? {
+            Some(files) => Ok(files.into_keys().collect()),
+            None => self.require(collection).map(|()| Vec::new()),
+        }
+    }
+
+    fn read_artifact(
+        &self,
+        collection: &str,
+        file: &NotePath,
+    ) -> Result<Option<Vec<u8>>, StorageError> {
+        let mut segments = file.segments();
+        match (segments.next(), segments.next()) {
+            (Some(ARTIFACTS), Some(_)) => self.read(collection, file),
+            _ => self.require(collection).map(|()| None),
+        }
+    }
+}
+
+fn stamp(entry: &Entry) -> Stamp {
+    let mut state = entry.bytes.to_be_bytes().to_vec();
+    match &entry.tag {
+        Some(tag) => {
+            state.push(1);
+            state.extend_from_slice(tag.as_bytes());
+        }
+        None => {
+            state.push(0);
+            state.extend_from_slice(&entry.modified.as_nanosecond().to_be_bytes());
+        }
+    }
+    let digest = Digest::of(&state);
+    let (parts, _) = digest.as_bytes().as_chunks::<8>();
+    let mut state = [0; 4];
+    for (whole, part) in state.iter_mut().zip(parts) {
+        *whole = u64::from_be_bytes(*part);
+    }
+    Stamp {
+        bytes: entry.bytes,
+        modified: entry.modified.as_millisecond(),
+        changed: match entry.tag {
+            Some(_) => 0,
+            None => u64::try_from(entry.modified.as_nanosecond()).unwrap_or_default(),
+        },
+        state,
+    }
+}
+
+fn failed(trouble: Trouble) -> StorageError {
+    tracing::warn!(?trouble, "the object storage did not do what was asked");
+    trouble.into()
+}
+
+fn too_many(where_: &str, most: usize, what: &str) -> StorageError {
+    StorageError::failed(format!(
+        "{where_} has more than {most} {what}. Divide it, or set a prefix."
+    ))
+}

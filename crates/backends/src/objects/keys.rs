@@ -1,0 +1,155 @@
+//! Which keys are what.
+//!
+//! A key counts where it is exactly the prefix, a collection and a path of ours, put together with slashes. Everything else is
+//! hidden: neither listed nor read.
+
+use object_store::path::Path;
+use sectile_retrieval::is_collection_name;
+use sectile_vault::NotePath;
+
+/// S3 has no longer ones, and refuses to look for them.
+const MAX_KEY_BYTES: usize = 1024;
+
+/// The folder inside the bucket where the collections are: empty, or with a slash at its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Keys {
+    prefix: String,
+}
+
+impl Keys {
+    /// `None` when no object could have a key below `folder`. Slashes around it do not matter.
+    pub(super) fn below(folder: &str) -> Option<Self> {
+        let folder = folder.trim_matches('/');
+        let prefix = match folder {
+            "" => String::new(),
+            _ => format!("{folder}/"),
+        };
+        plain(folder).map(|_| Self { prefix })
+    }
+
+    /// What all keys begin with.
+    pub(super) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// What all keys of a collection begin with, where it can be one.
+    pub(super) fn of_collection(&self, name: &str) -> Option<String> {
+        self.key(name, "x")
+            .map(|_| format!("{}{name}/", self.prefix))
+    }
+
+    /// The collection whose keys all begin with `common`.
+    pub(super) fn collection<'a>(&self, common: &'a str) -> Option<&'a str> {
+        let name = common.strip_prefix(&self.prefix)?.strip_suffix('/')?;
+        self.of_collection(name).map(|_| name)
+    }
+
+    /// The key of a file of a collection, where it can have one.
+    pub(super) fn of_file(&self, collection: &str, file: &NotePath) -> Option<Path> {
+        self.key(collection, file.as_str())
+    }
+
+    /// The file of a collection that has this key. `folder` is from [`Self::of_collection`].
+    pub(super) fn file(folder: &str, key: &str) -> Option<NotePath> {
+        let rest = key.strip_prefix(folder)?;
+        let file = NotePath::parse_vault(rest).ok()?;
+        let is_exact = file.as_str() == rest && !is_hidden(rest);
+        (is_exact && plain(key).is_some()).then_some(file)
+    }
+
+    fn key(&self, collection: &str, file: &str) -> Option<Path> {
+        let below = format!("{collection}/{file}");
+        let is_exact = NotePath::parse_vault(&below).is_ok_and(|path| path.as_str() == below);
+        if !is_exact || !is_collection_name(collection) || is_hidden(file) {
+            return None;
+        }
+        plain(&format!("{}{below}", self.prefix))
+    }
+}
+
+/// A key as the library has it, where it is exactly this one.
+fn plain(key: &str) -> Option<Path> {
+    let path = Path::parse(key).ok()?;
+    (path.as_ref() == key && key.len() <= MAX_KEY_BYTES).then_some(path)
+}
+
+fn is_hidden(file: &str) -> bool {
+    file.split('/').any(|segment| segment.starts_with('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_exact_keys_are_files() {
+        let keys = Keys::below("/in/here/").unwrap();
+        let folder = keys.of_collection("a").unwrap();
+        assert_eq!(folder, "in/here/a/");
+        for file in [
+            "x.md",
+            "b/x.md",
+            " x.md",
+            "a&b + c%2F\"'?#.md",
+            "Caf\u{e9}.md",
+            "c:x.md",
+            "x..md",
+            "~",
+        ] {
+            let key = format!("{folder}{file}");
+            let path = Keys::file(&folder, &key).unwrap();
+            assert_eq!(path.as_str(), file);
+            assert_eq!(keys.of_file("a", &path).unwrap().as_ref(), key);
+        }
+        for key in [
+            "in/here/a/",
+            "in/here/a",
+            "in/here/ab/x.md",
+            "in/here/a//x.md",
+            "in/here/a/b//x.md",
+            "in/here/a/x.md/",
+            "in/here/a/../x.md",
+            "in/here/a/b/../x.md",
+            "in/here/a/./x.md",
+            "in/here/a/.x.md",
+            "in/here/a/.b/x.md",
+            "in/here/a/..x.md",
+            "in/here/a/b\\x.md",
+            "in/here/a/c:/x.md",
+            "in/here/a/x\t.md",
+            "in/here/a/x\0.md",
+            "/in/here/a/x.md",
+            "a/x.md",
+        ] {
+            assert_eq!(Keys::file(&folder, key), None, "{key:?}");
+        }
+        let hidden = NotePath::parse_vault("b/.git/config").unwrap();
+        assert_eq!(keys.of_file("a", &hidden), None);
+        let longest = "x".repeat(MAX_KEY_BYTES - folder.len());
+        let path = NotePath::parse_vault(&longest).unwrap();
+        assert!(keys.of_file("a", &path).is_some());
+        assert!(Keys::file(&folder, &format!("{folder}{longest}")).is_some());
+        let path = NotePath::parse_vault(&format!("{longest}x")).unwrap();
+        assert_eq!(keys.of_file("a", &path), None);
+        assert_eq!(Keys::file(&folder, &format!("{folder}{path}")), None);
+    }
+
+    #[test]
+    fn collections_and_prefixes() {
+        let keys = Keys::below("").unwrap();
+        assert_eq!(keys.prefix(), "");
+        assert_eq!(keys.collection("a/"), Some("a"));
+        assert_eq!(keys.collection("\u{e9} %2F+&/"), Some("\u{e9} %2F+&"));
+        for common in [
+            "a", "/", "//", "_a/", ".a/", "../", "a/b/", "a\\/", "c:/", "a\n/", "",
+        ] {
+            assert_eq!(keys.collection(common), None, "{common:?}");
+        }
+        let keys = Keys::below("in").unwrap();
+        assert_eq!(keys.collection("in/a/"), Some("a"));
+        assert_eq!(keys.collection("a/"), None);
+        for folder in ["a//b", ".", "a/../b", "a\nb"] {
+            assert_eq!(Keys::below(folder), None, "{folder:?}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Where a bucket is, and how it is asked.
+
+use std::{fmt, time::Duration};
+
+use http::{Uri, uri::Authority};
+use object_store::{
+    BackoffConfig, RetryConfig,
+    aws::{AmazonS3, AmazonS3Builder},
+};
+use sectile_client::{Connector, Target};
+
+use super::wire::Wire;
+
+/// How long requests are sent again for.
+pub(super) const RETRY_TIME: Duration = Duration::from_secs(10);
+const MAX_RETRIES: usize = 3;
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// What most storages have that have no regions.
+const NO_REGION: &str = "us-east-1";
+/// The most objects that S3 puts on a page.
+const MAX_PAGE_OBJECTS: usize = 1000;
+
+/// A bucket in a storage that speaks S3. [`Self::new`] has the defaults.
+#[derive(Clone)]
+pub struct S3Settings {
+    /// The storage: `https://host:port`, with a path where it has one. Empty for AWS, which is found by the region.
+    pub endpoint: String,
+    /// The region. May be empty where there is an endpoint.
+    pub region: String,
+    /// The bucket.
+    pub bucket: String,
+    /// The folder inside the bucket where the collections are. May be empty.
+    pub prefix: String,
+    /// Where the name of the bucket goes. Unless it is given: into the path where there is an endpoint, and into the host for
+    /// AWS.
+    pub style: Option<S3Style>,
+    /// Who asks. Without them requests are not signed.
+    pub credentials: Option<S3Credentials>,
+    /// Whether the endpoint may be one without encryption.
+    pub allow_http: bool,
+    /// The proxy to go through, if any: `http://host:port`.
+    pub proxy: Option<Uri>,
+    /// Certificates (PEM) to trust besides the well-known ones.
+    pub extra_roots: Option<String>,
+    /// Larger files are not read.
+    pub max_note_bytes: u64,
+    /// How long a connection may take to open.
+    pub connect_timeout: Duration,
+    /// How long one request may take, to the last byte of its answer.
+    pub timeout: Duration,
+    /// How often a request is sent again that was throttled, failed at the storage or broke off: at most 3 times, and for at
+    /// most 10 seconds.
+    pub retries: usize,
+    /// How many objects a page of a list has: at most 1,000.
+    pub page_objects: usize,
+}
+
+/// Where the name of a bucket goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum S3Style {
+    /// Into the path: `https://host/bucket/key`.
+    Path,
+    /// Into the name of the host: `https://bucket.host/key`.
+    VirtualHosted,
+}
+
+/// Who asks. They are never shown.
+#[derive(Clone)]
+pub struct S3Credentials {
+    /// The access key.
+    pub access_key: String,
+    /// The secret that requests are signed with.
+    pub secret: String,
+    /// The token of temporary credentials.
+    pub session_token: Option<String>,
+}
+
+impl S3Settings {
+    /// The bucket at an endpoint, without credentials.
+    #[must_use]
+    pub fn new(endpoint: impl Into<String>, bucket: impl Into<String>) -> Self {
+        Self {
+            endpoint: endpoint.into(),
+            region: String::new(),
+            bucket: bucket.into(),
+            prefix: String::new(),
+            style: None,
+            credentials: None,
+            allow_http: false,
+            proxy: None,
+            extra_roots: None,
+            max_note_bytes: 8 << 20,
+            connect_timeout: Duration::from_secs(5),
+            timeout: Duration::from_secs(10),
+            retries: MAX_RETRIES,
+            page_objects: MAX_PAGE_OBJECTS,
+        }
+    }
+
+    /// A bucket of a Supabase project, such as `https://abc.supabase.co`.
+    #[must_use]
+    pub fn supabase(
+        project_url: &str,
+        region: impl Into<String>,
+        bucket: impl Into<String>,
+        credentials: S3Credentials,
+    ) -> Self {
+        let endpoint = Self::supabase_endpoint(project_url);
+        Self {
+            region: region.into(),
+            style: Some(S3Style::Path),
+            credentials: Some(credentials),
+            ..Self::new(endpoint, bucket)
+        }
+    }
+
+    /// Where the storage of a Supabase project speaks S3.
+    #[must_use]
+    pub fn supabase_endpoint(project_url: &str) -> String {
+        format!("{}/storage/v1/s3", project_url.trim_end_matches('/'))
+    }
+
+    /// The storage. No connection is made yet.
+    pub(super) fn build(&self) -> Result<AmazonS3, &'static str> {
+        self.check()?;
+        let roots = self.extra_roots.as_deref();
+        let connector = Connector::new(self.proxy.clone(), roots, self.connect_timeout)?;
+        let region = match self.region.as_str() {
+            "" => NO_REGION,
+            region => region,
+        };
+        let style = self.style();
+        let mut builder = AmazonS3Builder::new()
+            .with_http_connector(Wire::new(connector, self.timeout))
+            .with_bucket_name(&self.bucket)
+            .with_region(region)
+            .with_allow_http(self.allow_http)
+            .with_virtual_hosted_style_request(style == S3Style::VirtualHosted)
+            .with_retry(RetryConfig {
+                backoff: BackoffConfig {
+                    init_backoff: FIRST_PAUSE,
+                    max_backoff: LONGEST_PAUSE,
+                    base: 2.0,
+                },
+                max_retries: self.retries.min(MAX_RETRIES),
+                retry_timeout: RETRY_TIME,
+            });
+        if !self.endpoint.is_empty() {
+            builder = builder.with_endpoint(self.address(style)?);
+        }
+        builder = match &self.credentials {
+            None => builder.with_skip_signature(true),
+            Some(one) => {
+                let signed = builder
+                    .with_access_key_id(&one.access_key)
+                    .with_secret_access_key(&one.secret);
+                match &one.session_token {
+                    Some(token) => signed.with_token(token),
+                    None => signed,
+                }
+            }
+        };
+        builder
+            .build()
+            .map_err(|_| "the settings do not fit together")
+    }
+
+    pub(super) fn page_objects(&self) -> usize {
+        self.page_objects.clamp(1, MAX_PAGE_OBJECTS)
+    }
+
+    /// Whether they can be settings of a bucket.
+    ///
+    /// # Errors
+    /// Says what is wrong with them, in a few words.
+    pub fn check(&self) -> Result<(), &'static str> {
+        if !is_name(&self.bucket) {
+            return Err("the bucket is not the name of one");
+        }
+        match (self.endpoint.is_empty(), self.region.is_empty()) {
+            (true, true) => return Err("there is neither an endpoint nor a region"),
+            (_, false) if !is_name(&self.region) => {
+                return Err("the region is not the name of one");
+            }
+            _ => {}
+        }
+        if !self.endpoint.is_empty() {
+            // The reason would not say which address it is about.
+            Target::parse(&self.endpoint).map_err(|_| "the endpoint is not https://host")?;
+            if !self.allow_http && !self.endpoint.starts_with("https://") {
+                return Err("the endpoint does not encrypt, which is not allowed");
+            }
+        }
+        // They become headers.
+        let is_plain = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic());
+        match &self.credentials {
+            Some(one) if !is_plain(&one.access_key) || one.access_key.contains([',', '/']) => {
+                Err("the access key has characters that it cannot have")
+            }
+            Some(one) if one.secret.is_empty() => Err("the secret is empty"),
+            Some(one) if one.session_token.as_deref().is_some_and(|t| !is_plain(t)) => {
+                Err("the session token has characters that it cannot have")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn style(&self) -> S3Style {
+        // The certificate of AWS is for one name before its own, without dots.
+        let is_path = !self.endpoint.is_empty() || self.bucket.contains('.');
+        self.style.unwrap_or(match is_path {
+            true => S3Style::Path,
+            false => S3Style::VirtualHosted,
+        })
+    }
+
+    /// The endpoint, with the bucket in the name of the host where it belongs there.
+    fn address(&self, style: S3Style) -> Result<String, &'static str> {
+        if style == S3Style::Path {
+            return Ok(self.endpoint.clone());
+        }
+        const WRONG: &str = "the endpoint has no name that the bucket could go before";
+        let mut parts = self
+            .endpoint
+            .parse::<Uri>()
+            .map_err(|_| WRONG)?
+            .into_parts();
+        let host = parts.authority.take().ok_or(WRONG)?;
+        let is_address =
+            host.host().starts_with('[') || host.host().parse::<std::net::Ipv4Addr>().is_ok();
+        if is_address {
+            return Err(WRONG);
+        }
+        let whole = format!("{}.{host}", self.bucket);
+        parts.authority = Some(whole.parse::<Authority>().map_err(|_| WRONG)?);
+        let address = Uri::from_parts(parts).map_err(|_| WRONG)?.to_string();
+        Ok(address.trim_end_matches('/').to_owned())
+    }
+}
+
+/// Whether it can stand in the name of a host and in a path, as it is.
+fn is_name(text: &str) -> bool {
+    let is_fine = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.len() <= 255
+        && text.bytes().all(is_fine)
+        && !text.contains("..")
+}
+
+impl fmt::Debug for S3Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("S3Settings")
+            .field("style", &self.style())
+            .field("max_note_bytes", &self.max_note_bytes)
+            .field("timeout", &self.timeout)
+            .field("retries", &self.retries)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for S3Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("S3Credentials")
+    }
+}

@@ -1,0 +1,131 @@
+//! What can go wrong with an object storage, told from what it answered, and what is said about it.
+
+use http::StatusCode;
+use object_store::client::HttpErrorKind;
+use sectile_retrieval::StorageError;
+
+/// Why there is no answer that could be used. Its texts name no server, bucket, key or credential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Trouble {
+    #[error(
+        "The object storage cannot be reached. Check its endpoint, the network and the certificates."
+    )]
+    Unreachable,
+    #[error("The object storage did not answer in time.")]
+    TimedOut,
+    #[error("An answer of the object storage broke off.")]
+    BrokenOff,
+    #[error(
+        "The object storage gave an answer that cannot be understood. Check that its endpoint speaks S3."
+    )]
+    Unclear,
+    #[error(
+        "The object storage refuses the credentials. Check the access key, the secret and what they allow."
+    )]
+    Refused,
+    #[error("The object storage refuses requests from this clock. Set the time of this machine.")]
+    Clock,
+    #[error(
+        "The bucket of the notebooks does not exist. Create it, or correct its name in the settings."
+    )]
+    NoBucket,
+    #[error("The bucket is in another region or at another endpoint. Correct the settings.")]
+    Elsewhere,
+    #[error("The object storage asks for fewer requests. Try again later.")]
+    Throttled,
+    #[error("The object storage is failing (status {0}).")]
+    Failing(u16),
+    #[error("The object storage does not accept a request (status {0}). Check its settings.")]
+    NotAccepted(u16),
+}
+
+impl Trouble {
+    /// What an answer that is no success means. `body` may say more than the status does.
+    pub(super) fn of(status: StatusCode, body: &[u8]) -> Self {
+        match (status, error_code(body)) {
+            (_, "RequestTimeTooSkewed") => Self::Clock,
+            (_, "NoSuchBucket") => Self::NoBucket,
+            (_, "SlowDown" | "Throttling" | "TooManyRequests" | "RequestLimitExceeded")
+            | (StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE, _) => {
+                Self::Throttled
+            }
+            (_, "AuthorizationHeaderMalformed" | "PermanentRedirect" | "TemporaryRedirect") => {
+                Self::Elsewhere
+            }
+            (_, "ExpiredToken" | "InvalidToken" | "TokenRefreshRequired")
+            | (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, _) => Self::Refused,
+            (StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT, _) => Self::TimedOut,
+            (status, _) if status.is_redirection() => Self::Elsewhere,
+            (status, _) if status.is_server_error() => Self::Failing(status.as_u16()),
+            (status, _) => Self::NotAccepted(status.as_u16()),
+        }
+    }
+
+    /// Whether the same request may be sent again, in the words of the library that does so.
+    pub(super) fn kind(self) -> HttpErrorKind {
+        match self {
+            Self::Unreachable => HttpErrorKind::Connect,
+            Self::TimedOut => HttpErrorKind::Timeout,
+            Self::BrokenOff => HttpErrorKind::Interrupted,
+            _ => HttpErrorKind::Decode,
+        }
+    }
+}
+
+impl From<Trouble> for StorageError {
+    fn from(trouble: Trouble) -> Self {
+        Self::failed(trouble.to_string())
+    }
+}
+
+/// What stands between `<Code>` and `</Code>`, which is all that is wanted of an error, whatever is around it.
+pub(super) fn error_code(body: &[u8]) -> &str {
+    let text = std::str::from_utf8(body).unwrap_or_default();
+    let code = text.split_once("<Code>");
+    let code = code.and_then(|(_, rest)| rest.split_once("</Code>"));
+    code.map_or("", |(code, _)| code.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_says_more_than_the_status() {
+        let body = |code: &str| {
+            format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>m</Message></Error>")
+        };
+        for (status, code, expected) in [
+            (404, "NoSuchBucket", Trouble::NoBucket),
+            (404, "", Trouble::NotAccepted(404)),
+            (403, "RequestTimeTooSkewed", Trouble::Clock),
+            (403, "AccessDenied", Trouble::Refused),
+            (401, "", Trouble::Refused),
+            (400, "ExpiredToken", Trouble::Refused),
+            (400, "AuthorizationHeaderMalformed", Trouble::Elsewhere),
+            (400, "InvalidArgument", Trouble::NotAccepted(400)),
+            (301, "", Trouble::Elsewhere),
+            (429, "", Trouble::Throttled),
+            (503, "SlowDown", Trouble::Throttled),
+            (503, "", Trouble::Throttled),
+            (500, "InternalError", Trouble::Failing(500)),
+            (504, "", Trouble::TimedOut),
+        ] {
+            let status = StatusCode::from_u16(status).unwrap();
+            assert_eq!(
+                Trouble::of(status, body(code).as_bytes()),
+                expected,
+                "{code}"
+            );
+        }
+        for body in [
+            &b""[..],
+            b"<Code>",
+            b"<Code>A",
+            b"\xff<Code>A</Code>",
+            b"</Code><Code>",
+        ] {
+            assert_eq!(error_code(body), "");
+        }
+    }
+}

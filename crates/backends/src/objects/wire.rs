@@ -1,0 +1,281 @@
+//! Requests on the wire: over our own connections, in time, and answers only as a whole.
+//!
+//! The library signs requests and sends them again where that helps. It reads bodies piece by piece, and goes on after a
+//! break with another request. Here an answer is taken whole or not at all, so that every object that is read is what one
+//! answer said. What became of a request is noted beside it, because the library's errors do not say.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use hyper_util::{
+    client::legacy,
+    rt::{TokioExecutor, TokioTimer},
+};
+use object_store::{
+    ClientOptions,
+    client::{
+        HttpClient, HttpConnector, HttpError, HttpRequest, HttpRequestBody, HttpResponse,
+        HttpService,
+    },
+};
+use sectile_client::Connector;
+
+use super::{
+    listing::Page,
+    trouble::{Trouble, error_code},
+};
+
+/// How long a connection that nobody uses is kept.
+const IDLE: Duration = Duration::from_secs(30);
+/// How many of them are kept.
+const MAX_IDLE: usize = 64;
+/// Longest head of an answer, give or take what comes with one read.
+const MAX_HEAD_BYTES: usize = 64 << 10;
+/// Longest page of a list: a thousand of the longest keys, each character written as an entity.
+const MAX_PAGE_BYTES: u64 = 16 << 20;
+/// Longest answer that says what is wrong.
+const MAX_ERROR_BYTES: u64 = 64 << 10;
+/// What the library is given for every page. The real one is in [`Asked`].
+const EMPTY_LIST: &[u8] = b"<ListBucketResult></ListBucketResult>";
+
+/// What a request is for, carried beside it, and what became of it.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    wanted: Wanted,
+    noted: Arc<Mutex<Option<Noted>>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    Page,
+    /// At most so many bytes of an object, from its beginning.
+    Object(u64),
+}
+
+/// What became of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Noted {
+    Page(Page),
+    /// All of an object.
+    Object(Bytes),
+    /// The object has more bytes than were wanted.
+    TooLarge,
+    /// There is no object with this key.
+    Missing,
+    Trouble(Trouble),
+}
+
+impl Asked {
+    pub(super) fn for_page() -> Self {
+        Self::new(Wanted::Page)
+    }
+
+    /// For an object of at most `most` bytes, with a range that begins at its beginning and is longer by one byte.
+    pub(super) fn for_object(most: u64) -> Self {
+        Self::new(Wanted::Object(most))
+    }
+
+    fn new(wanted: Wanted) -> Self {
+        let noted = Arc::default();
+        Self { wanted, noted }
+    }
+
+    /// What became of it: of the last attempt, where there were several.
+    pub(super) fn take(&self) -> Noted {
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        // A request that was never sent could not be written down.
+        noted.take().unwrap_or(Noted::Trouble(Trouble::Unclear))
+    }
+
+    fn note(&self, what: Noted) {
+        *self.noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
+    }
+
+    /// What an answer means for this request.
+    fn judge(&self, answer: &Answer) -> Noted {
+        let judged = match (self.wanted, answer.status) {
+            (Wanted::Page, StatusCode::OK) => match &answer.body {
+                Some(body) => Page::parse(body).map(Noted::Page),
+                None => Err(Trouble::Unclear),
+            },
+            (Wanted::Object(most), StatusCode::OK) => Ok(match &answer.body {
+                Some(body) if body.len() as u64 <= most => Noted::Object(body.clone()),
+                _ => Noted::TooLarge,
+            }),
+            (Wanted::Object(most), StatusCode::PARTIAL_CONTENT) => partial(answer, most),
+            // Only an empty object has no first byte.
+            (Wanted::Object(_), StatusCode::RANGE_NOT_SATISFIABLE) => {
+                Ok(Noted::Object(Bytes::new()))
+            }
+            (Wanted::Object(_), StatusCode::NOT_FOUND)
+                if error_code(answer.error_body()) != "NoSuchBucket" =>
+            {
+                Ok(Noted::Missing)
+            }
+            (_, status) => Err(Trouble::of(status, answer.error_body())),
+        };
+        judged.unwrap_or_else(Noted::Trouble)
+    }
+}
+
+/// What a part of an object means: all of it, or that there is more.
+fn partial(answer: &Answer, most: u64) -> Result<Noted, Trouble> {
+    let range = answer.headers.get(header::CONTENT_RANGE);
+    let (last, size) = range
+        .and_then(|range| range.to_str().ok()?.trim().strip_prefix("bytes 0-"))
+        .and_then(|range| range.split_once('/'))
+        .and_then(|(last, size)| Some((last.parse::<u64>().ok()?, size.parse::<u64>().ok()?)))
+        .ok_or(Trouble::Unclear)?;
+    if size > most {
+        return Ok(Noted::TooLarge);
+    }
+    let body = answer.body.as_ref().ok_or(Trouble::Unclear)?;
+    if last.checked_add(1) != Some(size) || body.len() as u64 != size {
+        return Err(Trouble::BrokenOff);
+    }
+    Ok(Noted::Object(body.clone()))
+}
+
+/// A whole answer.
+struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    /// `None` when it is longer than allowed.
+    body: Option<Bytes>,
+}
+
+impl Answer {
+    fn error_body(&self) -> &[u8] {
+        self.body.as_deref().unwrap_or_default()
+    }
+}
+
+/// Makes requests for the library.
+#[derive(Clone)]
+pub(super) struct Wire(Arc<Inner>);
+
+struct Inner {
+    http: legacy::Client<Connector, HttpRequestBody>,
+    /// For one request, to the last byte of its answer.
+    timeout: Duration,
+}
+
+impl fmt::Debug for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Wire")
+    }
+}
+
+impl Wire {
+    pub(super) fn new(connector: Connector, timeout: Duration) -> Self {
+        let http = legacy::Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE)
+            .pool_max_idle_per_host(MAX_IDLE)
+            .http1_max_buf_size(MAX_HEAD_BYTES)
+            .build(connector);
+        Self(Arc::new(Inner { http, timeout }))
+    }
+
+    async fn answer(&self, request: HttpRequest, wanted: Wanted) -> Result<Answer, Trouble> {
+        let exchange =
+            async {
+                let response = self.0.http.request(request).await.map_err(|error| {
+                    match error.is_connect() {
+                        true => Trouble::Unreachable,
+                        false => Trouble::BrokenOff,
+                    }
+                })?;
+                whole(response, wanted).await
+            };
+        let answered = tokio::time::timeout(self.0.timeout, exchange).await;
+        answered.unwrap_or(Err(Trouble::TimedOut))
+    }
+}
+
+impl HttpConnector for Wire {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.clone()))
+    }
+}
+
+#[async_trait]
+impl HttpService for Wire {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let failed = |trouble: Trouble| HttpError::new(trouble.kind(), trouble);
+        // Nothing else is asked for through this.
+        let asked = request.extensions().get::<Asked>().cloned();
+        let asked = asked.ok_or_else(|| failed(Trouble::Unclear))?;
+        let answer = match self.answer(request, asked.wanted).await {
+            Ok(answer) => answer,
+            Err(trouble) => {
+                asked.note(Noted::Trouble(trouble));
+                return Err(failed(trouble));
+            }
+        };
+        let noted = asked.judge(&answer);
+        asked.note(noted.clone());
+        match noted {
+            Noted::Trouble(trouble) if answer.status.is_success() => Err(failed(trouble)),
+            // The library decides by the status whether to try again.
+            Noted::Trouble(_) | Noted::Missing => Ok(plain(answer.status, Bytes::new())),
+            Noted::Page(_) => Ok(plain(StatusCode::OK, Bytes::from_static(EMPTY_LIST))),
+            Noted::Object(_) | Noted::TooLarge => Ok(plain(StatusCode::NO_CONTENT, Bytes::new())),
+        }
+    }
+}
+
+fn plain(status: StatusCode, body: Bytes) -> HttpResponse {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    let length = HeaderValue::from_static("0");
+    response
+        .headers_mut()
+        .insert(header::CONTENT_LENGTH, length);
+    response
+}
+
+/// Reads an answer to its end, unless that is too far.
+async fn whole(response: Response<Incoming>, wanted: Wanted) -> Result<Answer, Trouble> {
+    let (parts, body) = response.into_parts();
+    let most = match wanted {
+        _ if !parts.status.is_success() => MAX_ERROR_BYTES,
+        Wanted::Page => MAX_PAGE_BYTES,
+        // One more was asked for, to see that there is more.
+        Wanted::Object(most) => most.saturating_add(1),
+    };
+    Ok(Answer {
+        status: parts.status,
+        headers: parts.headers,
+        body: read(body, most).await?,
+    })
+}
+
+/// `None` when there are more than `most` bytes.
+async fn read(mut body: Incoming, most: u64) -> Result<Option<Bytes>, Trouble> {
+    let announced = body.size_hint().exact();
+    if announced.is_some_and(|bytes| bytes > most) {
+        return Ok(None);
+    }
+    let announced = announced.and_then(|bytes| usize::try_from(bytes).ok());
+    let mut bytes = BytesMut::with_capacity(announced.unwrap_or_default());
+    while let Some(frame) = body.frame().await {
+        // An answer that ends before its announced end is an error here.
+        let Ok(data) = frame.map_err(|_| Trouble::BrokenOff)?.into_data() else {
+            continue;
+        };
+        if (bytes.len() + data.len()) as u64 > most {
+            return Ok(None);
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(Some(bytes.freeze()))
+}

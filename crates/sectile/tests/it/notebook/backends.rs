@@ -1,0 +1,130 @@
+//! The same library in a folder or in a bucket, with its index here or in a database: the same answers, one request for a quote,
+//! and faults of the servers that are told and passed.
+
+/// What goes wrong with the servers, one by one.
+mod faults;
+
+use serde_json::{Value, json};
+
+use super::{Client, Library, dice::Dice, stable, tour::tour};
+use crate::fixture::{Backends, Era, Stdio, Where, initialize};
+
+/// A client of a server on standard input and output.
+fn client<'a>(library: &'a Library, backends: &Backends, era: Era) -> Client<'a> {
+    let command = backends.server(&library.vault, "");
+    let mut server = Stdio::spawn(&library.vault, command);
+    if era == Era::Handshake {
+        server.exchange(&initialize(0));
+        server.send_line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    }
+    Client {
+        era,
+        server,
+        handle: None,
+    }
+}
+
+/// An answer without what differs for good: where it was found.
+fn comparable(tool: &str, result: &Value) -> Value {
+    let mut answer = stable(tool, &result["structuredContent"]);
+    if let Some(retrieval) = answer.get_mut("retrieval").and_then(Value::as_object_mut) {
+        retrieval.remove("active");
+    }
+    if let Some(answer) = answer.as_object_mut() {
+        answer.remove("index_on_disk");
+        answer.remove("context_handle");
+    }
+    answer
+}
+
+#[test]
+fn every_storage_gives_the_same_answers() {
+    let library = Library::rich();
+    let mut expected: Option<Vec<(&str, Value)>> = None;
+    for place in Where::ALL {
+        let backends = Backends::start(place, &library.vault);
+        backends.fill(&library.vault);
+        for era in [Era::Handshake, Era::Stateless] {
+            let mut client = client(&library, &backends, era);
+            let walked = tour(&mut client, "lab");
+            let walked: Vec<(&str, Value)> = walked
+                .into_iter()
+                .map(|(tool, result)| (tool, comparable(tool, &result)))
+                .collect();
+            assert!(walked.len() > 20, "{place:?}");
+            let expected = expected.get_or_insert_with(|| walked.clone());
+            for (at, (one, other)) in walked.iter().zip(expected.iter()).enumerate() {
+                assert_eq!(one, other, "{place:?} {era:?}, step {at}");
+            }
+            assert_eq!(walked.len(), expected.len());
+        }
+    }
+}
+
+#[test]
+fn questions_have_the_same_answers_from_every_index() {
+    let library = Library::new();
+    let mut dice = Dice::new(31);
+    for number in 0..24 {
+        let text = dice.notebook() + &dice.notebook();
+        library.vault.note(&format!("lab/deep/n{number}.md"), text);
+    }
+    let questions: Vec<String> = (0..40).map(|_| dice.words(5)).collect();
+    let mut expected: Option<Vec<Value>> = None;
+    for place in Where::ALL {
+        let backends = Backends::start(place, &library.vault);
+        backends.fill(&library.vault);
+        let mut client = client(&library, &backends, Era::Handshake);
+        client.enter("lab");
+        let answers: Vec<Value> = questions
+            .iter()
+            .map(|question| {
+                let result =
+                    client.result("semantic_search", json!({ "query": question, "k": 20 }));
+                comparable("semantic_search", &result)
+            })
+            .collect();
+        let hits = |answer: &Value| answer["results"].as_array().map_or(0, Vec::len);
+        assert!(answers.iter().map(hits).sum::<usize>() > 150);
+        let expected = expected.get_or_insert_with(|| answers.clone());
+        for (question, (one, other)) in questions.iter().zip(answers.iter().zip(expected)) {
+            assert_eq!(one, other, "{place:?}: {question}");
+        }
+    }
+}
+
+#[test]
+fn a_quote_is_one_ranged_read() {
+    let library = Library::rich();
+    let backends = Backends::start(Where::new(true, true), &library.vault);
+    backends.fill(&library.vault);
+    let (_, proxy) = backends.bucket.as_ref().unwrap();
+    let mut client = client(&library, &backends, Era::Stateless);
+    client.enter("lab");
+    let found = client.search("ice on the lake");
+    let id = found["results"][0]["reference_id"].clone();
+    drop(proxy.take_requests());
+    for _ in 0..3 {
+        let answer = client.call("fetch_passage", json!({ "source_id": id }));
+        assert_eq!(answer["integrity"]["verified"], true, "{answer}");
+        let requests = proxy.take_requests();
+        assert_eq!(requests.len(), 1, "{requests:?}");
+        assert_eq!(requests[0].method, "GET");
+        let range = requests[0].range.as_deref().unwrap();
+        assert!(range.starts_with("bytes=0-"), "{range}");
+    }
+}
+
+#[test]
+fn which_index_answers_is_told() {
+    let library = Library::rich();
+    let backends = Backends::start(Where::new(false, true), &library.vault);
+    backends.fill(&library.vault);
+    let mut client = client(&library, &backends, Era::Handshake);
+    client.enter("lab");
+    client.search("ice");
+    let described = client.call("describe_world", json!({}));
+    let active = &described["retrieval"]["active"];
+    assert_eq!(active["index"], "postgres", "{active}");
+    assert_eq!(active["vectors"], "exact", "{active}");
+}

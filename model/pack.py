@@ -1,0 +1,107 @@
+"""The last step: packs the checkpoints into the two files that Sectile carries. The same checkpoints give the same bytes.
+
+    python pack.py static CHECKPOINT.npz sectile-static-2.bin --weight W
+    python pack.py transformer CHECKPOINT.npz sectile-transformer-1.bin --weight W
+
+W is the fusion weight that belongs to the model: fused = (1 - W) * lexical / best + W * max(0, cosine); evaluate.py chooses it.
+
+Format, little-endian. Each part starts at a multiple of 64 bytes; the gaps hold zeros; the file ends where the last part ends.
+
+| part | bytes | content |
+|---|---|---|
+| header | 64 | `SECTEMB2`; u32 kind (1 static, 2 transformer); u32 dims D; u32 layers L; u32 heads; u32 inner width I; u32 positions P; u32 pieces V; u32 vocab_bytes; f32 fusion weight; zeros |
+| vocabulary | vocab_bytes | for each piece one length byte and the piece in UTF-8; a piece that continues a word starts with `##` |
+| tensors | | in the order below |
+
+A matrix of R rows and C columns (C a multiple of 32) is two parts: the codes, R * C / 2 bytes, row by row; then the scales, R * C / 32 values of f16, row by row.
+Value c of a row is (code - 8) * scale of group c / 32, the code from 1 to 15. Codes lie in groups of 32, 16 bytes a group: byte j holds value j of the group in its
+low four bits and value j + 16 in its high four bits, so that a reader unpacks a group with one mask and one shift.
+A vector is one part: its values as f16.
+
+Static (layers, heads, inner, positions are 0): matrix `rows` V x D.
+Transformer: the vocabulary starts with [PAD], [UNK], [CLS], [SEP]. matrix tokens V x D; matrix positions P x D; vectors tokens_norm weight, bias (D); then for each layer:
+matrix query, key, value (D x D each; a row makes one output value), vectors of their biases (D each); matrix attention_output (D x D), its bias; vectors attention_norm weight, bias;
+matrix inner (I x D), its bias (I); matrix outer (D x I), its bias (D); vectors outer_norm weight, bias. Each matrix is followed by its own bias.
+"""
+
+import argparse
+import hashlib
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from checkpoints import GROUP, load_quantised
+
+MAGIC = b"SECTEMB2"
+ALIGNMENT = 64
+LARGEST_FILE = {"static": 5_000_000, "transformer": 10_000_000}
+
+
+def layout(kind, layers):
+    """The tensors of a file in order: (name, is it a matrix)."""
+    if kind == "static":
+        return [("rows", True)]
+    order = [("tokens.weight", True), ("positions.weight", True), ("tokens_norm.weight", False), ("tokens_norm.bias", False)]
+    for layer in range(layers):
+        for name in ("query", "key", "value", "attention_output", "attention_norm", "inner", "outer", "outer_norm"):
+            order += [(f"{layer}.{name}.weight", not name.endswith("norm")), (f"{layer}.{name}.bias", False)]
+    return order
+
+
+def pack_codes(codes):
+    """Two codes to a byte, a group of 32 in 16 bytes."""
+    groups = (codes.reshape(-1, 2, GROUP // 2).astype(np.int16) + 8).astype(np.uint8)
+    return (groups[:, 0] | groups[:, 1] << 4).tobytes()
+
+
+class Writer:
+    def __init__(self):
+        self.data = bytearray()
+
+    def part(self, content):
+        self.data += bytes(-len(self.data) % ALIGNMENT) + content
+
+
+def pack(tensors, description, weight):
+    kind, pieces = description["kind"], description["pieces"]
+    vocabulary = b"".join(bytes([len(piece.encode())]) + piece.encode() for piece in pieces)
+    layers = description.get("layers", 0)
+    first = "rows" if kind == "static" else "tokens.weight"
+    count, dims = tensors[first + ".codes"].shape
+    assert count == len(pieces), "a row for each piece"
+    inner, positions = (0, 0) if kind == "static" else (len(tensors["0.inner.bias"]), len(tensors["positions.weight.codes"]))
+    header = struct.pack(
+        "<8sIIIIIIIIf", MAGIC, 1 if kind == "static" else 2, dims, layers, description.get("heads", 0), inner, positions, count, len(vocabulary), weight
+    )
+    writer = Writer()
+    writer.part(header.ljust(64, b"\0"))
+    writer.part(vocabulary)
+    for name, is_matrix in layout(kind, layers):
+        if is_matrix:
+            writer.part(pack_codes(tensors[name + ".codes"]))
+            writer.part(tensors[name + ".scales"].astype("<f2").tobytes())
+        else:
+            writer.part(tensors[name].astype("<f2").tobytes())
+    return bytes(writer.data)
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("kind", choices=("static", "transformer"))
+    arguments.add_argument("checkpoint", type=Path)
+    arguments.add_argument("out", type=Path)
+    arguments.add_argument("--weight", type=float, required=True, help="the fusion weight")
+    options = arguments.parse_args()
+    tensors, description = load_quantised(options.checkpoint)
+    if description["kind"] != options.kind:
+        raise SystemExit(f"the checkpoint is of kind {description['kind']}")
+    data = pack(tensors, description, options.weight)
+    if len(data) > LARGEST_FILE[options.kind]:
+        raise SystemExit(f"{len(data)} bytes are more than {LARGEST_FILE[options.kind]}")
+    options.out.write_bytes(data)
+    print(f"{options.out.name}: {len(data)} bytes, sha256 {hashlib.sha256(data).hexdigest()}")
+
+
+if __name__ == "__main__":
+    main()

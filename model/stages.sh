@@ -1,0 +1,47 @@
+#!/bin/sh
+# Runs one stage of the training, with the settings that the shipped models were made with. Files lie in build/ beside this script.
+#
+#   sh stages.sh prepare            pairs to tokens and hard negatives (16 cores: about a minute); needs build/carry-pairs/{pairs.tsv.xz,vocab.txt}
+#   sh stages.sh smoke              a few steps of everything from build/carry-pairs/smoke.npz (any 3-layer checkpoint): does it run, how fast
+#   sh stages.sh untouched          vectors of all-MiniLM-L6-v2; needs build/carry-teacher (teacher.py)
+#   sh stages.sh teacher SECONDS    fine-tune it, and its vectors
+#   sh stages.sh six SECONDS        6-layer student
+#   sh stages.sh three SECONDS      3-layer student
+#   sh stages.sh static SECONDS     static table
+#
+# Further options go to train.py and win over those here. Checkpoints: build/checkpoints/{teacher-N,six,three,static}.npz.
+set -eu
+here=$(dirname "$0")
+build=$here/build
+data=$build/data
+points=$build/checkpoints
+stage=$1
+seconds=${2:-300}
+[ $# -lt 2 ] && shift || shift 2
+export PYTHONUNBUFFERED=1
+mkdir -p "$points"
+
+train() { python3 "$here/train.py" "$@" --vocabulary "$build/carry-pairs/vocab.txt"; }
+
+case $stage in
+prepare)
+    python3 "$here/pairs.py" "$build/carry-pairs/pairs.tsv.xz" "$build/carry-pairs/vocab.txt" "$data" "$@" ;;
+smoke)
+    train student "$data" --init "$build/carry-pairs/smoke.npz" --out "$build/smoke.npz" --seconds 25 --say 3 --round-from 0.5 "$@"
+    train static "$data" --init "$here/sectile-static-1.bin" --out "$build/smoke.npz" --seconds 15 --say 3 "$@" ;;
+untouched)
+    train vectors "$data" --model "$build/carry-teacher/teacher" --name untouched ;;
+teacher)
+    train teacher "$data" --init "$build/carry-teacher/teacher" --targets untouched --out "$points/teacher" --seconds "$seconds" "$@"
+    rm -f "$data/vectors-tuned.pt"
+    train vectors "$data" --model "$points/teacher" --name tuned ;;
+six)
+    train student "$data" --init "$points/teacher" --layers 0,1,2,3,4,5 --targets tuned --out "$points/six.npz" --seconds "$seconds" "$@" ;;
+three)
+    train student "$data" --init "$points/teacher" --layers 0,2,5 --targets tuned --out "$points/three.npz" --seconds "$seconds" "$@" ;;
+static)
+    train static "$data" --init "$here/sectile-static-1.bin" --targets tuned --out "$points/static.npz" --seconds "$seconds" "$@" ;;
+*)
+    echo "unknown stage: $stage" >&2
+    exit 2 ;;
+esac
