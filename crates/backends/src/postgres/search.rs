@@ -305,16 +305,18 @@ async fn candidates(
         sectile_retrieval::Clue::Term(term) => required.contains(term),
         sectile_retrieval::Clue::Stem(_) => false,
     };
-    let mut keys: HashMap<i64, (i64, i32)> = HashMap::new();
+    let mut keys: HashMap<i64, (i32, i32)> = HashMap::new();
     for (clue, weight) in &clues {
         let known = keys.entry(hash(clue)).or_default();
-        known.0 += i64::try_from(*weight).unwrap_or_default();
+        known.0 = known
+            .0
+            .saturating_add(i32::try_from(*weight).unwrap_or(i32::MAX));
         known.1 |= i32::from(is_required(clue));
     }
-    let mut keys: Vec<(i64, (i64, i32))> = keys.into_iter().collect();
+    let mut keys: Vec<(i64, (i32, i32))> = keys.into_iter().collect();
     keys.sort_unstable();
     let hashes: Vec<i64> = keys.iter().map(|(hash, _)| *hash).collect();
-    let weights: Vec<i64> = keys.iter().map(|(_, (weight, _))| *weight).collect();
+    let weights: Vec<i32> = keys.iter().map(|(_, (weight, _))| *weight).collect();
     let musts: Vec<i32> = keys.iter().map(|(_, (_, must))| *must).collect();
     let vector = asked.vector.map(|vector| half(&vector));
     let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&collection];
@@ -332,11 +334,6 @@ async fn candidates(
         reading.done().await?;
         return Ok(Vec::new());
     }
-    if !is_complete && vector.is_some() && reading.collection.has_graph {
-        // However few rows are expected, the graph is what is wanted.
-        let client = reading.session.client()?;
-        client.batch_execute("SET LOCAL enable_sort = off").await?;
-    }
     let statement = statement(is_complete, has_words, vector.is_some());
     reading.last(&statement, &parameters).await
 }
@@ -349,11 +346,12 @@ pub(super) fn statement(is_complete: bool, has_words: bool, has_meaning: bool) -
         true => format!("-(c.vector <#> ${vector})"),
         false => "0::float8".to_owned(),
     };
+    // Sums of small numbers: those of large ones are made digit by digit.
     let words = "words AS (
             SELECT listed.chunk, sum(listed.must) AS musts, sum(listed.score) AS score
             FROM (
                 SELECT unnest(p.chunks) AS chunk, k.must, unnest(p.weights) * k.weight AS score
-                FROM unnest($3::int8[], $4::int8[], $5::int4[]) AS k (hash, weight, must)
+                FROM unnest($3::int8[], $4::int4[], $5::int4[]) AS k (hash, weight, must)
                 JOIN sectile.posting p ON p.collection = $1 AND p.hash = k.hash
             ) listed
             GROUP BY listed.chunk

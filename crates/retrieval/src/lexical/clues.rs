@@ -127,7 +127,11 @@ impl Query {
                 let percent = if is_part { Form::Part } else { Form::Exact }.percent();
                 let stem = stem(word).map(|stem| stem.into_owned());
                 let stem = stem.and_then(|stem| {
-                    let (passages, _) = statistics.stems.get(&stem)?;
+                    let (passages, forms) = statistics.stems.get(&stem)?;
+                    // A word that is its stem's only form is enough of a clue.
+                    if forms.as_slice() == std::slice::from_ref(word) {
+                        return None;
+                    }
                     let weight = rarity(*passages) * percent / 100 * Form::Stem.percent() / 100;
                     Some((stem, weight))
                 });
