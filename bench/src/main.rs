@@ -50,7 +50,7 @@ impl Bench {
 /// Something to measure.
 type Group = fn(&mut Report, &Bench) -> Result<()>;
 
-const GROUPS: [(&str, Group); 11] = [
+const GROUPS: [(&str, Group); 12] = [
     ("parse", |report, bench| {
         parse::ordinary(report, bench.size(100, 10));
         parse::memory(report)
@@ -69,6 +69,7 @@ const GROUPS: [(&str, Group); 11] = [
     ("repair", editor::repair::run),
     ("docs", docs::run),
     ("notebook", notebook::run),
+    ("backends", notebook::backends::run),
     ("hosted", hosted::run),
 ];
 

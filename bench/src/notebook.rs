@@ -1,6 +1,7 @@
 //! A library of notebooks: indexing it, starting on its index, searching and quoting.
 
 mod answers;
+pub(crate) mod backends;
 mod fetch;
 mod indexing;
 mod library;

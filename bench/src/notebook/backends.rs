@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Bench,
-    measure::{Report, interleaved, middle, per_mille},
+    measure::{Report, middle, per_mille},
     processes::{finish, quickly},
     server::Server,
 };
@@ -36,9 +36,15 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
     let database = Database::start();
     database.create_role(ROLE, PASSWORD);
     database.create_database(NAME);
-    database.sql("postgres", &format!("ALTER DATABASE {NAME} OWNER TO {ROLE}"));
+    database.sql(
+        "postgres",
+        &format!("ALTER DATABASE {NAME} OWNER TO {ROLE}"),
+    );
     database.sql(NAME, "CREATE EXTENSION vector");
-    let home = library.root.parent().context("the library is in no folder")?;
+    let home = library
+        .root
+        .parent()
+        .context("the library is in no folder")?;
     let bucket = S3::start_in(home);
     let places = Places::write(folder.path(), &library, &database, &bucket)?;
     load(report, bench, &library, &database, &places)?;
@@ -136,11 +142,20 @@ fn copy(database: &Database) -> Result<(Duration, u64)> {
     for table in TABLES {
         let file = folder.path().join(table);
         let place = file.display();
-        database.sql(NAME, &format!("COPY sectile.{table} TO '{place}' (FORMAT binary)"));
+        database.sql(
+            NAME,
+            &format!("COPY sectile.{table} TO '{place}' (FORMAT binary)"),
+        );
         bytes += fs::metadata(&file)?.len();
-        database.sql(NAME, &format!("CREATE TABLE plain_{table} AS SELECT * FROM sectile.{table} LIMIT 0"));
+        database.sql(
+            NAME,
+            &format!("CREATE TABLE plain_{table} AS SELECT * FROM sectile.{table} LIMIT 0"),
+        );
         let started = std::time::Instant::now();
-        database.sql(NAME, &format!("COPY plain_{table} FROM '{place}' (FORMAT binary)"));
+        database.sql(
+            NAME,
+            &format!("COPY plain_{table} FROM '{place}' (FORMAT binary)"),
+        );
         time += started.elapsed();
         database.sql(NAME, &format!("DROP TABLE plain_{table}"));
     }
@@ -169,7 +184,10 @@ fn queries(report: &mut Report, database: &Database, questions: &[String]) -> Re
         };
         match only_statements {
             true => ensure!(index.offered(&question)? > 0, "nothing is offered"),
-            false => ensure!(!index.search(&question)?.hits.is_empty(), "nothing is found"),
+            false => ensure!(
+                !index.search(&question)?.hits.is_empty(),
+                "nothing is found"
+            ),
         }
         Ok(())
     };
@@ -203,7 +221,9 @@ fn side_by_side(
 ) -> Result<()> {
     for (name, settings) in &places.all {
         let mut command = Command::new(bench.binaries.join("sectile"));
-        command.args(["serve", "notebook", "--config"]).arg(settings);
+        command
+            .args(["serve", "notebook", "--config"])
+            .arg(settings);
         let mut server = Server::start(&mut command)?;
         server.initialize()?;
         enter(&mut server, LIBRARY)?;

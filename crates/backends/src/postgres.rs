@@ -18,12 +18,10 @@ use std::{
     time::Duration,
 };
 
-use sectile_markdown::Span;
 use sectile_retrieval::{
     Change, Embedder, IndexedNotebook, Located, LocatedHits, Question, SharedState, StorageError,
     VectorIndexing, VectorSearch, record_rules,
 };
-use sectile_vault::NotePath;
 
 use self::{
     failure::{Failure, Kind},
@@ -226,13 +224,34 @@ impl Postgres {
     }
 }
 
+impl Postgres {
+    fn asked<'q>(&self, question: &Question<'q>) -> Asked<'q> {
+        Asked {
+            collection: question.collection,
+            query: question.query,
+            vector: self.embedder.reader().embed(&[question.text]),
+            most: question.most,
+        }
+    }
+
+    /// How many chunks the database offers for a question: all that a search asks of it, without what is made of the
+    /// answer. For measuring.
+    ///
+    /// # Errors
+    /// As [`VectorSearch::search`].
+    pub fn offered(&self, question: &Question<'_>) -> Result<usize, StorageError> {
+        let asked = self.asked(question);
+        self.read(question.stop, async || {
+            let session = self.sessions.take().await?;
+            let offered = search::offered(session, &asked, &self.rules, &self.vocabularies).await?;
+            Ok(offered.ok_or(StorageError::CollectionNotFound)?.rows.len())
+        })
+    }
+}
+
 impl VectorSearch for Postgres {
     fn name(&self) -> &'static str {
         "postgres"
-    }
-
-    fn embedder(&self) -> &'static dyn Embedder {
-        self.embedder
     }
 
     fn state(&self, collection: &str) -> Result<SharedState, StorageError> {
@@ -244,39 +263,11 @@ impl VectorSearch for Postgres {
     }
 
     fn search(&self, question: &Question<'_>) -> Result<LocatedHits, StorageError> {
-        let asked = Asked {
-            collection: question.collection,
-            query: question.query,
-            vector: self.embedder.reader().embed(&[question.text]),
-            most: question.most,
-        };
+        let asked = self.asked(question);
         self.read(question.stop, async || {
             let session = self.sessions.take().await?;
             let found = search::search(session, &asked, &self.rules, &self.vocabularies).await?;
             Ok(found.ok_or(StorageError::CollectionNotFound)?)
-        })
-    }
-
-    fn chunk_at(
-        &self,
-        collection: &str,
-        notebook: &NotePath,
-        span: Span,
-    ) -> Result<Option<Located>, StorageError> {
-        let statement = format!(
-            "SELECT {LOCATED} FROM sectile.chunk c WHERE c.collection = $1 AND c.path = $2
-            AND c.span_start = $3 AND c.span_end = $4 ORDER BY c.number LIMIT 1"
-        );
-        let (Ok(start), Ok(end)) = (i64::try_from(span.start), i64::try_from(span.end)) else {
-            return Ok(None);
-        };
-        self.read_collection(collection, async |reading| {
-            let id = reading.collection.id;
-            let path = notebook.as_str();
-            let rows = reading
-                .last(&statement, &[&id, &path, &start, &end])
-                .await?;
-            rows.first().map(rows::located).transpose()
         })
     }
 

@@ -2,10 +2,10 @@
 
 use std::any::Any;
 
-use sectile_markdown::{Digest, Span};
+use sectile_markdown::Digest;
 use sectile_vault::NotePath;
 
-use crate::{Chunk, Embedder, Match, Query, Record, Remarks};
+use crate::{Chunk, Match, Query, Record, Remarks};
 
 /// The folder of a collection that holds what was derived from it.
 pub const ARTIFACTS: &str = "_artifacts";
@@ -226,9 +226,6 @@ pub trait VectorSearch: Send + Sync {
     /// What it is called in answers, such as `postgres`.
     fn name(&self) -> &'static str;
 
-    /// The model that its vectors are made with.
-    fn embedder(&self) -> &'static dyn Embedder;
-
     /// The state of a collection's index.
     ///
     /// # Errors
@@ -240,17 +237,6 @@ pub trait VectorSearch: Send + Sync {
     /// # Errors
     /// As [`Self::state`].
     fn search(&self, question: &Question<'_>) -> Result<LocatedHits, StorageError>;
-
-    /// The chunk of a notebook with this span.
-    ///
-    /// # Errors
-    /// As [`Self::state`].
-    fn chunk_at(
-        &self,
-        collection: &str,
-        notebook: &NotePath,
-        span: Span,
-    ) -> Result<Option<Located>, StorageError>;
 
     /// The chunks whose digests begin with these hexadecimal digits, in order of notebooks and spans; a few are enough.
     ///

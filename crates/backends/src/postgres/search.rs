@@ -7,8 +7,8 @@ use std::{
 
 use pgvector::HalfVector;
 use sectile_retrieval::{
-    Candidate, Located, LocatedHit, LocatedHits, Lookup, MOST_CORRECTED, Query, Statistics, Vector,
-    Vocabulary, search_candidates,
+    Candidate, Located, LocatedHit, LocatedHits, Lookup, MOST_CORRECTED, Query, SharedState,
+    Statistics, Vector, Vocabulary, search_candidates,
 };
 use tokio_postgres::{Row, types::ToSql};
 
@@ -179,13 +179,21 @@ pub(super) struct Asked<'a> {
     pub(super) most: usize,
 }
 
-/// The best chunks. `None` when there is no such collection.
-pub(super) async fn search(
+/// What the database says to a question.
+pub(super) struct Offered {
+    /// Chunks that may answer it.
+    pub(super) rows: Vec<Row>,
+    statistics: Statistics,
+    state: SharedState,
+}
+
+/// Asks the database everything that a search asks it. `None` when there is no such collection.
+pub(super) async fn offered(
     session: Session,
     asked: &Asked<'_>,
     rules: &Rules,
     vocabularies: &Vocabularies,
-) -> Result<Option<LocatedHits>, Failure> {
+) -> Result<Option<Offered>, Failure> {
     let counts = Counts::of(&asked.query.lookup());
     let begun = Reading::begin(session, asked.collection, rules, Some(&counts)).await?;
     let Some((reading, counted)) = begun else {
@@ -211,6 +219,29 @@ pub(super) async fn search(
         count_nearest(&reading.session, asked.collection, &mut statistics).await?;
     }
     let rows = candidates(reading, asked, &statistics, rules).await?;
+    Ok(Some(Offered {
+        rows,
+        statistics,
+        state,
+    }))
+}
+
+/// The best chunks. `None` when there is no such collection.
+pub(super) async fn search(
+    session: Session,
+    asked: &Asked<'_>,
+    rules: &Rules,
+    vocabularies: &Vocabularies,
+) -> Result<Option<LocatedHits>, Failure> {
+    let offered = offered(session, asked, rules, vocabularies).await?;
+    let Some(Offered {
+        rows,
+        statistics,
+        state,
+    }) = offered
+    else {
+        return Ok(None);
+    };
     let candidates: Vec<Candidate> = rows.iter().map(rows::candidate).collect::<Result<_, _>>()?;
     let vector = asked.vector.as_ref();
     let found = search_candidates(&candidates, &statistics, asked.query, vector, asked.most);
