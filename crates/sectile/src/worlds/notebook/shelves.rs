@@ -134,11 +134,9 @@ impl Shelves {
 
 #[cfg(test)]
 mod tests {
-    use sectile_markdown::Span;
     use sectile_retrieval::{
-        Embedder, IndexedNotebook, Located, LocatedHits, Question, SharedState, StorageError,
+        IndexedNotebook, Located, LocatedHits, Question, SharedState, StorageError,
     };
-    use sectile_vault::NotePath;
 
     use super::{super::testing::Memory, *};
 
@@ -154,24 +152,11 @@ mod tests {
             "down"
         }
 
-        fn embedder(&self) -> &'static dyn Embedder {
-            built_in().expect("the model is in the binary")
-        }
-
         fn state(&self, _: &str) -> Result<SharedState, StorageError> {
             down()
         }
 
         fn search(&self, _: &Question<'_>) -> Result<LocatedHits, StorageError> {
-            down()
-        }
-
-        fn chunk_at(
-            &self,
-            _: &str,
-            _: &NotePath,
-            _: Span,
-        ) -> Result<Option<Located>, StorageError> {
             down()
         }
 
