@@ -1,6 +1,11 @@
 //! The library in other storages: its index in PostgreSQL, its notes in S3, side by side with a folder.
 
-use std::{fs, path::Path, process::Command, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result, ensure};
 use sectile_backends::{Postgres, PostgresSettings, Waiting};
@@ -54,7 +59,8 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
 
 /// The settings of each combination.
 struct Places {
-    all: Vec<(&'static str, std::path::PathBuf)>,
+    all: Vec<(&'static str, PathBuf)>,
+    without_graph: PathBuf,
 }
 
 impl Places {
@@ -80,14 +86,17 @@ impl Places {
         let mut all = Vec::new();
         for (name, text) in [
             ("folder, embedded", in_folder.clone()),
-            ("folder, PostgreSQL", in_folder + &in_database),
+            ("folder, PostgreSQL", format!("{in_folder}{in_database}")),
             ("S3, PostgreSQL", in_bucket + &in_database),
         ] {
             let file = at.join(format!("{}.toml", all.len()));
             fs::write(&file, text)?;
             all.push((name, file));
         }
-        Ok(Self { all })
+        let without_graph = at.join("without-graph.toml");
+        let large = format!("{in_folder}{in_database}exact_below = {}\n", u32::MAX);
+        fs::write(&without_graph, large)?;
+        Ok(Self { all, without_graph })
     }
 }
 
@@ -104,10 +113,13 @@ fn load(
     to_folder.arg("--index").arg(&scratch);
     let cut = finish(&mut to_folder)?.elapsed;
     fs::remove_dir_all(&scratch)?;
-    let mut command = Command::new(bench.binaries.join("sectile"));
-    command.args(["notebook", "index", "--json", "--to", "postgres"]);
-    command.arg(&places.all[1].1).arg(LIBRARY);
-    let loaded = finish(&mut command)?;
+    let to_database = |settings: &Path| {
+        let mut command = Command::new(bench.binaries.join("sectile"));
+        command.args(["notebook", "index", "--json", "--to", "postgres"]);
+        command.arg(settings).arg(LIBRARY);
+        finish(&mut command)
+    };
+    let loaded = to_database(&places.without_graph)?;
     let rows: serde_json::Value = serde_json::from_str(&loaded.output)?;
     let (copied, bytes) = copy(database)?;
     let share = (cut + copied).as_secs_f64() / loaded.elapsed.as_secs_f64();
@@ -125,6 +137,15 @@ fn load(
             copied
         ),
         share >= 0.6,
+    );
+    // A graph is made when something changes in a collection that has none yet and is large enough.
+    library.edit(0, 1)?;
+    let graph = to_database(&places.all[1].1)?.elapsed;
+    library.restore(0)?;
+    let back = to_database(&places.all[1].1)?.elapsed;
+    report.seen(
+        "one edited note brought into PostgreSQL, with the graph of all vectors made first, and then without",
+        &format!("{graph:.1?}, {back:.1?}"),
     );
     Ok(())
 }

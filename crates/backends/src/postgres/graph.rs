@@ -37,7 +37,8 @@ pub(super) async fn adjust(session: Session, name: &str, size: u64) -> Result<bo
         let id = collection.id;
         client
             .batch_execute(&format!(
-                "CREATE INDEX {wanted_name} ON sectile.chunk USING hnsw (vector halfvec_cosine_ops)
+                "SET LOCAL maintenance_work_mem = '256MB';
+                CREATE INDEX {wanted_name} ON sectile.chunk USING hnsw (vector halfvec_cosine_ops)
                 WHERE collection = {id}"
             ))
             .await?;

@@ -17,8 +17,9 @@ use super::{
     terms::{Changes, TermRow, fnv},
 };
 
-/// So many chunks, or notebooks, are written at once.
-const BATCH: usize = 1_000;
+/// So many chunks, or notebooks, are written at once. A word has one row in each batch, so large ones make fewer rows; a batch
+/// takes some 7 kB a chunk.
+const BATCH: usize = 6_000;
 /// So many rows of words are written at once.
 const TERMS: usize = 10_000;
 
