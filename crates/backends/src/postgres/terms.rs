@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use sectile_markdown::Digest;
 use sectile_retrieval::{Clue, PassageTerms};
 
@@ -41,8 +42,8 @@ pub(super) fn fnv(kind: u8, text: &str) -> i64 {
 /// How the counts of words change.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    terms: HashMap<String, Change>,
-    stems: HashMap<String, i64>,
+    terms: HashMap<String, Change, RandomState>,
+    stems: HashMap<String, i64, RandomState>,
 }
 
 #[derive(Debug, Default)]

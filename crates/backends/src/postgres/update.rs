@@ -2,7 +2,7 @@
 //!
 //! Rows come in arrays rather than by COPY, which PostgreSQL refuses for tables that are locked up by rows.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use pgvector::HalfVector;
 use sectile_retrieval::{Change, IndexedNotebook, PassageTerms, Record, SharedState};
@@ -80,7 +80,8 @@ const CLEARED: [&str; 5] = [
 /// Changes that are written together; each notebook is in them once.
 #[derive(Default)]
 pub(super) struct Batch {
-    changes: Vec<Change>,
+    /// Each with what its chunks are found by, which takes a while to find out and is done before the writer has it.
+    changes: Vec<(Change, Vec<PassageTerms>)>,
     notebooks: HashSet<String>,
     chunks: usize,
 }
@@ -95,10 +96,15 @@ impl Batch {
 
     pub(super) fn push(&mut self, change: Change) {
         self.notebooks.insert(path_of(&change).to_owned());
-        if let Change::Put { records, .. } = &change {
-            self.chunks += records.len();
-        }
-        self.changes.push(change);
+        let found_by = match &change {
+            Change::Put { records, .. } => {
+                let each = records.iter().map(|record| record.words.found_by());
+                each.collect()
+            }
+            Change::Touch(_) | Change::Remove(_) => Vec::new(),
+        };
+        self.chunks += found_by.len();
+        self.changes.push((change, found_by));
     }
 }
 
@@ -190,13 +196,13 @@ impl Writer {
     /// Makes some changes.
     pub(super) async fn write(&mut self, batch: Batch) -> Result<(), Failure> {
         let mut parts = Parts::default();
-        for change in batch.changes {
+        for (change, found_by) in batch.changes {
             match change {
                 Change::Put { entry, records } => {
-                    for (number, record) in (0..).zip(records) {
+                    for (number, (record, found_by)) in (0..).zip(records.into_iter().zip(found_by))
+                    {
                         let id = self.next_chunk()?;
                         self.collection.chunks += 1;
-                        let found_by = record.words.found_by();
                         self.terms.count(&found_by, 1);
                         self.add_words(record.words.lengths, 1);
                         parts.lists.add(id, &found_by);
@@ -469,32 +475,29 @@ impl ChunkColumns {
     }
 }
 
-/// Chunks by what they are listed under.
+/// What chunks are listed under: hash, chunk, and about what it counts there.
 #[derive(Default)]
-struct Lists(BTreeMap<i64, Vec<(i32, i16)>>);
+struct Lists(Vec<(i64, i32, i16)>);
 
 impl Lists {
     fn add(&mut self, chunk: i32, found_by: &PassageTerms) {
-        for (hash, weight) in listed(found_by) {
-            let list = self.0.entry(hash).or_default();
-            // Two words with one hash are one clue.
-            if list.last().is_none_or(|(last, _)| *last != chunk) {
-                list.push((chunk, weight));
-            }
-        }
+        let listed = listed(found_by);
+        self.0
+            .extend(listed.map(|(hash, weight)| (hash, chunk, weight)));
     }
 
-    fn flat(self) -> FlatLists {
+    fn flat(mut self) -> FlatLists {
+        // The order in which they came stays where two words of a chunk have one hash; the first of these counts.
+        self.0.sort_by_key(|(hash, chunk, _)| (*hash, *chunk));
+        self.0.dedup_by_key(|(hash, chunk, _)| (*hash, *chunk));
         let mut flat = FlatLists::default();
-        for (hash, list) in self.0 {
-            let place = |at: usize| i32::try_from(at).unwrap_or(i32::MAX);
-            flat.hashes.push(hash);
+        let place = |at: usize| i32::try_from(at).unwrap_or(i32::MAX);
+        for list in self.0.chunk_by(|one, next| one.0 == next.0) {
+            flat.hashes.push(list[0].0);
             flat.first.push(place(flat.chunks.len() + 1));
             flat.last.push(place(flat.chunks.len() + list.len()));
-            for (chunk, weight) in list {
-                flat.chunks.push(chunk);
-                flat.weights.push(weight);
-            }
+            flat.chunks.extend(list.iter().map(|(_, chunk, _)| *chunk));
+            flat.weights.extend(list.iter().map(|(.., weight)| *weight));
         }
         flat
     }
