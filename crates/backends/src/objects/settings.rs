@@ -189,7 +189,7 @@ impl S3Settings {
             // The reason would not say which address it is about.
             Target::parse(&self.endpoint).map_err(|_| "the endpoint is not https://host")?;
             if !self.allow_http && !self.endpoint.starts_with("https://") {
-                return Err("the endpoint does not encrypt, which is not allowed");
+                return Err("the endpoint does not encrypt, and allow_http is not set");
             }
         }
         // They become headers.

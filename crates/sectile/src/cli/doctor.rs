@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use clap::ValueEnum as _;
-use sectile_retrieval::{NotebookStorage as _, Store, StoreError, built_in};
-use sectile_vault::Walk;
+use sectile_retrieval::{StorageError, Store, StoreError, VectorSearch as _, built_in};
 
 use super::{
     args::{Client, DoctorArgs},
     config::editable,
     connect, docs,
+    library::Opened,
     serve::folder_of,
     ui::{BAD, CliError, DIM, GOOD, Styled, print, visible},
 };
@@ -19,8 +19,7 @@ use crate::{
         self,
         docs::{corpus::Corpus, manual},
         notebook::{
-            indexing::folder_of as folder_of_index,
-            storage::{FolderStorage, MAX_NOTE_BYTES},
+            errors::NotebookError, indexing::folder_of as folder_of_index, storage::MAX_NOTE_BYTES,
         },
         vault::Vault,
     },
@@ -121,38 +120,49 @@ fn documents(settings: &DocsSettings) -> Result<usize, CliError> {
 
 /// Looks at the collections of the notebook world and their indexes. The number of problems.
 fn library(settings: &NotebookSettings) -> Result<usize, CliError> {
-    let Some(root) = &settings.root else {
+    if !settings.is_configured() {
         return Ok(0);
-    };
-    let opened = FolderStorage::open(root, Walk::default(), MAX_NOTE_BYTES);
-    let storage = match opened {
-        Ok(storage) => storage,
+    }
+    let opened = match Opened::of(settings, MAX_NOTE_BYTES) {
+        Ok(opened) => opened,
         Err(error) => {
-            bad(&format!("notebook: {error}; correct notebook.root"))?;
+            bad(&format!("notebook: {}", error.message()))?;
             return Ok(1);
         }
     };
-    let Ok(collections) = storage.collections() else {
-        bad("notebook: the folder of the collections cannot be read")?;
-        return Ok(1);
+    let collections = match opened.collections() {
+        Ok(collections) => collections,
+        Err(NotebookError::UpstreamFailure { message }) => {
+            bad(&format!("notebook: {}", visible(&message)))?;
+            return Ok(1);
+        }
+        Err(_) => {
+            bad("notebook: the collections cannot be listed")?;
+            return Ok(1);
+        }
     };
-    let indexes = match &settings.index {
-        Some(folder) => folder.clone(),
-        None => storage.index_folder(),
-    };
+    let indexes = opened.index_folder(None);
     let mut problems = 0;
     for collection in &collections {
         let name = visible(collection);
-        match index_state(&folder_of_index(&indexes, collection)) {
+        let state = match (&opened.postgres, &indexes) {
+            (Some(postgres), _) => match postgres.state(collection) {
+                Ok(_) => Ok(true),
+                Err(StorageError::CollectionNotFound) => Ok(false),
+                Err(error) => Err(error.to_string()),
+            },
+            (None, Some(folder)) => index_state(&folder_of_index(folder, collection))
+                .map_err(|what| format!("{what}; make it anew with `sectile notebook index`")),
+            (None, None) => Ok(false),
+        };
+        match state {
             Ok(true) => good(&format!("notebook: {name} has an index"))?,
             Ok(false) => note(&format!(
                 "notebook: {name} has no index; make one with `sectile notebook index`"
             ))?,
             Err(what) => {
                 problems += 1;
-                bad(&format!(
-                    "notebook: {name}: {what}; make it anew with `sectile notebook index`"
-                ))?;
+                bad(&format!("notebook: {name}: {what}"))?;
             }
         }
     }

@@ -56,6 +56,11 @@ impl CliError {
         }
     }
 
+    /// What is wrong, in a sentence.
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// The request cannot be met, said as a JSON object.
     pub(super) fn failed_json(object: &serde_json::Value) -> Self {
         Self {

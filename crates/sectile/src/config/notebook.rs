@@ -36,7 +36,7 @@ pub(crate) struct NotebookSettings {
 #[derive(Clone)]
 pub(crate) enum ArtifactPlace {
     Folder(PathBuf),
-    Bucket(S3Settings),
+    Bucket(Box<S3Settings>),
 }
 
 const ROOT: &str = "notebook.root";
@@ -94,7 +94,7 @@ impl NotebookSettings {
                 .map(ArtifactPlace::Folder),
             ("s3", path) => {
                 let bucket = s3(files, ARTIFACTS, "s3", (path, &place.s3), max_note_bytes)?;
-                Some(ArtifactPlace::Bucket(bucket))
+                Some(ArtifactPlace::Bucket(Box::new(bucket)))
             }
             _ => return Err(files.refuse(&format!("{ARTIFACTS}.type"), "filesystem or s3")),
         };

@@ -7,7 +7,7 @@ mod faults;
 use serde_json::{Value, json};
 
 use super::{Client, Library, dice::Dice, stable, tour::tour};
-use crate::fixture::{Backends, Era, Stdio, Where, initialize};
+use crate::fixture::{Backends, Era, Stdio, Where, initialize, wait_for};
 
 /// A client of a server on standard input and output.
 fn client<'a>(library: &'a Library, backends: &Backends, era: Era) -> Client<'a> {
@@ -103,6 +103,11 @@ fn a_quote_is_one_ranged_read() {
     client.enter("lab");
     let found = client.search("ice on the lake");
     let id = found["results"][0]["reference_id"].clone();
+    // Once, the server looks by itself whether its index is behind.
+    wait_for("a comparison", || {
+        let found = client.search("ice on the lake");
+        found["metadata"]["changed_not_indexed"].as_u64()
+    });
     drop(proxy.take_requests());
     for _ in 0..3 {
         let answer = client.call("fetch_passage", json!({ "source_id": id }));
