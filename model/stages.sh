@@ -36,11 +36,14 @@ teacher)
     rm -f "$data/vectors-tuned.pt"
     train vectors "$data" --model "$points/teacher" --name tuned ;;
 six)
-    train student "$data" --init "$points/teacher" --layers 0,1,2,3,4,5 --targets tuned --out "$points/six.npz" --seconds "$seconds" "$@" ;;
+    train student "$data" --init "$points/teacher" --layers 0,1,2,3,4,5 --targets tuned \
+        --contrastive 0.3 --second-targets untouched --second-kl 0.5 --out "$points/six.npz" --seconds "$seconds" "$@" ;;
 three)
-    train student "$data" --init "$points/teacher" --layers 0,2,5 --targets tuned --out "$points/three.npz" --seconds "$seconds" "$@" ;;
+    train student "$data" --init "$points/teacher" --layers 0,2,5 --targets tuned \
+        --contrastive 0.5 --second-targets untouched --second-kl 0.3 --out "$points/three.npz" --seconds "$seconds" "$@" ;;
 static)
-    train static "$data" --init "$here/sectile-static-1.bin" --targets tuned --out "$points/static.npz" --seconds "$seconds" "$@" ;;
+    train static "$data" --init "$here/sectile-static-1.bin" --targets tuned \
+        --hard 0 --neighbours 0 --rate 1e-2 --contrastive 0.6 --seed 2 --out "$points/static.npz" --seconds "$seconds" "$@" ;;
 *)
     echo "unknown stage: $stage" >&2
     exit 2 ;;

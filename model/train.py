@@ -472,6 +472,8 @@ def main():
     stage("student", stage_student, cosine=2.0)
     stage("static", stage_static, batch=8192, hard=1, rate=1e-2, decay=0.0)
     options = top.parse_args()
+    # It would make a plan for every length of a batch, which takes longer than the batch.
+    torch.backends.cuda.enable_cudnn_sdp(False)
     torch.manual_seed(1)
     torch.backends.cuda.matmul.allow_tf32 = True
     print(json.dumps({key: str(value) for key, value in vars(options).items() if key != "run_stage"}), flush=True)
