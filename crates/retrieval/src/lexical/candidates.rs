@@ -25,7 +25,7 @@ use crate::{
 pub struct PassageWords {
     /// How many words its heading, its trail and its body have.
     pub lengths: [u32; 3],
-    /// Its words and names and where they are, for [`Candidates`].
+    /// Its words and names and where they are, as candidates are ranked by.
     pub encoded: Vec<u8>,
     /// Its words and names, each once, sorted.
     pub terms: Vec<String>,
@@ -133,7 +133,7 @@ pub struct Statistics {
     pub terms: HashMap<String, u64>,
     /// How many passages have a word with each stem, and which words these are.
     pub stems: HashMap<String, (u64, Vec<String>)>,
-    /// For words of the question that no passage has: the nearest ones that there are, as [`super::Vocabulary::nearest`] finds them.
+    /// For words of the question that no passage has: the nearest ones that there are, as [`crate::Vocabulary::nearest`] finds them.
     pub nearest: HashMap<String, Vec<String>>,
 }
 
