@@ -57,7 +57,8 @@ pub struct Stamp {
     pub bytes: u64,
     /// Milliseconds since 1970.
     pub modified: i64,
-    /// When it changed last, in nanoseconds since 1970; 0 where equal states are certainly equal bytes.
+    /// When it changed last, in nanoseconds since 1970; 0 where equal states are certainly equal bytes, and the largest number
+    /// where they may always be others.
     pub changed: u64,
     /// Everything that the storage can tell of a file's state (length, times in nanoseconds, number, version), condensed.
     /// Equal stamps mean: most likely the same bytes. Whoever must be sure reads and hashes.

@@ -290,8 +290,8 @@ mod tests {
         );
         check_edges(
             "retrieval",
-            "[dev-dependencies]\nv = { package = \"sectile-vault\", version = \"1\" }\n",
-            &["crates/retrieval/Cargo.toml:2: `retrieval` may not depend on `sectile-vault`"],
+            "[dev-dependencies]\nv = { package = \"sectile-backends\", version = \"1\" }\n",
+            &["crates/retrieval/Cargo.toml:2: `retrieval` may not depend on `sectile-backends`"],
         );
         check_edges(
             "new",
