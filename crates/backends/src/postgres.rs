@@ -230,6 +230,7 @@ impl Postgres {
             collection: question.collection,
             query: question.query,
             vector: self.embedder.reader().embed(&[question.text]),
+            weight: self.embedder.weight(),
             most: question.most,
         }
     }

@@ -3,6 +3,7 @@
 //! A model turns a text into a vector of small whole numbers. All arithmetic is with whole numbers, so a text has the same
 //! vector on every machine.
 
+mod file;
 mod fixed_table;
 mod pieces;
 pub(crate) mod vectors;
@@ -13,11 +14,8 @@ use sectile_markdown::Digest;
 
 pub use self::fixed_table::StaticModel;
 
-/// How many numbers a vector has.
-pub const DIMENSIONS: usize = 256;
-
-/// A direction.
-pub type Vector = [i8; DIMENSIONS];
+/// A direction: as many numbers as the model has dimensions, from -127 to 127.
+pub type Vector = Vec<i8>;
 
 /// Why a model cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,21 +35,25 @@ pub trait Embedder: Send + Sync {
     fn name(&self) -> &str;
     /// The digest of everything that its vectors depend on.
     fn fingerprint(&self) -> Digest;
+    /// How many numbers its vectors have; a multiple of 64.
+    fn dimensions(&self) -> usize;
+    /// How much meaning counts in a search with this model, in millionths; words count the rest.
+    fn weight(&self) -> u64;
     /// Somebody who embeds one text after another, and remembers what helps.
     fn reader(&self) -> Box<dyn EmbeddingReader + '_>;
 }
 
 /// The digest of the model's file. Finding it out takes longer than most commands do.
-const BUILT_IN: &str = "f6d43215782fc13e28365e382f9251c6d059ddbe7680a5cd04621d14fe093ca1";
+const BUILT_IN: &str = "c11dab837ac0407a2b13cd24083e49dcc8e0297da8c30d71dbd6d1cfdaedc9cd";
 
-/// The model inside the program, made by `model/make.py`.
+/// The model inside the program, made by `model/pack.py`.
 ///
 /// # Errors
 /// [`ModelError`] when its file is damaged, which only a broken build can bring about.
 pub fn built_in() -> Result<&'static StaticModel, ModelError> {
     static MODEL: LazyLock<Result<StaticModel, ModelError>> = LazyLock::new(|| {
-        let file = include_bytes!("../../../model/sectile-static-1.bin");
-        let model = StaticModel::new("sectile-static-1", file)?;
+        let file = include_bytes!("../../../model/sectile-static-2.bin");
+        let model = StaticModel::new("sectile-static-2", file)?;
         Ok(model.with_fingerprint(Digest::parse(BUILT_IN).ok_or(ModelError::Damaged)?))
     });
     MODEL.as_ref().map_err(|error| *error)
@@ -59,8 +61,16 @@ pub fn built_in() -> Result<&'static StaticModel, ModelError> {
 
 /// Embeds one text after another.
 pub trait EmbeddingReader {
+    /// Whose vectors these are.
+    fn model(&self) -> &dyn Embedder;
+
     /// The vector of a text in several parts, or `None` when it says nothing to the model.
     fn embed(&mut self, parts: &[&str]) -> Option<Vector>;
+
+    /// The vectors of several texts, each of several parts: the same as one by one, and faster where the model can.
+    fn embed_all(&mut self, texts: &[Vec<&str>]) -> Vec<Option<Vector>> {
+        texts.iter().map(|parts| self.embed(parts)).collect()
+    }
 }
 
 #[cfg(test)]
@@ -72,16 +82,22 @@ mod tests {
     fn texts_have_the_vectors_of_the_reference() {
         let model = built_in().unwrap();
         let mut reader = model.reader();
-        let lines = include_str!("../../../model/vectors.jsonl").lines();
+        let lines = include_str!("../../../model/vectors-static-2.jsonl").lines();
         let mut count = 0;
         for line in lines {
             let expected: serde_json::Value = serde_json::from_str(line).unwrap();
             let text = expected["text"].as_str().unwrap();
             let times = expected["text_repeat"].as_u64().unwrap_or(1);
             let text = text.repeat(usize::try_from(times).unwrap());
-            let vector = reader.embed(&[&text]).unwrap_or([0; DIMENSIONS]);
-            let bytes = vector.map(i8::cast_unsigned);
-            assert_eq!(Digest::of(&bytes).to_string(), expected["sha256"], "{text}");
+            let vector = reader
+                .embed(&[&text])
+                .unwrap_or(vec![0; model.dimensions()]);
+            let bytes = vector.iter().map(|value| value.cast_unsigned());
+            assert_eq!(
+                Digest::of(&bytes.collect::<Vec<u8>>()).to_string(),
+                expected["sha256"],
+                "{text}"
+            );
             count += 1;
         }
         assert!(count > 25);
@@ -89,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_digest_of_the_model_is_known() {
-        let file = include_bytes!("../../../model/sectile-static-1.bin");
+        let file = include_bytes!("../../../model/sectile-static-2.bin");
         assert_eq!(built_in().unwrap().fingerprint(), Digest::of(file));
     }
 
@@ -116,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_damaged_model_is_refused() {
-        let whole = include_bytes!("../../../model/sectile-static-1.bin");
+        let whole = include_bytes!("../../../model/sectile-static-2.bin");
         let refused = |file: &'static [u8]| StaticModel::new("x", file).err();
         assert_eq!(refused(b""), Some(ModelError::Damaged));
         assert_eq!(
@@ -125,7 +141,7 @@ mod tests {
         );
         assert_eq!(refused(&whole[..100]), Some(ModelError::Damaged));
         assert_eq!(
-            refused(b"SECTEMB1\x02\0\0\0\0\0\0\0"),
+            refused(b"SECTEMB2\x02\0\0\0\0\0\0\0"),
             Some(ModelError::OtherKind)
         );
     }

@@ -176,6 +176,8 @@ pub(super) struct Asked<'a> {
     pub(super) collection: &'a str,
     pub(super) query: &'a Query,
     pub(super) vector: Option<Vector>,
+    /// How much meaning counts, in millionths.
+    pub(super) weight: u64,
     pub(super) most: usize,
 }
 
@@ -243,8 +245,9 @@ pub(super) async fn search(
         return Ok(None);
     };
     let candidates: Vec<Candidate> = rows.iter().map(rows::candidate).collect::<Result<_, _>>()?;
-    let vector = asked.vector.as_ref();
-    let found = search_candidates(&candidates, &statistics, asked.query, vector, asked.most);
+    let meaning = asked.vector.as_deref();
+    let meaning = meaning.map(|vector| (vector, asked.weight));
+    let found = search_candidates(&candidates, &statistics, asked.query, meaning, asked.most);
     let located = |number: usize| -> Result<Option<Located>, Failure> {
         rows.get(number).map(rows::located).transpose()
     };
@@ -349,7 +352,7 @@ async fn candidates(
     let hashes: Vec<i64> = keys.iter().map(|(hash, _)| *hash).collect();
     let weights: Vec<i32> = keys.iter().map(|(_, (weight, _))| *weight).collect();
     let musts: Vec<i32> = keys.iter().map(|(_, (_, must))| *must).collect();
-    let vector = asked.vector.map(|vector| half(&vector));
+    let vector = asked.vector.as_deref().map(half);
     let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&collection];
     if !is_complete {
         parameters.push(&most);
@@ -421,8 +424,9 @@ pub(super) fn statement(is_complete: bool, has_words: bool, has_meaning: bool) -
 }
 
 /// A vector as the database has it.
-pub(super) fn half(vector: &Vector) -> HalfVector {
-    HalfVector::from_f32_slice(&vector.map(f32::from))
+pub(super) fn half(vector: &[i8]) -> HalfVector {
+    let numbers = vector.iter().map(|value| f32::from(*value));
+    HalfVector::from_f32_slice(&numbers.collect::<Vec<f32>>())
 }
 
 /// Vocabularies that were needed before, those that were used last at the end.

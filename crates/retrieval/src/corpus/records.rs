@@ -5,11 +5,11 @@ use sectile_markdown::Digest;
 use super::{
     Chunk,
     search::{Found, fused, nearness},
-    segment::rules,
+    segment::{embedded, rules},
 };
 use crate::{
     embedding::{
-        DIMENSIONS, Embedder, EmbeddingReader, Vector,
+        Embedder, EmbeddingReader, Vector,
         vectors::{coarse, cosine, kept, one_over_root, square},
     },
     lexical::{Candidates, Passage, PassageWords, Query, Statistics},
@@ -34,7 +34,7 @@ impl Record {
     pub fn new(chunk: &Chunk, passage: &Passage<'_>, reader: &mut dyn EmbeddingReader) -> Self {
         let mut parts: Vec<&str> = passage.trail.clone();
         parts.extend([passage.heading, passage.body]);
-        let vector = reader.embed(&parts).unwrap_or([0; DIMENSIONS]);
+        let vector = embedded(reader, &parts);
         let path = passage.trail.iter().chain([&passage.heading]);
         let path = path.filter(|step| !step.is_empty());
         Self {
@@ -72,7 +72,8 @@ pub struct Candidate {
     pub square: u64,
 }
 
-/// The `most` best of `candidates`, which are in the order of equal hits; without the question's `vector` only words count.
+/// The `most` best of `candidates`, which are in the order of equal hits; `meaning` is the
+/// question's vector and how much meaning counts, in millionths; without it only words do.
 /// Where the candidates are all chunks that there are, the answer is that of a [`super::Corpus`] of these. A hit's number is
 /// its place among the candidates.
 #[must_use]
@@ -80,17 +81,17 @@ pub fn search_candidates(
     candidates: &[Candidate],
     statistics: &Statistics,
     query: &Query,
-    vector: Option<&Vector>,
+    meaning: Option<(&[i8], u64)>,
     most: usize,
 ) -> Found {
     let passages = candidates.iter();
     let passages = passages.map(|one| (&one.lengths, one.encoded.as_slice()));
     let words = Candidates::new(statistics, passages);
-    let meanings = vector.map(|vector| {
+    let meanings = meaning.map(|(vector, weight)| {
         let inverse = one_over_root(square(vector));
         let near =
             |one: &Candidate| nearness(cosine(one.product, one_over_root(one.square), inverse));
-        candidates.iter().map(near).collect()
+        (candidates.iter().map(near).collect(), weight)
     });
     fused(words.rank(query, |_| 0), meanings, most)
 }

@@ -8,19 +8,17 @@ use std::cmp::Reverse;
 use super::Corpus;
 use crate::{
     embedding::{
-        EmbeddingReader, Vector,
+        EmbeddingReader,
         vectors::{COSINE_DIGITS, cosines},
     },
     lexical::{DEAD, Match, Query, Ranked, Remarks},
 };
 
 /// The name of the rules here. It changes whenever an answer may.
-pub const FUSION: &str = "sectile-fusion-1";
+pub const FUSION: &str = "sectile-fusion-2";
 
 /// A whole, in the millionths that scores are told in.
 const WHOLE: u64 = 1_000_000;
-/// How much meaning counts, in millionths; words count the rest.
-const MEANING: u64 = 400_000;
 /// A chunk without any of the words is a match when its meaning is at least so near, in millionths.
 const NEAR_ENOUGH: u64 = 350_000;
 /// Words that stand together are looked for in so many of the best chunks.
@@ -65,13 +63,15 @@ impl Corpus {
         most: usize,
     ) -> Found {
         let ranked = self.words.rank(query, |_| 0);
-        let vector = reader.and_then(|reader| reader.embed(&[text]));
-        let meanings = vector.map(|vector| self.meanings(&vector));
+        let meanings = reader.and_then(|reader| {
+            let vector = reader.embed(&[text])?;
+            Some((self.meanings(&vector), reader.model().weight()))
+        });
         fused(ranked, meanings, most)
     }
 
     /// How near the meaning of each chunk is, in millionths; nothing for those that point elsewhere.
-    fn meanings(&self, vector: &Vector) -> Vec<u32> {
+    fn meanings(&self, vector: &[i8]) -> Vec<u32> {
         let mut meanings = vec![0; self.len()];
         for file in &self.files {
             let (vectors, inverse_lengths) = file.segment.vectors();
@@ -93,20 +93,17 @@ pub(crate) fn nearness(cosine: i32) -> u32 {
     ((cosine * WHOLE) >> COSINE_DIGITS) as u32
 }
 
-/// The `most` best of chunks whose words are ranked, and whose meanings are so near, in millionths; without these only words
-/// count.
+/// The `most` best of chunks whose words are ranked, and whose meanings are so near and count so much, both in millionths;
+/// without these only words count.
 pub(crate) fn fused<F: Fn(usize) -> u64>(
     ranked: Ranked<'_, F>,
-    meanings: Option<Vec<u32>>,
+    meanings: Option<(Vec<u32>, u64)>,
     most: usize,
 ) -> Found {
     let words = ranked.scores();
     let has_meaning = meanings.is_some();
-    let weights = match has_meaning {
-        true => Weights::BOTH,
-        false => Weights::WORDS,
-    };
-    let meanings = &meanings.unwrap_or_else(|| vec![0; words.len()]);
+    let (meanings, weight) = meanings.unwrap_or_else(|| (vec![0; words.len()], 0));
+    let (meanings, weights) = (&meanings, Weights::new(weight));
     let best_words = largest(words).max(1);
     // One over the best, with 32 binary digits behind the point: a division for each chunk would cost more.
     let one_over = |best: u64| (WHOLE << 32).div_ceil(best);
@@ -156,14 +153,14 @@ struct Weights {
 }
 
 impl Weights {
-    const BOTH: Self = Self {
-        words: WHOLE - MEANING,
-        meaning: MEANING,
-    };
-    const WORDS: Self = Self {
-        words: WHOLE,
-        meaning: 0,
-    };
+    /// `meaning` counts so much, and words the rest.
+    fn new(meaning: u64) -> Self {
+        let meaning = meaning.min(WHOLE);
+        Self {
+            words: WHOLE - meaning,
+            meaning,
+        }
+    }
 
     /// What both come to, [`WHOLE`] times as fine as what counts.
     #[inline]

@@ -8,8 +8,8 @@ use crate::{
     bytes::Bytes,
     container::{self, Container, FormatError, Name, u32_at},
     embedding::{
-        DIMENSIONS, Embedder, EmbeddingReader,
-        vectors::{KEPT, inverse_length, kept},
+        Embedder, EmbeddingReader, Vector,
+        vectors::{inverse_length, kept, kept_bytes},
     },
     lexical::{Lexical, LexicalBuilder, Passage, RANKING},
 };
@@ -100,7 +100,8 @@ impl<'m> SegmentBuilder<'m> {
         if let Some((_, reader)) = &mut self.embedder {
             let mut parts: Vec<&str> = passage.trail.clone();
             parts.extend([passage.heading, passage.body]);
-            let vector = kept(&reader.embed(&parts).unwrap_or([0; DIMENSIONS]));
+            let vector = embedded(*reader, &parts);
+            let vector = kept(&vector);
             self.vectors.extend_from_slice(&vector);
             let inverse = inverse_length(&vector);
             self.inverse_lengths
@@ -130,6 +131,12 @@ impl<'m> SegmentBuilder<'m> {
         parts.extend(words.iter().map(|(name, part)| (*name, part.as_slice())));
         container::write(VERSION, &parts)
     }
+}
+
+/// The vector of a chunk; all zero when it says nothing to the model.
+pub(super) fn embedded(reader: &mut dyn EmbeddingReader, parts: &[&str]) -> Vector {
+    let vector = reader.embed(parts);
+    vector.unwrap_or_else(|| vec![0; reader.model().dimensions()])
 }
 
 fn number_bytes(number: usize) -> [u8; 4] {
@@ -183,11 +190,11 @@ impl Segment {
             container,
         };
         let fits = |part: &Bytes, each: usize| part.as_ref().len() == segment.chunks * each;
-        let has_vectors = embedder.is_some();
+        let dimensions = embedder.map(Embedder::dimensions);
         let fits = fits(&segment.chunk_table, CHUNK)
             && fits(&segment.digests, 32)
-            && fits(&segment.vectors, if has_vectors { KEPT } else { 0 })
-            && fits(&segment.inverse_lengths, if has_vectors { 4 } else { 0 });
+            && fits(&segment.vectors, dimensions.map_or(0, kept_bytes))
+            && fits(&segment.inverse_lengths, dimensions.map_or(0, |_| 4));
         // Comparing brought all of it into memory; what is needed comes again.
         file.release();
         fits.then_some(segment).ok_or(FormatError::Damaged)

@@ -185,20 +185,20 @@ proptest! {
         let parsed = Query::parse(&query).unwrap();
         let vector = of_query.embed(&[&query]);
         let candidates: Vec<Candidate> = records.iter().map(|record| {
-            let product = |vector: crate::Vector| {
+            let product = |vector: &crate::Vector| {
                 let pairs = record.vector.iter().zip(vector);
-                pairs.map(|(one, other)| i32::from(*one) * i32::from(other)).sum()
+                pairs.map(|(one, other)| i32::from(*one) * i32::from(*other)).sum()
             };
             Candidate {
                 lengths: record.words.lengths,
                 encoded: record.words.encoded.clone(),
-                product: vector.map_or(0, product),
+                product: vector.as_ref().map_or(0, product),
                 square: record.square(),
             }
         }).collect();
         let expected = corpus.search(&parsed, &query, Some(&mut *of_query), 50);
         let statistics = statistics(&records, &parsed);
-        let found = search_candidates(&candidates, &statistics, &parsed, vector.as_ref(), 50);
+        let found = search_candidates(&candidates, &statistics, &parsed, vector.as_deref().map(|vector| (vector, model.weight())), 50);
         prop_assert_eq!(&found.hits, &expected.hits);
         prop_assert_eq!(found.total, expected.total);
         prop_assert_eq!(found.has_meaning, expected.has_meaning);

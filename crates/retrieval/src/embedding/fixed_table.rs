@@ -1,38 +1,46 @@
 //! A model that is a table: a row for each piece of a word. A text is the sum of its pieces.
-//!
-//! The file, little-endian: 64 bytes of head (`SECTEMB1`, the kind, the dimensions, the number of pieces, the bytes of the
-//! vocabulary), the rows of signed bytes, a scale of two bytes for each row, and the pieces themselves, each behind its
-//! length in one byte.
 
 use std::sync::OnceLock;
 
 use sectile_markdown::Digest;
 
 use super::{
-    DIMENSIONS, Embedder, EmbeddingReader, ModelError, Vector,
+    Embedder, EmbeddingReader, ModelError, Vector,
+    file::{self, ADDED, GROUP, GROUP_BYTES, Head, Kind, Matrix, whole_scale},
     pieces::{Vocabulary, runs},
 };
 use crate::table::Table;
 
-const MARK: &[u8] = b"SECTEMB1";
-const HEAD: usize = 64;
-/// The kind of a table.
-const KIND: u32 = 1;
+/// How many numbers a row has.
+const DIMENSIONS: usize = 256;
+const GROUPS: usize = DIMENSIONS / GROUP;
 /// So many pieces of a text count: more would not fit into the sum.
 const MOST_PIECES: usize = 4_000;
+/// The largest number of a row before it is scaled.
+const LARGEST: u64 = 8;
 
 /// A model in bytes that stay where they are.
 pub struct StaticModel {
     name: &'static str,
     file: &'static [u8],
-    rows: &'static [u8],
-    scales: &'static [u8],
+    head: Head,
+    rows: Matrix,
     words: &'static [u8],
-    pieces: usize,
     /// Made when first needed.
-    vocabulary: OnceLock<Vocabulary>,
+    lazy: OnceLock<Lazy>,
     fingerprint: OnceLock<Digest>,
 }
+
+/// What takes a moment to find out.
+struct Lazy {
+    vocabulary: Vocabulary,
+    /// So many rows can be added up in 32 bits.
+    together: usize,
+}
+
+/// A row of the table.
+type Codes = [[u8; GROUP_BYTES]; GROUPS];
+type Scales = [[u8; 2]; GROUPS];
 
 impl StaticModel {
     /// The model in `file`.
@@ -40,33 +48,19 @@ impl StaticModel {
     /// # Errors
     /// [`ModelError`] when it is none.
     pub fn new(name: &'static str, file: &'static [u8]) -> Result<Self, ModelError> {
-        let number = |at: usize| {
-            let bytes = file.get(at..at + 4)?;
-            Some(u32::from_le_bytes(bytes.try_into().ok()?))
-        };
-        let damaged = ModelError::Damaged;
-        if !file.starts_with(MARK) {
-            return Err(damaged);
-        }
-        if number(8) != Some(KIND) || number(12) != u32::try_from(DIMENSIONS).ok() {
+        let (head, words, mut parts) = file::open(file, Kind::Static)?;
+        if head.dimensions != DIMENSIONS {
             return Err(ModelError::OtherKind);
         }
-        let (pieces, word_bytes) = number(16).zip(number(20)).ok_or(damaged)?;
-        let (pieces, word_bytes) = (pieces as usize, word_bytes as usize);
-        let body = file.get(HEAD..).ok_or(damaged)?;
-        let (rows, rest) = body.split_at_checked(pieces * DIMENSIONS).ok_or(damaged)?;
-        let (scales, words) = rest.split_at_checked(pieces * 2).ok_or(damaged)?;
-        if words.len() != word_bytes {
-            return Err(damaged);
-        }
+        let rows = parts.matrix(head.pieces, DIMENSIONS)?;
+        parts.end()?;
         Ok(Self {
             name,
             file,
+            head,
             rows,
-            scales,
             words,
-            pieces,
-            vocabulary: OnceLock::new(),
+            lazy: OnceLock::new(),
             fingerprint: OnceLock::new(),
         })
     }
@@ -77,39 +71,75 @@ impl StaticModel {
         self
     }
 
-    fn vocabulary(&self) -> &Vocabulary {
-        self.vocabulary
-            .get_or_init(|| Vocabulary::new(self.words, self.pieces))
+    fn lazy(&self) -> &Lazy {
+        self.lazy.get_or_init(|| {
+            let (scales, _) = self.rows.scales.as_chunks::<2>();
+            let largest = scales.iter().map(|scale| whole_scale(*scale)).max();
+            let together =
+                u64::from(i32::MAX.unsigned_abs()) / (LARGEST * largest.unwrap_or(1).max(1));
+            Lazy {
+                vocabulary: Vocabulary::new(self.words, self.head.pieces),
+                together: usize::try_from(together).unwrap_or(MOST_PIECES),
+            }
+        })
     }
 
     /// Adds the rows of pieces up.
-    fn sum(&self, pieces: &[u32]) -> [i32; DIMENSIONS] {
-        const NOTHING: (&[u8; DIMENSIONS], i16) = (&[0; DIMENSIONS], 0);
-        let (rows, _) = self.rows.as_chunks::<DIMENSIONS>();
-        let (scales, _) = self.scales.as_chunks::<2>();
-        // Two bytes with a sign can be multiplied faster; scales are at most 4,095.
-        let row = |piece: &u32| {
-            let (row, scale) = (rows.get(*piece as usize)?, scales.get(*piece as usize)?);
-            Some((row, i16::from_le_bytes(*scale)))
-        };
-        pulp::Arch::new().dispatch(
-            #[inline(always)]
-            || {
-                let mut sum = [0_i32; DIMENSIONS];
-                // Several at a time, so that sums are fetched and put back less often.
-                for pieces in pieces.chunks(4) {
-                    let row = |at: usize| pieces.get(at).and_then(row).unwrap_or(NOTHING);
-                    let [one, two, three, four] = [row(0), row(1), row(2), row(3)];
-                    for (at, sum) in sum.iter_mut().enumerate() {
-                        let product = |(row, scale): (&[u8; DIMENSIONS], i16)| {
-                            i32::from(scale) * i32::from(row[at].cast_signed())
-                        };
-                        *sum += product(one) + product(two) + product(three) + product(four);
+    fn sum(&self, pieces: &[u32]) -> [i64; DIMENSIONS] {
+        let (codes, _) = self.rows.codes.as_chunks::<GROUP_BYTES>();
+        let (codes, _) = codes.as_chunks::<GROUPS>();
+        let (scales, _) = self.rows.scales.as_chunks::<2>();
+        let (scales, _) = scales.as_chunks::<GROUPS>();
+        let row = |piece: &u32| Some((codes.get(*piece as usize)?, scales.get(*piece as usize)?));
+        let mut sum = [0; DIMENSIONS];
+        match self.lazy().together {
+            // Scales that no trained table has.
+            0 => pieces
+                .iter()
+                .filter_map(row)
+                .for_each(|(codes, scales)| add_large(&mut sum, codes, scales)),
+            together => pulp::Arch::new().dispatch(
+                #[inline(always)]
+                || {
+                    for pieces in pieces.chunks(together) {
+                        let mut some = [0_i32; DIMENSIONS];
+                        for (codes, scales) in pieces.iter().filter_map(row) {
+                            add(&mut some, codes, scales);
+                        }
+                        for (sum, some) in sum.iter_mut().zip(some) {
+                            *sum += i64::from(some);
+                        }
                     }
-                }
-                sum
-            },
-        )
+                },
+            ),
+        }
+        sum
+    }
+}
+
+/// Adds a row to sums that have room for it.
+#[inline(always)]
+fn add(sums: &mut [i32; DIMENSIONS], codes: &Codes, scales: &Scales) {
+    let (sums, _) = sums.as_chunks_mut::<GROUP>();
+    for ((sums, codes), scale) in sums.iter_mut().zip(codes).zip(scales) {
+        let scale = whole_scale(*scale) as i32;
+        let (lower, upper) = sums.split_at_mut(GROUP_BYTES);
+        for ((lower, upper), both) in lower.iter_mut().zip(upper).zip(codes) {
+            *lower += (i32::from(both & 15) - i32::from(ADDED)) * scale;
+            *upper += (i32::from(both >> 4) - i32::from(ADDED)) * scale;
+        }
+    }
+}
+
+fn add_large(sums: &mut [i64; DIMENSIONS], codes: &Codes, scales: &Scales) {
+    let (sums, _) = sums.as_chunks_mut::<GROUP>();
+    for ((sums, codes), scale) in sums.iter_mut().zip(codes).zip(scales) {
+        let scale = whole_scale(*scale).cast_signed();
+        let (lower, upper) = sums.split_at_mut(GROUP_BYTES);
+        for ((lower, upper), both) in lower.iter_mut().zip(upper).zip(codes) {
+            *lower += (i64::from(both & 15) - i64::from(ADDED)) * scale;
+            *upper += (i64::from(both >> 4) - i64::from(ADDED)) * scale;
+        }
     }
 }
 
@@ -120,6 +150,14 @@ impl Embedder for StaticModel {
 
     fn fingerprint(&self) -> Digest {
         *self.fingerprint.get_or_init(|| Digest::of(self.file))
+    }
+
+    fn dimensions(&self) -> usize {
+        DIMENSIONS
+    }
+
+    fn weight(&self) -> u64 {
+        self.head.weight
     }
 
     fn reader(&self) -> Box<dyn EmbeddingReader + '_> {
@@ -151,7 +189,7 @@ impl TableReader<'_> {
             return;
         }
         let start = self.pieces.len();
-        self.model.vocabulary().split(run, &mut self.pieces);
+        self.model.lazy().vocabulary.split(run, &mut self.pieces);
         if self.known.len() < MOST_KNOWN {
             let first = self.known_pieces.len() as u32;
             self.known_pieces.extend_from_slice(&self.pieces[start..]);
@@ -162,6 +200,10 @@ impl TableReader<'_> {
 }
 
 impl EmbeddingReader for TableReader<'_> {
+    fn model(&self) -> &dyn Embedder {
+        self.model
+    }
+
     fn embed(&mut self, parts: &[&str]) -> Option<Vector> {
         self.pieces.clear();
         for part in parts {
@@ -178,14 +220,15 @@ impl EmbeddingReader for TableReader<'_> {
         if most == 0 {
             return None;
         }
-        Some(sum.map(|value| rounded(value, most)))
+        let numbers = sum.iter().map(|value| rounded(*value, most));
+        Some(numbers.collect())
     }
 }
 
 /// `value` when `most` is to be 127, rounded half away from zero.
-fn rounded(value: i32, most: u32) -> i8 {
-    let most = u64::from(most);
-    let size = (u64::from(value.unsigned_abs()) * 254 + most) / (2 * most);
+fn rounded(value: i64, most: u64) -> i8 {
+    // 4,000 pieces, each at most 8 times 2^40: it fits.
+    let size = (value.unsigned_abs() * 254 + most) / (2 * most);
     let size = i8::try_from(size).unwrap_or(i8::MAX);
     if value < 0 { -size } else { size }
 }

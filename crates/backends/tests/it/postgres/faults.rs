@@ -324,6 +324,14 @@ impl Embedder for OtherModel {
         Digest::of(b"other")
     }
 
+    fn dimensions(&self) -> usize {
+        model().dimensions()
+    }
+
+    fn weight(&self) -> u64 {
+        model().weight()
+    }
+
     fn reader(&self) -> Box<dyn EmbeddingReader + '_> {
         model().reader()
     }
