@@ -14,8 +14,8 @@ use crate::table::Table;
 /// How many numbers a row has.
 const DIMENSIONS: usize = 256;
 const GROUPS: usize = DIMENSIONS / GROUP;
-/// So many pieces of a text count: more would not fit into the sum.
-const MOST_PIECES: usize = 4_000;
+/// So many pieces of a text count, the first ones: what a section is about stands at its beginning.
+const MOST_PIECES: usize = 128;
 /// The largest number of a row before it is scaled.
 const LARGEST: u64 = 8;
 
@@ -206,13 +206,11 @@ impl EmbeddingReader for TableReader<'_> {
 
     fn embed(&mut self, parts: &[&str]) -> Option<Vector> {
         self.pieces.clear();
-        for part in parts {
-            for run in runs(part) {
-                self.add_run(run);
-                if self.pieces.len() >= MOST_PIECES {
-                    self.pieces.truncate(MOST_PIECES);
-                    break;
-                }
+        for run in parts.iter().flat_map(|part| runs(part)) {
+            self.add_run(run);
+            if self.pieces.len() >= MOST_PIECES {
+                self.pieces.truncate(MOST_PIECES);
+                break;
             }
         }
         let sum = self.model.sum(&self.pieces);
@@ -227,7 +225,7 @@ impl EmbeddingReader for TableReader<'_> {
 
 /// `value` when `most` is to be 127, rounded half away from zero.
 fn rounded(value: i64, most: u64) -> i8 {
-    // 4,000 pieces, each at most 8 times 2^40: it fits.
+    // 128 pieces, each at most 8 times 2^40: it fits.
     let size = (value.unsigned_abs() * 254 + most) / (2 * most);
     let size = i8::try_from(size).unwrap_or(i8::MAX);
     if value < 0 { -size } else { size }
