@@ -1,7 +1,7 @@
 """Measures the models on a retrieval test set, alone and fused with BM25: nDCG@10 and recall@10 in percent.
 
     python evaluate.py FOLDER [--static FILE ...] [--transformer FILE ...] [--minilm] [--questions FOLDER]
-    python evaluate.py PAIRS.tsv.xz ...     # heading and section pairs: a sample of them is the set
+    python evaluate.py PAIRS.tsv.xz [--sources NUMBERS] ...     # heading and section pairs: a sample of some sources is the set
 
 FOLDER holds corpus.jsonl, queries.jsonl, qrels.tsv and a second query set, queries-leaf.jsonl, qrels-leaf.tsv. The folder of --questions holds questions.jsonl and
 qrels-questions.tsv over the same corpus. --static takes files of either format; --transformer a packed file; --minilm is all-MiniLM-L6-v2 in f32, the yardstick.
@@ -17,6 +17,7 @@ import json
 import lzma
 import random
 import re
+import zlib
 from collections import Counter
 from pathlib import Path
 
@@ -24,6 +25,7 @@ import numpy as np
 import snowballstemmer
 
 import reference
+from questions import heading_question
 
 K1, B = 1.2, 0.75
 WEIGHTS = [round(0.05 * step, 2) for step in range(1, 20)]
@@ -113,25 +115,22 @@ def folder_sets(folder, questions):
     return documents, sets
 
 
-def pair_sets(path):
-    """As `folder_sets`: 3,000 sections of a few documentation sites, asked for by heading path and by last heading.
+def pair_sets(path, sources):
+    """As `folder_sets`: 3,000 sections of some sources, asked for by heading path, by last heading and by a question made from the heading, 1,500 queries each at most.
 
-    Lines are source number, heading path, last heading, section, tab separated; these sources are the ones nearest to a software manual.
+    Lines are source number, heading path, last heading, section, tab separated.
     """
-    by_source = {}
     with lzma.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            pair = line.rstrip("\n").split("\t")
-            if pair[0] in ("6", "7", "9", "10", "11", "15") and len(pair[3].split()) >= 25:
-                by_source.setdefault(pair[0], []).append(pair)
-    pairs = [pair for source in sorted(by_source) for pair in by_source[source]]
+        pairs = [line.rstrip("\n").split("\t") for line in lines]
+    pairs = [pair for pair in pairs if len(pair) == 4 and pair[0] in sources and len(pair[3].split()) >= 25]
     random.Random(7).shuffle(pairs)
-    leaves = [at for at in range(1500) if len(pairs[at][2].split()) >= 2][:800]
-    sets = [
-        ("heading paths", [pair[1] for pair in pairs[:800]], [[at] for at in range(800)]),
-        ("last headings", [pairs[at][2] for at in leaves], [[at] for at in leaves]),
-    ]
-    return [pair[3] for pair in pairs[:3000]], sets
+    pairs = pairs[:3000]
+    paths = [(at, pair[1]) for at, pair in enumerate(pairs)]
+    leaves = [(at, pair[2]) for at, pair in enumerate(pairs) if pair[2] != pair[1] and len(pair[2].split()) >= 2]
+    asked = [(at, heading_question(pair[1], pair[2], int(pair[0]), zlib.crc32(f"{pair[1]}|{pair[3][:80]}".encode()))) for at, pair in enumerate(pairs)]
+    kinds = {"paths": paths, "headings": leaves, "made": [(at, question) for at, question in asked if question]}
+    sets = [(name, [query for _, query in some[:1500]], [[at] for at, _ in some[:1500]]) for name, some in kinds.items()]
+    return [pair[3] for pair in pairs], sets
 
 
 def load_static(path):
@@ -208,9 +207,10 @@ def main():
     arguments.add_argument("--transformer", type=Path, nargs="*", default=[])
     arguments.add_argument("--minilm", action="store_true")
     arguments.add_argument("--questions", type=Path)
+    arguments.add_argument("--sources", default="6,10,11", help="of pairs: the sources asked; a model trained on them is no fair test")
     arguments.add_argument("--torch", action="store_true")
     options = arguments.parse_args()
-    documents, sets = folder_sets(options.path, options.questions) if options.path.is_dir() else pair_sets(options.path)
+    documents, sets = folder_sets(options.path, options.questions) if options.path.is_dir() else pair_sets(options.path, options.sources.split(","))
     print(f"{'nDCG@10 / recall@10':<44}" + "".join(f"{name + f' ({len(queries)})':>17}" for name, queries, _ in sets))
     lexical = [bm25(documents, queries) for _, queries, _ in sets]
     show("BM25", [measures(scores, right) for scores, (_, _, right) in zip(lexical, sets)])

@@ -1,12 +1,12 @@
-"""Makes `sectile-static-1.bin`, the embedding model inside Sectile, from all-MiniLM-L6-v2.
+"""Makes `sectile-static-1.bin` from all-MiniLM-L6-v2: an earlier model of Sectile, and the table that the training of the static model starts from.
 
     pip install --no-deps -r requirements.txt
     python make.py       # about a minute on one core; the same bytes each time on the same machine
 
 The teacher reads every WordPiece alone, as [CLS] piece [SEP]. Its answers are cut to 256 dimensions (PCA), weighted so that frequent pieces count
-less (SIF; a piece's frequency is guessed from its place in the vocabulary) and rounded to one byte a value. The file format is in README.md.
+less (SIF; a piece's frequency is guessed from its place in the vocabulary) and rounded to one byte a value.
 
-No text is read and nothing is trained. How the constants below were chosen is in README.md.
+No text is read and nothing is trained. The file's format and how the constants below were chosen is in TRAINING.md.
 """
 
 import os
@@ -107,7 +107,7 @@ def teacher(ids, weights):
 def embed_pieces(ids, cls, sep, weights):
     """Each piece alone through the teacher: its output at the piece's own place, float64.
 
-    The teacher itself takes the mean with [CLS] and [SEP]; those two places hold little of the piece, and without them retrieval is better (README.md).
+    The teacher itself takes the mean with [CLS] and [SEP]; those two places hold little of the piece, and without them retrieval is better.
     """
     parts = []
     for start in range(0, len(ids), BATCH):
