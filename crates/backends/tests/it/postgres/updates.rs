@@ -130,22 +130,22 @@ fn a_notebook_comes_again_whether_its_lists_are_written_or_not() {
     let home = Home::new();
     let postgres = home.prepared();
     load(&postgres, "grown", &notebooks(0..9));
-    let mut expected = notebooks(0..1_200);
+    let mut expected = notebooks(0..360);
     let again = expected.keys().next().unwrap().clone();
     let removed = expected.keys().nth(1).unwrap().clone();
     let texts = |number: usize| vec![Text::new("Again", &format!("unheardof number {number}"))];
     let mut changes = Vec::new();
     for (number, (notebook, all)) in expected.iter().enumerate() {
         changes.push(put(notebook, all));
-        if [1, 40, 41, 90, 300].contains(&number) {
+        if [1, 30, 31, 50, 100].contains(&number) {
             changes.push(put(&again, &texts(number)));
         }
-        if number == 45 {
+        if number == 35 {
             changes.push(Change::Remove(path(&removed)));
         }
     }
     update(&postgres, "grown", false, changes).unwrap();
-    expected.insert(again, texts(300));
+    expected.insert(again, texts(100));
     expected.remove(&removed);
     same_as_fresh(&home, &postgres, &expected);
 }
