@@ -3,6 +3,7 @@
 //! The database keeps chunks with their words and vectors, and offers those that may answer a question; they are scored by
 //! the same rules as in the embedded engine. Where all chunks are offered, the answers are the same.
 
+mod batch;
 mod failure;
 mod graph;
 mod rows;
@@ -13,7 +14,7 @@ mod terms;
 mod update;
 
 use std::{
-    sync::mpsc::{Receiver, sync_channel},
+    sync::mpsc::{Receiver, SyncSender, sync_channel},
     thread,
     time::Duration,
 };
@@ -24,11 +25,13 @@ use sectile_retrieval::{
 };
 
 use self::{
+    batch::{Batch, Preparing},
     failure::{Failure, Kind},
     rows::LOCATED,
     search::{Asked, Reading, Vocabularies},
     session::Sessions,
-    update::{Batch, Writer},
+    terms::Changes,
+    update::Writer,
 };
 use crate::Waiting;
 
@@ -36,6 +39,10 @@ use crate::Waiting;
 const WRITING: Duration = Duration::from_secs(3_600);
 /// How long it may take to find out whether the database is there.
 const READY: Duration = Duration::from_secs(2);
+/// What the database has to know of the tables to find its way: not what is in vectors, which takes long to look at.
+const ANALYZE: &str =
+    "ANALYZE sectile.chunk (collection, id, block, path, number, digest, square), sectile.posting,
+    sectile.term, sectile.notebook";
 /// More chunks with one beginning of a digest are not told.
 const SAME_DIGITS: i64 = 16;
 
@@ -58,6 +65,8 @@ pub struct PostgresSettings {
     pub exact_below: u64,
     /// How many chunks are looked at for their words, and how many for their meaning.
     pub candidates: usize,
+    /// So many chunks are sent at once when an index is written. They take some 3 kB each, three times.
+    pub batch: usize,
 }
 
 impl PostgresSettings {
@@ -73,6 +82,7 @@ impl PostgresSettings {
             connect_timeout: Duration::from_secs(5),
             exact_below: 20_000,
             candidates: 400,
+            batch: 3_000,
         }
     }
 
@@ -102,6 +112,7 @@ struct Rules {
     statement_timeout: Duration,
     candidates: usize,
     exact_below: u64,
+    batch: usize,
 }
 
 /// An index in PostgreSQL. No connection is made before one is needed.
@@ -132,6 +143,7 @@ impl Postgres {
                 statement_timeout: settings.statement_timeout,
                 candidates: settings.candidates.max(1),
                 exact_below: settings.exact_below,
+                batch: settings.batch,
             },
             reading: settings.connect_timeout + settings.statement_timeout * 2,
             vocabularies: Vocabularies::default(),
@@ -177,23 +189,25 @@ impl Postgres {
         self.waiting.run(WRITING, &|| false, work)
     }
 
-    /// Writes all batches that come, until there are no more; one that is `None` ends it all.
+    /// Writes all batches that come, and makes them count when the last came. Without that one nothing counts.
     fn write_all(
         &self,
         collection: &str,
         as_of: i64,
         is_new: bool,
-        batches: &Receiver<Option<Batch>>,
+        parts: &Receiver<Part>,
     ) -> Result<SharedState, StorageError> {
         let mut writer = self.write(async {
             let session = self.sessions.take().await?;
             Writer::new(session, collection, is_new, &self.rules).await
         })?;
-        for batch in batches {
-            let batch = batch.ok_or(StorageError::Cancelled)?;
-            self.write(writer.write(batch))?;
-        }
-        let (mut state, is_much) = self.write(writer.finish(as_of))?;
+        let terms = loop {
+            match parts.recv().map_err(|_| StorageError::Cancelled)? {
+                Part::Batch(batch) => self.write(writer.write(*batch))?,
+                Part::Last(terms) => break *terms,
+            }
+        };
+        let (mut state, is_much) = self.write(writer.finish(as_of, terms))?;
         let is_large = state.chunks >= self.rules.exact_below;
         if is_large == state.is_exact || is_new {
             match self.write(self.adjust_graph(collection)) {
@@ -216,9 +230,7 @@ impl Postgres {
     async fn analyze(&self) -> Result<(), Failure> {
         let session = self.sessions.take().await?;
         let client = session.client()?;
-        client
-            .batch_execute("ANALYZE sectile.chunk, sectile.posting, sectile.term, sectile.notebook")
-            .await?;
+        client.batch_execute(ANALYZE).await?;
         session.give_back();
         Ok(())
     }
@@ -313,6 +325,34 @@ impl VectorSearch for Postgres {
     }
 }
 
+/// What is handed over to be written.
+enum Part {
+    Batch(Box<Batch>),
+    /// There is no more; the counts of words change like this.
+    Last(Box<Changes>),
+}
+
+/// Hands over all changes, as long as somebody takes them: whoever does not has an error to tell.
+fn send_all(
+    changes: &mut dyn Iterator<Item = Result<Change, StorageError>>,
+    sender: &SyncSender<Part>,
+    batch: usize,
+) -> Result<(), StorageError> {
+    let send = |part: Part| sender.send(part).is_ok();
+    let mut preparing = Preparing::new(batch);
+    for change in changes {
+        let before = preparing.push(change?).map_err(|failure| failure.error)?;
+        if let Some(batch) = before
+            && !send(Part::Batch(Box::new(batch)))
+        {
+            return Ok(());
+        }
+    }
+    let (batch, terms) = preparing.finish();
+    let _is_heard = send(Part::Batch(Box::new(batch))) && send(Part::Last(Box::new(terms)));
+    Ok(())
+}
+
 /// The least and the greatest digest that begin with these hexadecimal digits.
 fn digest_range(digits: &str) -> Option<(Vec<u8>, Vec<u8>)> {
     let filled = |with: char| {
@@ -343,36 +383,19 @@ impl VectorIndexing for Postgres {
         is_new: bool,
         changes: &mut dyn Iterator<Item = Result<Change, StorageError>>,
     ) -> Result<SharedState, StorageError> {
-        // Changes are made here while those before are written there.
-        let (sender, receiver) = sync_channel::<Option<Batch>>(1);
+        // Changes are made ready here while those before are written there.
+        let (sender, receiver) = sync_channel::<Part>(1);
         thread::scope(|scope| {
             let writing = scope.spawn(move || self.write_all(collection, as_of, is_new, &receiver));
-            let mut batch = Batch::default();
-            let mut problem = None;
-            for change in changes {
-                let change = match change {
-                    Ok(change) => change,
-                    Err(error) => {
-                        problem = Some(error);
-                        break;
-                    }
-                };
-                // Whoever does not take any more has an error to tell.
-                if batch.is_full(&change) && sender.send(Some(std::mem::take(&mut batch))).is_err()
-                {
-                    break;
-                }
-                batch.push(change);
-            }
-            let last = problem.is_none().then_some(batch);
-            let is_heard = sender.send(last).is_ok();
+            let sent = send_all(changes, &sender, self.rules.batch);
             drop(sender);
             let written = writing
                 .join()
                 .unwrap_or_else(|_| Err(StorageError::failed("Writing to PostgreSQL failed.")));
-            match problem {
-                Some(problem) if is_heard => Err(problem),
-                _ => written,
+            match (sent, written) {
+                // What was not sent cannot have been written.
+                (Err(problem), Err(StorageError::Cancelled)) => Err(problem),
+                (_, written) => written,
             }
         })
     }

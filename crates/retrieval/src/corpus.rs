@@ -10,7 +10,7 @@ mod segment;
 mod tests;
 
 pub use self::{
-    records::{Candidate, Record, record_rules, search_candidates},
+    records::{Candidate, Record, Recorder, record_rules, search_candidates},
     search::{ChunkHit, FUSION, Found},
     segment::{Chunk, Segment, SegmentBuilder},
 };

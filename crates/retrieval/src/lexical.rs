@@ -10,6 +10,8 @@ mod clues;
 mod collect;
 mod field;
 mod index;
+mod lexicon;
+mod passages;
 mod query;
 mod search;
 mod segment;
@@ -24,9 +26,11 @@ pub(crate) use self::{
     segments::{DEAD, Segments},
 };
 pub use self::{
-    candidates::{Lookup, PassageWords, Statistics},
-    clues::{Clue, PassageTerm, PassageTerms},
+    candidates::{Lookup, Statistics},
+    clues::Clue,
     index::{Index, IndexError, MAX_PASSAGES},
+    lexicon::{Lexicon, PassageTerm, PassageTerms},
+    passages::{PassageReader, PassageWords},
     query::{MAX_QUERY_BYTES, MAX_QUERY_WORDS, Query, QueryError},
     search::{Correction, Form, Hit, MOST_CORRECTED, Match, RANKING, Ranked, Remarks},
     spelling::Vocabulary,

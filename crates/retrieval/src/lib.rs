@@ -23,17 +23,17 @@ pub use analysis::{fold, words};
 pub use bytes::Bytes;
 pub use container::FormatError;
 pub use corpus::{
-    Candidate, Chunk, ChunkHit, Corpus, FUSION, Found, Place, Record, Segment, SegmentBuilder,
-    record_rules, search_candidates,
+    Candidate, Chunk, ChunkHit, Corpus, FUSION, Found, Place, Record, Recorder, Segment,
+    SegmentBuilder, record_rules, search_candidates,
 };
 pub use embedding::{
     Embedder, EmbeddingReader, ModelError, StaticModel, TransformerModel, Vector, built_in,
     transformer,
 };
 pub use lexical::{
-    Clue, Correction, Form, Hit, Index, IndexError, Lookup, MAX_PASSAGES, MAX_QUERY_BYTES,
-    MAX_QUERY_WORDS, MOST_CORRECTED, Match, Passage, PassageTerm, PassageTerms, PassageWords,
-    Query, QueryError, RANKING, Ranked, Remarks, Statistics, Vocabulary,
+    Clue, Correction, Form, Hit, Index, IndexError, Lexicon, Lookup, MAX_PASSAGES, MAX_QUERY_BYTES,
+    MAX_QUERY_WORDS, MOST_CORRECTED, Match, Passage, PassageReader, PassageTerm, PassageTerms,
+    PassageWords, Query, QueryError, RANKING, Ranked, Remarks, Statistics, Vocabulary,
 };
 pub use sections::{DEEPEST_HEADING, Section, sections};
 pub use storage::{

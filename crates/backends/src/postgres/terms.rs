@@ -1,10 +1,7 @@
 //! Words as the tables have them: keys that fit into an index, hashes that lists are found by, and how counts change.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
 use sectile_markdown::Digest;
-use sectile_retrieval::{Clue, PassageTerms};
+use sectile_retrieval::{Clue, Lexicon};
 
 /// The longest key. An index of PostgreSQL takes no more than 2,700 bytes.
 const LONGEST_KEY: usize = 1_000;
@@ -25,8 +22,8 @@ pub(super) fn key(term: &str) -> Vec<u8> {
 /// What the list of a clue is found by: FNV-1a. Two clues with one hash bring a candidate too many, and nothing worse.
 pub(super) fn hash(clue: &Clue) -> i64 {
     let (kind, text) = match clue {
-        Clue::Term(term) => (b't', term),
-        Clue::Stem(stem) => (b's', stem),
+        Clue::Term(term) => (KIND_TERM, term),
+        Clue::Stem(stem) => (KIND_STEM, stem),
     };
     fnv(kind, text)
 }
@@ -40,72 +37,117 @@ pub(super) fn fnv(kind: u8, text: &str) -> i64 {
 }
 
 /// How the counts of words change.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Changes {
-    terms: HashMap<String, Change, RandomState>,
-    stems: HashMap<String, i64, RandomState>,
+    lexicon: Lexicon,
+    /// By the number of the word, and of the stem.
+    terms: Vec<Change>,
+    stems: Vec<Change>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Default)]
 struct Change {
+    hash: i64,
     chunks: i64,
     words: i64,
-    stem: Option<String>,
 }
 
 impl Changes {
-    /// Takes in a chunk that is new (`by` 1) or gone (`by` -1).
-    pub(super) fn count(&mut self, found_by: &PassageTerms, by: i64) {
+    /// Takes in a chunk that is new (`by` 1) or gone (`by` -1), and says what it is listed under: hashes, and about what
+    /// they count.
+    pub(super) fn count(
+        &mut self,
+        lengths: &[u32; 3],
+        encoded: &[u8],
+        by: i64,
+        mut listed: impl FnMut(i64, i16),
+    ) {
+        self.lexicon.found_by(lengths, encoded);
+        self.fill();
+        let found_by = self.lexicon.last();
         for term in &found_by.terms {
-            // Most words are known already, and need no copy.
-            let change = match self.terms.get_mut(&term.term) {
-                Some(change) => change,
-                None => self.terms.entry(term.term.clone()).or_default(),
-            };
+            let change = &mut self.terms[term.number as usize];
             change.chunks += by;
             change.words += if term.is_word { by } else { 0 };
-            if change.stem.is_none() {
-                change.stem.clone_from(&term.stem);
-            }
+            listed(change.hash, weight(term.weight));
         }
-        for (stem, _) in &found_by.stems {
-            match self.stems.get_mut(stem) {
-                Some(change) => *change += by,
-                None => {
-                    self.stems.insert(stem.clone(), by);
-                }
-            }
+        for (stem, counted) in &found_by.stems {
+            let change = &mut self.stems[*stem as usize];
+            change.chunks += by;
+            listed(change.hash, weight(*counted));
+        }
+    }
+
+    /// Makes room for words that came.
+    fn fill(&mut self) {
+        let (terms, stems) = self.lexicon.lengths();
+        let new = |hash: i64| Change {
+            hash,
+            ..Change::default()
+        };
+        for number in self.terms.len()..terms {
+            self.terms
+                .push(new(fnv(KIND_TERM, self.lexicon.term(number))));
+        }
+        for number in self.stems.len()..stems {
+            self.stems
+                .push(new(fnv(KIND_STEM, self.lexicon.stem(number))));
+        }
+    }
+
+    /// Takes in other changes.
+    pub(super) fn add(&mut self, other: &Self) {
+        for (number, change) in other.terms.iter().enumerate() {
+            let number = self.lexicon.number_of(other.lexicon.term(number));
+            self.fill();
+            let known = &mut self.terms[number as usize];
+            known.chunks += change.chunks;
+            known.words += change.words;
+        }
+        for (number, change) in other.stems.iter().enumerate() {
+            let number = self.lexicon.number_of_stem(other.lexicon.stem(number));
+            self.fill();
+            self.stems[number as usize].chunks += change.chunks;
         }
     }
 
     /// The rows that change, sorted as the table is.
-    pub(super) fn rows(self) -> Vec<TermRow> {
-        let stems = self.stems.into_iter().map(|(stem, chunks)| TermRow {
-            kind: STEM,
-            term: key(&stem),
-            stem: None,
-            chunks,
-            words: 0,
+    pub(super) fn rows(&self) -> Vec<TermRow> {
+        let stems = self.stems.iter().enumerate().map(|(number, change)| {
+            let term = self.lexicon.stem(number);
+            (STEM, term, None, change)
         });
-        let terms = self.terms.into_iter().map(|(term, change)| TermRow {
-            kind: TERM,
-            term: key(&term),
-            stem: change.stem.as_deref().map(key),
-            chunks: change.chunks,
-            words: change.words,
+        let terms = self.terms.iter().enumerate().map(|(number, change)| {
+            let stem = self.lexicon.stem_of(number);
+            let stem = stem.filter(|_| change.words > 0);
+            (TERM, self.lexicon.term(number), stem, change)
         });
         // A word that came and went in one may have changed its kind.
-        let mut rows: Vec<TermRow> = stems
+        let changed = stems
             .chain(terms)
-            .filter(|row| row.chunks != 0 || row.words != 0)
+            .filter(|(.., change)| change.chunks != 0 || change.words != 0);
+        let mut rows: Vec<TermRow> = changed
+            .map(|(kind, term, stem, change)| TermRow {
+                kind,
+                term: key(term),
+                stem: stem.map(key),
+                chunks: change.chunks,
+                words: change.words,
+            })
             .collect();
         rows.sort_unstable_by(|one, other| (one.kind, &one.term).cmp(&(other.kind, &other.term)));
         rows
     }
 }
 
-pub(super) const TERM: i8 = b't'.cast_signed();
-pub(super) const STEM: i8 = b's'.cast_signed();
+fn weight(weight: u16) -> i16 {
+    i16::try_from(weight).unwrap_or(i16::MAX)
+}
+
+const KIND_TERM: u8 = b't';
+const KIND_STEM: u8 = b's';
+const TERM: i8 = KIND_TERM.cast_signed();
+const STEM: i8 = KIND_STEM.cast_signed();
 
 /// A change of a row of the table.
 #[derive(Debug, PartialEq, Eq)]
@@ -119,16 +161,22 @@ pub(super) struct TermRow {
 
 #[cfg(test)]
 mod tests {
-    use sectile_retrieval::{Passage, PassageWords};
+    use sectile_retrieval::{Passage, PassageReader};
 
     use super::*;
 
-    fn passage(body: &str) -> PassageTerms {
+    /// Counts a chunk, and gives what it is listed under.
+    fn count(changes: &mut Changes, body: &str, by: i64) -> Vec<(i64, i16)> {
         let passage = Passage {
             body,
             ..Passage::default()
         };
-        PassageWords::of(&passage).found_by()
+        let words = PassageReader::default().read(&passage);
+        let mut listed = Vec::new();
+        changes.count(&words.lengths, &words.encoded, by, |hash, weight| {
+            listed.push((hash, weight));
+        });
+        listed
     }
 
     #[test]
@@ -149,19 +197,36 @@ mod tests {
     }
 
     #[test]
+    fn lists_are_found_by_what_questions_ask_for() {
+        let listed = count(&mut Changes::default(), "runs", 1);
+        let hashes: Vec<i64> = listed.iter().map(|(hash, _)| *hash).collect();
+        let expected = [Clue::Term("runs".to_owned()), Clue::Stem("run".to_owned())];
+        assert_eq!(hashes, expected.map(|clue| hash(&clue)));
+        assert!(listed.iter().all(|(_, weight)| *weight > 0));
+    }
+
+    #[test]
     fn what_comes_and_goes_changes_nothing() {
         let mut changes = Changes::default();
-        changes.count(&passage("Cats run and run."), 1);
-        changes.count(&passage("Cats run and run."), -1);
+        let came = count(&mut changes, "Cats run and run.", 1);
+        assert_eq!(count(&mut changes, "Cats run and run.", -1), came);
+        assert_eq!(changes.rows(), []);
+        count(&mut changes, "Dogs run.", 1);
+        let mut gone = Changes::default();
+        count(&mut gone, "Cats bark.", -1);
+        count(&mut gone, "Dogs run.", -1);
+        count(&mut gone, "Cats bark.", 1);
+        changes.add(&gone);
         assert_eq!(changes.rows(), []);
     }
 
     #[test]
     fn words_are_counted_once_a_chunk() {
         let mut changes = Changes::default();
-        changes.count(&passage("run runs run"), 1);
-        changes.count(&passage("running"), 1);
+        count(&mut changes, "run runs run", 1);
+        count(&mut changes, "running MaxDoc", 1);
         let rows = changes.rows();
+        assert!(rows.is_sorted_by_key(|row| (row.kind, row.term.clone())));
         let find = |kind: i8, term: &str| {
             let mut rows = rows.iter();
             rows.find(|row| row.kind == kind && row.term == term.as_bytes())
@@ -173,5 +238,8 @@ mod tests {
             find(TERM, "running").stem.as_deref(),
             Some(b"run".as_slice())
         );
+        // A name has no stem.
+        let name = find(TERM, "maxdoc");
+        assert_eq!((name.chunks, name.words, &name.stem), (1, 0, &None));
     }
 }

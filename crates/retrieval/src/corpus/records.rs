@@ -12,7 +12,7 @@ use crate::{
         Embedder, EmbeddingReader, Vector,
         vectors::{coarse, cosine, kept, one_over_root, square},
     },
-    lexical::{Candidates, Passage, PassageWords, Query, Statistics},
+    lexical::{Candidates, Passage, PassageReader, PassageWords, Query, Statistics},
 };
 
 /// A chunk with all that a search needs to know of it.
@@ -28,23 +28,40 @@ pub struct Record {
     pub vector: Vector,
 }
 
-impl Record {
-    /// Of a chunk that was cut from a document.
+/// Makes records, one after the other. Words that it met it remembers.
+pub struct Recorder<'e> {
+    embedding: Box<dyn EmbeddingReader + 'e>,
+    words: PassageReader,
+}
+
+impl<'e> Recorder<'e> {
+    /// With a model.
     #[must_use]
-    pub fn new(chunk: &Chunk, passage: &Passage<'_>, reader: &mut dyn EmbeddingReader) -> Self {
-        let mut parts: Vec<&str> = passage.trail.clone();
-        parts.extend([passage.heading, passage.body]);
-        let vector = embedded(reader, &parts);
-        let path = passage.trail.iter().chain([&passage.heading]);
-        let path = path.filter(|step| !step.is_empty());
+    pub fn new(embedder: &'e dyn Embedder) -> Self {
         Self {
-            chunk: *chunk,
-            path: path.map(|step| (*step).to_owned()).collect(),
-            words: PassageWords::of(passage),
-            vector: coarse(&kept(&vector)),
+            embedding: embedder.reader(),
+            words: PassageReader::default(),
         }
     }
 
+    /// The record of a chunk that was cut from a document.
+    #[must_use]
+    pub fn record(&mut self, chunk: &Chunk, passage: &Passage<'_>) -> Record {
+        let mut parts: Vec<&str> = passage.trail.clone();
+        parts.extend([passage.heading, passage.body]);
+        let vector = embedded(&mut *self.embedding, &parts);
+        let path = passage.trail.iter().chain([&passage.heading]);
+        let path = path.filter(|step| !step.is_empty());
+        Record {
+            chunk: *chunk,
+            path: path.map(|step| (*step).to_owned()).collect(),
+            words: self.words.read(passage),
+            vector: coarse(&kept(&vector)),
+        }
+    }
+}
+
+impl Record {
     /// The square of the length of its vector.
     #[must_use]
     pub fn square(&self) -> u64 {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use sectile_markdown::{Digest, Span};
 
 use super::*;
-use crate::{Bytes, Embedder as _, Index, Passage, Query, Statistics, Vocabulary};
+use crate::{Bytes, Embedder as _, Index, Lexicon, Passage, Query, Statistics, Vocabulary};
 
 fn passage<'a>(body: &'a str) -> Passage<'a> {
     let heading = body.split(' ').next().unwrap_or_default();
@@ -133,13 +133,17 @@ fn statistics(records: &[Record], query: &Query) -> Statistics {
         for (sum, length) in statistics.words.iter_mut().zip(record.words.lengths) {
             *sum += u64::from(length);
         }
-        for term in &record.words.terms {
-            *all.entry(term.clone()).or_insert(0) += 1;
+        let mut lexicon = Lexicon::default();
+        let found_by = lexicon.found_by(&record.words.lengths, &record.words.encoded);
+        let (terms, stems) = (found_by.terms.clone(), found_by.stems.clone());
+        for term in terms {
+            let term = lexicon.term(term.number as usize);
+            *all.entry(term.to_owned()).or_insert(0) += 1;
         }
-        for stem in &record.words.stems {
-            if lookup.stems.contains(stem) {
-                let known = statistics.stems.entry(stem.clone()).or_default();
-                known.0 += 1;
+        for (stem, _) in stems {
+            let stem = lexicon.stem(stem as usize).to_owned();
+            if lookup.stems.contains(&stem) {
+                statistics.stems.entry(stem).or_default().0 += 1;
             }
         }
     }
@@ -168,7 +172,8 @@ proptest! {
         let bodies = ["The car is at the house.", "Repairing an automobile in the garage", ""];
         let bodies = bodies.map(str::to_owned);
         let documents: Vec<Vec<String>> = documents.into_iter().chain([bodies.to_vec()]).collect();
-        let (mut of_file, mut of_records, mut of_query) = (model.reader(), model.reader(), model.reader());
+        let (mut of_file, mut of_query) = (model.reader(), model.reader());
+        let mut recorder = Recorder::new(model);
         let mut builder = SegmentBuilder::new(Some((model, &mut *of_file)));
         let mut records = Vec::new();
         for document in &documents {
@@ -176,7 +181,7 @@ proptest! {
             for body in document {
                 let chunk = Chunk { span: Span::new(0, body.len()), digest: Digest::of(body.as_bytes()), line: 1 };
                 builder.chunk(&chunk, &passage(body));
-                records.push(Record::new(&chunk, &passage(body), &mut *of_records));
+                records.push(recorder.record(&chunk, &passage(body)));
             }
         }
         let segment = Segment::open(&Bytes::new(builder.finish()), Some(model)).unwrap();

@@ -1,89 +1,18 @@
 //! Words of some passages out of many that somebody else keeps, a database say: each passage has its words with it, and what
 //! has to be known of all passages is told besides. Ranked like [`super::Segments`] of them all.
 //!
-//! The words of a passage are a run of entries, sorted by their bytes: the length of the term, doubled, and one more for a name;
-//! the term; how many bytes its places take; and the places, each as the distance from the one before. All numbers are
-//! [`varint`]s.
+//! How the words of a passage are written is described in [`super::passages`].
 
 use std::{borrow::Cow, collections::HashMap};
 
 use super::{
-    Passage, Query, Ranked,
-    collect::Collected,
+    Query, Ranked,
     field::{Lengths, Norms, Totals, counts},
     query::Item,
     search::rank,
     terms::{Counted, Key, List, NO_PLACES, Places, Terms, add_up},
 };
-use crate::{
-    analysis::stem,
-    varint::{self, Numbers},
-};
-
-/// What the words of a passage come to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PassageWords {
-    /// How many words its heading, its trail and its body have.
-    pub lengths: [u32; 3],
-    /// Its words and names and where they are, as candidates are ranked by.
-    pub encoded: Vec<u8>,
-    /// Its words and names, each once, sorted.
-    pub terms: Vec<String>,
-    /// The stems of its words, each once, sorted.
-    pub stems: Vec<String>,
-}
-
-impl PassageWords {
-    /// Of a passage.
-    #[must_use]
-    pub fn of(passage: &Passage<'_>) -> Self {
-        let mut collected = Collected::default();
-        collected.add(passage);
-        let by_term = collected.by_term();
-        let numbers = 0..u32::try_from(collected.terms.len()).unwrap_or(u32::MAX);
-        let mut entries: Vec<(&str, bool, u32)> = numbers
-            .map(|number| {
-                let term = collected.terms.get(number as usize);
-                (term, !collected.is_word(number), number)
-            })
-            .collect();
-        entries.sort_unstable();
-        let mut encoded = Vec::new();
-        let mut places = Vec::new();
-        for (term, is_name, number) in &entries {
-            let length = u32::try_from(term.len()).unwrap_or(u32::MAX);
-            varint::write(&mut encoded, length << 1 | u32::from(*is_name));
-            encoded.extend_from_slice(term.as_bytes());
-            places.clear();
-            let mut last = 0;
-            for occurrence in by_term.of(*number) {
-                varint::write(&mut places, occurrence.place - last);
-                last = occurrence.place;
-            }
-            varint::write(
-                &mut encoded,
-                u32::try_from(places.len()).unwrap_or(u32::MAX),
-            );
-            encoded.extend_from_slice(&places);
-        }
-        let mut terms: Vec<String> = entries
-            .iter()
-            .map(|(term, ..)| (*term).to_owned())
-            .collect();
-        terms.dedup();
-        let stems = 0..collected.stem_texts.len();
-        let mut stems: Vec<String> = stems
-            .map(|number| collected.stem_texts.get(number).to_owned())
-            .collect();
-        stems.sort_unstable();
-        Self {
-            lengths: collected.lengths.first().copied().unwrap_or_default(),
-            encoded,
-            terms,
-            stems,
-        }
-    }
-}
+use crate::{analysis::stem, varint::Numbers};
 
 /// What is asked of whoever keeps the passages, about a question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,105 +1,10 @@
 //! What leads a database to the passages that may answer a question: lists of passages by word and by stem, each with about
-//! what the word counts there. A passage that is not among the best by these may be missed.
+//! what the word counts there ([`super::Lexicon`]). A passage that is not among the best by these may be missed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use super::{
-    Query, Statistics,
-    candidates::{Entries, PassageWords, distances, words_of},
-    field::{Lengths, Totals, counts},
-    search::Form,
-    terms::rarity,
-};
+use super::{Query, Statistics, candidates::words_of, search::Form, terms::rarity};
 use crate::analysis::stem;
-
-/// About how many words a heading, a trail and a body have. Fixed, so that what is kept of a passage depends on no other.
-const TYPICAL: [u64; 3] = [4, 8, 120];
-
-/// What a passage is found by.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PassageTerms {
-    /// Its words and names, each once, sorted.
-    pub terms: Vec<PassageTerm>,
-    /// The stems of its words, each once, sorted, and about what each counts.
-    pub stems: Vec<(String, u16)>,
-}
-
-/// A word or a name of a passage.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PassageTerm {
-    /// The word.
-    pub term: String,
-    /// Whether it is there as a word, and not only as a name.
-    pub is_word: bool,
-    /// Its stem, if it is a word that has one.
-    pub stem: Option<String>,
-    /// About what it counts.
-    pub weight: u16,
-}
-
-impl PassageTerms {
-    /// Of a passage with these lengths and [`PassageWords::encoded`] words.
-    #[must_use]
-    pub fn of(lengths: &[u32; 3], encoded: &[u8]) -> Self {
-        let norms = Totals::of(1, TYPICAL).norms(lengths);
-        let weight = |counts: &Lengths| u16::try_from(norms.weight(counts)).unwrap_or(u16::MAX);
-        let mut terms: Vec<(PassageTerm, Lengths)> = Vec::new();
-        let mut stems: BTreeMap<String, Lengths> = BTreeMap::new();
-        for entry in Entries::new(encoded) {
-            let counts = counts(distances(entry.places_of(encoded)));
-            let term = String::from_utf8_lossy(entry.term);
-            let stem = match entry.is_name {
-                true => None,
-                false => stem(&term).map(|stem| stem.into_owned()),
-            };
-            if let Some(stem) = &stem {
-                add(stems.entry(stem.clone()).or_default(), &counts);
-            }
-            match terms.last_mut() {
-                // A word and a name that are spelt the same.
-                Some((last, all)) if last.term == term => {
-                    last.is_word |= !entry.is_name;
-                    last.stem = last.stem.take().or(stem);
-                    add(all, &counts);
-                }
-                _ => {
-                    let term = PassageTerm {
-                        term: term.into_owned(),
-                        is_word: !entry.is_name,
-                        stem,
-                        weight: 0,
-                    };
-                    terms.push((term, counts));
-                }
-            }
-        }
-        let weighed = |(mut term, counts): (PassageTerm, Lengths)| {
-            term.weight = weight(&counts);
-            term
-        };
-        Self {
-            terms: terms.into_iter().map(weighed).collect(),
-            stems: stems
-                .into_iter()
-                .map(|(stem, counts)| (stem, weight(&counts)))
-                .collect(),
-        }
-    }
-}
-
-impl PassageWords {
-    /// What the passage is found by.
-    #[must_use]
-    pub fn found_by(&self) -> PassageTerms {
-        PassageTerms::of(&self.lengths, &self.encoded)
-    }
-}
-
-fn add(all: &mut Lengths, more: &Lengths) {
-    for (all, more) in all.iter_mut().zip(more) {
-        *all += more;
-    }
-}
 
 /// Something that leads to passages.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -168,38 +73,6 @@ impl Query {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Passage;
-
-    #[test]
-    fn a_passage_is_found_by_all_its_words_and_stems() {
-        let passage = Passage {
-            heading: "Running max_doc_bytes",
-            trail: vec!["Runs"],
-            body: "He runs and runs. MaxDoc, maxdoc.",
-        };
-        let words = PassageWords::of(&passage);
-        let found_by = words.found_by();
-        let terms: Vec<&str> = found_by.terms.iter().map(|one| one.term.as_str()).collect();
-        assert_eq!(terms, words.terms);
-        let stems: Vec<&str> = found_by
-            .stems
-            .iter()
-            .map(|(stem, _)| stem.as_str())
-            .collect();
-        assert_eq!(stems, words.stems);
-        let of = |term: &str| found_by.terms.iter().find(|one| one.term == term).unwrap();
-        assert_eq!(of("running").stem.as_deref(), Some("run"));
-        assert!(!of("max_doc_bytes").is_word);
-        // Once as a word, once as a name.
-        assert!(of("maxdoc").is_word);
-        assert!(of("running").weight > of("runs").weight);
-        let run = found_by
-            .stems
-            .iter()
-            .find(|(stem, _)| stem == "run")
-            .unwrap();
-        assert!(run.1 > of("running").weight);
-    }
 
     #[test]
     fn rare_words_count_more() {

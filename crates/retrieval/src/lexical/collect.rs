@@ -101,6 +101,22 @@ impl Collected {
         self.lengths.push(lengths);
     }
 
+    /// Forgets what was read, and not what was found out about words.
+    pub(super) fn forget_passages(&mut self) {
+        self.found.clear();
+        self.lengths.clear();
+    }
+
+    /// About how many texts are remembered.
+    pub(super) fn remembered(&self) -> usize {
+        self.terms.len() + self.written_words.len() + self.written_names.len()
+    }
+
+    /// The terms and their places.
+    pub(super) fn found(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.found.iter().map(|found| (found.term, found.at.place))
+    }
+
     /// How many places were read.
     pub(super) fn len(&self) -> usize {
         self.found.len()

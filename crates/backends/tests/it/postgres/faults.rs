@@ -200,24 +200,23 @@ fn an_update_that_is_killed_leaves_the_old_state() {
     let postgres = home.prepared();
     load(&postgres, "docs", &notebooks(0..30));
     let before = found(&postgres, "docs", "pod network");
-    let many = puts(&notebooks(30..1_500));
-    let kill = |number: usize| {
-        if number == 480 {
-            home.server.kill();
-        }
-    };
-    let mut kill = kill;
-    let mut changes = many.into_iter().enumerate().map(|(number, change)| {
-        kill(number);
-        Ok(change)
-    });
-    let result = postgres.update("docs", 43, false, &mut changes);
-    assert_says(result, "PostgreSQL");
-    drop(changes);
-    home.server.start_again();
-    assert_eq!(found(&postgres, "docs", "pod network"), before);
-    let state = postgres.state("docs").unwrap();
-    assert_eq!((state.chunks, state.as_of), (30, 42));
+    for is_new in [false, true] {
+        let many = puts(&notebooks(30..1_500));
+        // Some thousand rows are written by then.
+        let mut changes = many.into_iter().enumerate().map(|(number, change)| {
+            if number == 480 {
+                home.server.kill();
+            }
+            Ok(change)
+        });
+        let result = postgres.update("docs", 43, is_new, &mut changes);
+        assert_says(result, "PostgreSQL");
+        drop(changes);
+        home.server.start_again();
+        assert_eq!(found(&postgres, "docs", "pod network"), before);
+        let state = postgres.state("docs").unwrap();
+        assert_eq!((state.chunks, state.as_of), (30, 42));
+    }
     // And it can be written again at once.
     update(&postgres, "docs", false, puts(&notebooks(30..60))).unwrap();
     assert_eq!(postgres.state("docs").unwrap().chunks, 60);

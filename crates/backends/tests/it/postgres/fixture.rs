@@ -6,7 +6,7 @@ use sectile_backends::{Postgres, PostgresSettings, Waiting};
 use sectile_markdown::{Digest, Span};
 use sectile_retrieval::{
     Bytes, Change, Chunk, Corpus, Embedder as _, IndexedNotebook, LocatedHits, Passage, Place,
-    Query, Question, Record, Segment, SegmentBuilder, SharedState, StaticModel, StorageError,
+    Query, Question, Recorder, Segment, SegmentBuilder, SharedState, StaticModel, StorageError,
     VectorIndexing as _, VectorSearch as _,
 };
 use sectile_test_servers::Postgres as Server;
@@ -47,8 +47,12 @@ impl Home {
         self.server.sql(DATABASE, statements)
     }
 
+    /// With batches so small that most of what tests write are several.
     pub(crate) fn settings(&self) -> PostgresSettings {
-        PostgresSettings::new(self.server.url(ROLE, PASSWORD, DATABASE))
+        PostgresSettings {
+            batch: 50,
+            ..PostgresSettings::new(self.server.url(ROLE, PASSWORD, DATABASE))
+        }
     }
 
     /// With all chunks as candidates, unless a test wants otherwise.
@@ -150,9 +154,9 @@ pub(crate) fn entry(notebook: &str, texts: &[Text]) -> IndexedNotebook {
 }
 
 pub(crate) fn put(notebook: &str, texts: &[Text]) -> Change {
-    let mut reader = model().reader();
+    let mut recorder = Recorder::new(model());
     let record = |(number, text): (usize, &Text)| {
-        Record::new(&chunk(number, text), &text.passage(notebook), &mut *reader)
+        recorder.record(&chunk(number, text), &text.passage(notebook))
     };
     Change::Put {
         entry: entry(notebook, texts),

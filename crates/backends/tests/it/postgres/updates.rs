@@ -32,12 +32,22 @@ fn listed(home: &Home, collection: &str) -> String {
     ))
 }
 
+/// How many chunks are in lists that do not say so.
+fn misplaced(home: &Home) -> String {
+    home.sql(
+        "SELECT count(*) FROM sectile.posting p CROSS JOIN unnest(p.chunks) AS x (id)
+        LEFT JOIN sectile.chunk c ON c.collection = p.collection AND c.id = x.id
+        WHERE c.block IS DISTINCT FROM p.block",
+    )
+}
+
 #[track_caller]
 fn same_as_fresh(home: &Home, postgres: &Postgres, notebooks: &super::fixture::Notebooks) {
     let fresh = load(postgres, "fresh", notebooks);
     assert_eq!(postgres.state("grown").unwrap(), fresh);
     assert_eq!(counted(home, "grown"), counted(home, "fresh"));
     assert_eq!(listed(home, "grown"), listed(home, "fresh"));
+    assert_eq!(misplaced(home), "0");
     let embedded = Embedded::new(notebooks);
     for question in questions().iter().step_by(3) {
         embedded.compare(postgres, "grown", question);
@@ -106,10 +116,38 @@ fn many_batches_are_one_change() {
     let state = load(&postgres, "grown", &notebooks);
     assert_eq!((state.notebooks, state.chunks), (2_000, 2_000));
     assert_eq!(home.sql("SELECT count(*) FROM sectile.chunk"), "2000");
+    // Lists are of four batches.
+    let blocks = home.sql("SELECT count(DISTINCT block) FROM sectile.posting");
+    assert_eq!((blocks.as_str(), misplaced(&home).as_str()), ("10", "0"));
     let embedded = Embedded::new(&notebooks);
     for question in questions().iter().step_by(2) {
         embedded.compare(&postgres, "grown", question);
     }
+}
+
+#[test]
+fn a_notebook_comes_again_whether_its_lists_are_written_or_not() {
+    let home = Home::new();
+    let postgres = home.prepared();
+    load(&postgres, "grown", &notebooks(0..9));
+    let mut expected = notebooks(0..360);
+    let again = expected.keys().next().unwrap().clone();
+    let removed = expected.keys().nth(1).unwrap().clone();
+    let texts = |number: usize| vec![Text::new("Again", &format!("unheardof number {number}"))];
+    let mut changes = Vec::new();
+    for (number, (notebook, all)) in expected.iter().enumerate() {
+        changes.push(put(notebook, all));
+        if [1, 30, 31, 50, 100].contains(&number) {
+            changes.push(put(&again, &texts(number)));
+        }
+        if number == 35 {
+            changes.push(Change::Remove(path(&removed)));
+        }
+    }
+    update(&postgres, "grown", false, changes).unwrap();
+    expected.insert(again, texts(100));
+    expected.remove(&removed);
+    same_as_fresh(&home, &postgres, &expected);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::{
 
 use sectile_markdown::Digest;
 use sectile_retrieval::{
-    Change, EmbeddingReader, IndexedNotebook, Listed, Record, StorageError, VectorIndexing,
+    Change, IndexedNotebook, Listed, Record, Recorder, StorageError, VectorIndexing,
 };
 use sectile_vault::NotePath;
 
@@ -126,11 +126,11 @@ fn work(
     next: &AtomicUsize,
     send: &mpsc::SyncSender<Result<Outcome, StorageError>>,
 ) {
-    let mut reader = job.embedder.reader();
+    let mut recorder = Recorder::new(job.embedder);
     while let Some((listed, known)) = plan.wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
         let outcome = match (job.stop)() {
             true => Err(StorageError::Cancelled),
-            false => look_at(job, listed, *known, &mut *reader),
+            false => look_at(job, listed, *known, &mut recorder),
         };
         let is_last = outcome.is_err();
         if send.send(outcome).is_err() || is_last {
@@ -144,7 +144,7 @@ fn look_at(
     job: Job<'_>,
     listed: &Listed,
     known: Option<&IndexedNotebook>,
-    reader: &mut dyn EmbeddingReader,
+    recorder: &mut Recorder<'_>,
 ) -> Result<Outcome, StorageError> {
     let notebook = &listed.notebook;
     let bytes = match job.storage.read_listed(job.collection, notebook) {
@@ -171,7 +171,7 @@ fn look_at(
         }
         Some(known) if known.digest == entry.digest => Change::Touch(entry),
         _ => Change::Put {
-            records: records(&bytes, notebook, reader),
+            records: records(&bytes, notebook, recorder),
             entry,
         },
     };
@@ -179,14 +179,14 @@ fn look_at(
 }
 
 /// The chunks of a notebook.
-fn records(bytes: &[u8], notebook: &NotePath, reader: &mut dyn EmbeddingReader) -> Vec<Record> {
+fn records(bytes: &[u8], notebook: &NotePath, recorder: &mut Recorder<'_>) -> Vec<Record> {
     let cut = CutNotebook::new(bytes, notebook);
     let numbers = 0..cut.chunks.chunks.len();
     numbers
         .map(|number| {
             let (chunk, path) = cut.chunk(bytes, number);
             let plain = cut.chunks.chunks[number].plain.as_str();
-            Record::new(&chunk, &passage_of(&path, plain), reader)
+            recorder.record(&chunk, &passage_of(&path, plain))
         })
         .collect()
 }

@@ -1,0 +1,259 @@
+//! Changes made ready to be written, some thousand chunks at a time, while those before are written.
+
+use std::collections::HashSet;
+
+use pgvector::HalfVector;
+use sectile_retrieval::{Change, IndexedNotebook, Record};
+use tokio_postgres::types::ToSql;
+
+use super::{failure::Failure, rows, search, terms::Changes};
+
+/// The lists of so many batches are written at once. A word has one row in each, so fewer make fewer rows; but an edit writes
+/// the lists of a frequent word anew, and they take some 2 kB a chunk until then.
+const LISTED: usize = 4;
+
+pub(super) const TOO_MANY: &str =
+    "The numbers of this collection are used up. Make its index anew.";
+
+/// Changes that are written together; each notebook is in them once.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) put: Vec<IndexedNotebook>,
+    pub(super) touched: Vec<IndexedNotebook>,
+    pub(super) removed: Vec<String>,
+    /// Notebooks whose chunks go.
+    pub(super) emptied: Vec<String>,
+    /// Chunks that come.
+    pub(super) chunks: ChunkColumns,
+    /// How many words these have.
+    pub(super) words: [i64; 3],
+    /// What these and the chunks of batches before are listed under.
+    pub(super) lists: Option<FlatLists>,
+}
+
+impl Batch {
+    /// How many notebooks are in it.
+    fn changes(&self) -> usize {
+        self.put.len() + self.touched.len() + self.removed.len()
+    }
+
+    /// Chunks are numbered from 0 on; `first` is the first number that is free.
+    pub(super) fn number_from(&mut self, first: i32) -> Result<(), Failure> {
+        let listed = self.lists.iter_mut().flat_map(|lists| &mut lists.chunks);
+        for number in self.chunks.id.iter_mut().chain(listed) {
+            *number = number
+                .checked_add(first)
+                .ok_or_else(|| Failure::other(TOO_MANY))?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes batches of changes.
+pub(super) struct Preparing {
+    /// So many chunks, or notebooks, are in a batch.
+    size: usize,
+    batch: Batch,
+    lists: Lists,
+    /// Notebooks with chunks whose lists are not written.
+    notebooks: HashSet<String>,
+    /// How many chunks came, and how many of them have lists that are written.
+    chunks: usize,
+    listed: usize,
+    terms: Changes,
+}
+
+impl Preparing {
+    pub(super) fn new(size: usize) -> Self {
+        Self {
+            size: size.max(1),
+            batch: Batch::default(),
+            lists: Lists::default(),
+            notebooks: HashSet::new(),
+            chunks: 0,
+            listed: 0,
+            terms: Changes::default(),
+        }
+    }
+
+    /// Takes in a change. What is returned has to be written, before anything that comes later.
+    pub(super) fn push(&mut self, change: Change) -> Result<Option<Batch>, Failure> {
+        let is_twice = self.notebooks.contains(path_of(&change));
+        let is_full = self.batch.chunks.id.len().max(self.batch.changes()) >= self.size;
+        let before = (is_twice || is_full).then(|| self.take(is_twice));
+        self.notebooks.insert(path_of(&change).to_owned());
+        match change {
+            Change::Put { entry, records } => {
+                for (number, record) in (0..).zip(records) {
+                    self.add(number, &entry, record)?;
+                }
+                self.batch.emptied.push(entry.notebook.as_str().to_owned());
+                self.batch.put.push(entry);
+            }
+            Change::Touch(entry) => self.batch.touched.push(entry),
+            Change::Remove(notebook) => {
+                self.batch.emptied.push(notebook.as_str().to_owned());
+                self.batch.removed.push(notebook.as_str().to_owned());
+            }
+        }
+        Ok(before)
+    }
+
+    /// What is still to be written, and how the counts of words change by all that came.
+    pub(super) fn finish(mut self) -> (Batch, Changes) {
+        (self.take(true), self.terms)
+    }
+
+    fn add(&mut self, number: i32, entry: &IndexedNotebook, record: Record) -> Result<(), Failure> {
+        let id = i32::try_from(self.chunks).map_err(|_| Failure::other(TOO_MANY))?;
+        self.chunks += 1;
+        let words = &record.words;
+        self.terms
+            .count(&words.lengths, &words.encoded, 1, |hash, weight| {
+                self.lists.0.push((hash, id, weight));
+            });
+        for (all, length) in self.batch.words.iter_mut().zip(words.lengths) {
+            *all += i64::from(length);
+        }
+        self.batch.chunks.push(id, number, entry, record);
+        Ok(())
+    }
+
+    /// The batch so far. Lists are only in it when there are enough for them, or `with_lists`.
+    fn take(&mut self, with_lists: bool) -> Batch {
+        let not_listed = (self.chunks - self.listed).max(self.notebooks.len());
+        let is_much = not_listed >= self.size.saturating_mul(LISTED);
+        if with_lists || is_much {
+            let has_lists = self.chunks > self.listed;
+            self.batch.lists = has_lists.then(|| self.lists.flat());
+            self.listed = self.chunks;
+            self.notebooks.clear();
+        }
+        std::mem::take(&mut self.batch)
+    }
+}
+
+fn path_of(change: &Change) -> &str {
+    match change {
+        Change::Put { entry, .. } | Change::Touch(entry) => entry.notebook.as_str(),
+        Change::Remove(notebook) => notebook.as_str(),
+    }
+}
+
+/// Rows of chunks, column by column.
+#[derive(Default)]
+pub(super) struct ChunkColumns {
+    pub(super) id: Vec<i32>,
+    path: Vec<String>,
+    number: Vec<i32>,
+    span_start: Vec<i64>,
+    span_end: Vec<i64>,
+    line: Vec<i64>,
+    digest: Vec<Vec<u8>>,
+    notebook_digest: Vec<Vec<u8>>,
+    headings: Vec<Vec<u8>>,
+    lengths: [Vec<i32>; 3],
+    square: Vec<i32>,
+    vector: Vec<HalfVector>,
+    words: Vec<Vec<u8>>,
+}
+
+impl ChunkColumns {
+    fn push(&mut self, id: i32, number: i32, entry: &IndexedNotebook, record: Record) {
+        let long = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        self.id.push(id);
+        self.path.push(entry.notebook.as_str().to_owned());
+        self.number.push(number);
+        self.span_start.push(long(record.chunk.span.start));
+        self.span_end.push(long(record.chunk.span.end));
+        self.line.push(long(record.chunk.line));
+        self.digest.push(record.chunk.digest.as_bytes().to_vec());
+        self.notebook_digest.push(entry.digest.as_bytes().to_vec());
+        self.headings.push(rows::headings(&record.path));
+        for (column, length) in self.lengths.iter_mut().zip(record.words.lengths) {
+            column.push(i32::try_from(length).unwrap_or(i32::MAX));
+        }
+        self.square
+            .push(i32::try_from(record.square()).unwrap_or(i32::MAX));
+        self.vector.push(search::half(&record.vector));
+        self.words.push(record.words.encoded);
+    }
+
+    pub(super) fn parameters<'a>(
+        &'a self,
+        collection: &'a i64,
+        block: &'a i32,
+    ) -> [&'a (dyn ToSql + Sync); 17] {
+        let [heading, trail, body] = &self.lengths;
+        [
+            collection,
+            block,
+            &self.id,
+            &self.path,
+            &self.number,
+            &self.span_start,
+            &self.span_end,
+            &self.line,
+            &self.digest,
+            &self.notebook_digest,
+            &self.headings,
+            heading,
+            trail,
+            body,
+            &self.square,
+            &self.vector,
+            &self.words,
+        ]
+    }
+}
+
+/// What chunks are listed under: hash, chunk, and about what it counts there.
+#[derive(Default)]
+struct Lists(Vec<(i64, i32, i16)>);
+
+impl Lists {
+    fn flat(&mut self) -> FlatLists {
+        // The order in which they came stays where two words of a chunk have one hash; the first of these counts.
+        self.0.sort_by_key(|(hash, chunk, _)| (*hash, *chunk));
+        self.0.dedup_by_key(|(hash, chunk, _)| (*hash, *chunk));
+        let mut flat = FlatLists::default();
+        let place = |at: usize| i32::try_from(at).unwrap_or(i32::MAX);
+        for list in self.0.chunk_by(|one, next| one.0 == next.0) {
+            flat.hashes.push(list[0].0);
+            flat.first.push(place(flat.chunks.len() + 1));
+            flat.last.push(place(flat.chunks.len() + list.len()));
+            flat.chunks.extend(list.iter().map(|(_, chunk, _)| *chunk));
+            flat.weights.extend(list.iter().map(|(.., weight)| *weight));
+        }
+        self.0.clear();
+        flat
+    }
+}
+
+/// Lists, one behind the other. The first place is number 1.
+#[derive(Default)]
+pub(super) struct FlatLists {
+    hashes: Vec<i64>,
+    first: Vec<i32>,
+    last: Vec<i32>,
+    chunks: Vec<i32>,
+    weights: Vec<i16>,
+}
+
+impl FlatLists {
+    pub(super) fn parameters<'a>(
+        &'a self,
+        collection: &'a i64,
+        block: &'a i32,
+    ) -> [&'a (dyn ToSql + Sync); 7] {
+        [
+            collection,
+            block,
+            &self.hashes,
+            &self.first,
+            &self.last,
+            &self.chunks,
+            &self.weights,
+        ]
+    }
+}

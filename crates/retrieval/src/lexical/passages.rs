@@ -1,0 +1,103 @@
+//! Passages read for somebody else to keep, a database say: the words of each go with it.
+//!
+//! They are a run of entries, sorted by their bytes: the length of the term, doubled, and one more for a name; the term; how
+//! many bytes its places take; and the places, each as the distance from the one before. All numbers are [`varint`]s.
+
+use super::{Passage, collect::Collected};
+use crate::varint;
+
+/// So many texts are remembered at most.
+const MOST_REMEMBERED: usize = 500_000;
+
+/// What the words of a passage come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PassageWords {
+    /// How many words its heading, its trail and its body have.
+    pub lengths: [u32; 3],
+    /// Its words and names and where they are, as candidates are ranked by.
+    pub encoded: Vec<u8>,
+}
+
+/// Reads one passage after the other. Words that it met it remembers, and what it says of a passage does not depend on them.
+#[derive(Default)]
+pub struct PassageReader {
+    collected: Collected,
+    /// Terms and places of the passage.
+    found: Vec<(u32, u32)>,
+    places: Vec<u8>,
+}
+
+impl PassageReader {
+    /// Reads a passage.
+    #[must_use]
+    pub fn read(&mut self, passage: &Passage<'_>) -> PassageWords {
+        if self.collected.remembered() > MOST_REMEMBERED {
+            self.collected = Collected::default();
+        }
+        let Self {
+            collected,
+            found,
+            places,
+        } = self;
+        collected.forget_passages();
+        collected.add(passage);
+        found.clear();
+        found.extend(collected.found());
+        found.sort_unstable();
+        let entry = |found: &[(u32, u32)]| {
+            let term = collected.terms.get(found[0].0 as usize);
+            (beginning(term), term, !collected.is_word(found[0].0))
+        };
+        let entries = found.chunk_by(|one, next| one.0 == next.0);
+        let mut entries: Vec<_> = entries.map(|found| (entry(found), found)).collect();
+        entries.sort_unstable_by_key(|(entry, _)| *entry);
+        let mut encoded = Vec::with_capacity(found.len() * 10);
+        for ((_, term, is_name), found) in entries {
+            let length = u32::try_from(term.len()).unwrap_or(u32::MAX);
+            varint::write(&mut encoded, length << 1 | u32::from(is_name));
+            encoded.extend_from_slice(term.as_bytes());
+            places.clear();
+            let mut last = 0;
+            for (_, place) in found {
+                varint::write(places, place - last);
+                last = *place;
+            }
+            let length = u32::try_from(places.len()).unwrap_or(u32::MAX);
+            varint::write(&mut encoded, length);
+            encoded.extend_from_slice(places);
+        }
+        PassageWords {
+            lengths: collected.lengths.first().copied().unwrap_or_default(),
+            encoded,
+        }
+    }
+}
+
+/// The first bytes as a number that has the order of texts, as far as these bytes tell.
+fn beginning(text: &str) -> u64 {
+    let mut first = [0; 8];
+    for (to, byte) in first.iter_mut().zip(text.as_bytes()) {
+        *to = *byte;
+    }
+    u64::from_be_bytes(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_was_read_before_makes_no_difference(
+            bodies in proptest::collection::vec("([a-c]{1,9}(ing)? |MaxA |maxa |max_a |漢字 |a\\.b |\\PC{0,4} ){0,9}", 1..6),
+        ) {
+            let mut reader = PassageReader::default();
+            for body in &bodies {
+                let passage = Passage { heading: "A heading", trail: vec!["a", "B c"], body };
+                prop_assert_eq!(reader.read(&passage), PassageReader::default().read(&passage));
+            }
+        }
+    }
+}
