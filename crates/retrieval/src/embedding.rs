@@ -60,7 +60,7 @@ pub fn built_in() -> Result<&'static StaticModel, ModelError> {
 }
 
 /// Embeds one text after another.
-pub trait EmbeddingReader {
+pub trait EmbeddingReader: Send {
     /// Whose vectors these are.
     fn model(&self) -> &dyn Embedder;
 

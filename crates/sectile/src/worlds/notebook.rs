@@ -11,6 +11,7 @@ mod contexts;
 pub(crate) mod errors;
 pub(crate) mod eval;
 mod facts;
+pub(crate) mod filling;
 pub(crate) mod ids;
 pub(crate) mod indexing;
 pub(crate) mod library;
@@ -22,6 +23,7 @@ pub(crate) mod shelf;
 pub(crate) mod shelves;
 pub(crate) mod storage;
 mod streams;
+pub(crate) mod tiers;
 #[cfg(test)]
 mod testing;
 mod tokens;
