@@ -268,7 +268,7 @@ impl Segment {
         Arc::clone(&self.words)
     }
 
-    pub(super) fn vectors(&self) -> (&[u8], &[u8]) {
+    pub(crate) fn vectors(&self) -> (&[u8], &[u8]) {
         (self.vectors.as_ref(), self.inverse_lengths.as_ref())
     }
 }

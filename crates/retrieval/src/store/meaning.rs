@@ -92,7 +92,10 @@ impl Meaning {
     /// Whether it has vectors for all of these chunks, and for no more chunks than there are.
     fn covers(&self, chunks: usize, mut wanted: impl Iterator<Item = usize>) -> bool {
         let keys = self.keys();
-        let has = |chunk: usize| keys.get(chunk).is_some_and(|key| !MeaningKey(*key).is_none());
+        let has = |chunk: usize| {
+            keys.get(chunk)
+                .is_some_and(|key| !MeaningKey(*key).is_none())
+        };
         keys.len() == chunks && wanted.all(has)
     }
 }
@@ -415,10 +418,7 @@ impl Filler<'_> {
     pub fn keep(&self, known: &KnownVectors, since: usize) -> io::Result<String> {
         let keys: Vec<Option<MeaningKey>> =
             known.added.iter().skip(since).copied().map(Some).collect();
-        let file = encoded(
-            &self.model.part_rules(),
-            known.rows(&keys, &known.silent()),
-        );
+        let file = encoded(&self.model.part_rules(), known.rows(&keys, &known.silent()));
         let mut digits = Digest::of(&file).to_string();
         digits.truncate(32);
         let name = format!("{PART}{}-{digits}", self.model.digits());

@@ -23,9 +23,9 @@ pub(crate) mod shelf;
 pub(crate) mod shelves;
 pub(crate) mod storage;
 mod streams;
-pub(crate) mod tiers;
 #[cfg(test)]
 mod testing;
+pub(crate) mod tiers;
 mod tokens;
 mod tools;
 mod volatile;

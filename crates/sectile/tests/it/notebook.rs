@@ -182,8 +182,15 @@ impl Library {
         }
     }
 
-    /// A command that indexes the library, with more arguments.
+    /// A command that indexes the library, with more arguments: the tier that is ready at once.
     fn index_command(&self, more: &[&str]) -> Command {
+        let mut command = self.tiers_command(more);
+        command.args(["--tier", "static"]);
+        command
+    }
+
+    /// A command that indexes the library, with more arguments: all tiers, unless they say otherwise.
+    fn tiers_command(&self, more: &[&str]) -> Command {
         let mut command = sectile();
         command.args(["notebook", "index"]).arg(self.vault.root());
         command.arg("--json").args(more);

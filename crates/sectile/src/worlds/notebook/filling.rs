@@ -4,6 +4,9 @@
 //! passages move to other segments. What is written of a segment depends on its documents and the model, not on threads, order or
 //! interruptions.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::HashSet,
     path::Path,
@@ -15,9 +18,7 @@ use std::{
 };
 
 use sectile_markdown::Digest;
-use sectile_retrieval::{
-    Embedder, Entry, Filler, KnownVectors, MeaningKey, Store, Stored, Vector,
-};
+use sectile_retrieval::{Embedder, Entry, Filler, KnownVectors, MeaningKey, Store, Stored, Vector};
 use sectile_vault::NotePath;
 use serde::Serialize;
 
@@ -28,7 +29,7 @@ use super::{
 };
 
 /// Passages that are embedded together.
-const TOGETHER: usize = 16;
+const TOGETHER: usize = 8;
 /// After so many passages, or so long, what was embedded is put on disk.
 const MOST_UNKEPT: usize = 256;
 const LONGEST_UNKEPT: Duration = Duration::from_secs(2);
@@ -178,11 +179,11 @@ impl Round<'_> {
                 self.tell(known);
                 continue;
             }
-            is_complete &= self.segment(number, known)?;
             if (self.job.stop)() {
                 is_complete = false;
                 break;
             }
+            is_complete &= self.segment(number, known)?;
         }
         self.filled.filled = self.done;
         self.filled.embedded = known.added();

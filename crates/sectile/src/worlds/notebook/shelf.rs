@@ -223,7 +223,7 @@ impl Shelf {
     }
 
     /// Asks for a comparison with the storage, soon.
-    fn look_again(&self) {
+    pub(super) fn look_again(&self) {
         // The thread ends with the shelf, and not before.
         if self.wake.send(()).is_err() {
             tracing::debug!("changes to notebooks are not looked for");

@@ -3,12 +3,10 @@
 //! The first tier answers at once, always. The second is filled by `sectile notebook index`, and answers for a collection
 //! when it is complete.
 
-use sectile_retrieval::{Embedder, ModelError, built_in};
-use serde::Serialize;
+use sectile_retrieval::{Embedder, ModelError, built_in, transformer};
 
 /// Which tier answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tier {
     Static,
     Transformer,
@@ -35,7 +33,7 @@ impl Models {
     pub(crate) fn built_in() -> Result<Self, ModelError> {
         Ok(Self {
             first: built_in()?,
-            second: None,
+            second: Some(transformer()?),
         })
     }
 }

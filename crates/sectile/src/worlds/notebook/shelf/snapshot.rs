@@ -56,11 +56,7 @@ pub(super) struct Notebook {
 
 impl Snapshot {
     /// What is on disk, if there is something that can be used.
-    pub(super) fn of_disk(
-        folder: Option<&Path>,
-        collection: &str,
-        models: Models,
-    ) -> Option<Self> {
+    pub(super) fn of_disk(folder: Option<&Path>, collection: &str, models: Models) -> Option<Self> {
         let store = Store::at(folder?).ok().flatten()?;
         let stored = match store.read(Some(models.first)) {
             Ok(stored) => stored?,
