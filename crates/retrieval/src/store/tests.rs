@@ -203,7 +203,9 @@ fn the_second_tier_is_there_when_every_chunk_that_counts_has_its_vector() {
     // Who writes the index leaves the second tier alone.
     std::fs::write(folder.path().join("new-meaning-x"), b"half").unwrap();
     writer.clean(&names).unwrap();
-    filler.finish(&names[1], &[key("plum")], &known, &[]).unwrap();
+    filler
+        .finish(&names[1], &[key("plum")], &known, &[])
+        .unwrap();
     let segments = meant().unwrap();
     assert!(store.verify_meaning(&names, model));
     let vectors = segments.iter().map(|segment| segment.vectors().0.len());

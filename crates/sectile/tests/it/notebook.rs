@@ -32,6 +32,8 @@ mod proof;
 mod read_only;
 /// Several servers over one library, and clients that go to any of them.
 mod replicas;
+/// The second tier of an index: filled whatever happens, and in use when it is complete.
+mod tiers;
 /// A walk over every tool.
 mod tour;
 /// What is hidden cannot be told from what does not exist.

@@ -32,7 +32,7 @@ use super::{
 const TOGETHER: usize = 8;
 /// After so many passages, or so long, what was embedded is put on disk.
 const MOST_UNKEPT: usize = 256;
-const LONGEST_UNKEPT: Duration = Duration::from_secs(2);
+const LONGEST_UNKEPT: Duration = Duration::from_secs(1);
 
 /// What is filled, and with what.
 #[derive(Clone, Copy)]

@@ -166,7 +166,7 @@ fn a_collection_switches_over_when_everything_is_there() {
 #[test]
 fn files_do_not_depend_on_threads_or_interruptions() {
     let second = Second::new("one");
-    let cases = [(1, usize::MAX), (3, usize::MAX), (1, 9), (2, 23)].map(|(threads, looks)| {
+    let cases = [(1, usize::MAX), (3, usize::MAX), (1, 9), (2, 16)].map(|(threads, looks)| {
         let case = Case::new(12);
         case.index();
         let mut runs = 0;
