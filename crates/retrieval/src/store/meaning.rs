@@ -135,8 +135,12 @@ impl KnownVectors {
     /// None yet, of a model.
     #[must_use]
     pub fn none(model: &dyn Embedder) -> Self {
+        Self::of(model.dimensions())
+    }
+
+    fn of(dimensions: usize) -> Self {
         Self {
-            dimensions: model.dimensions(),
+            dimensions,
             files: Vec::new(),
             places: HashMap::new(),
             added: Vec::new(),
@@ -283,6 +287,36 @@ impl Model {
         format!("model {}\npart\n", self.fingerprint)
     }
 
+    /// The rules that a file with this name was made by, if it is one of this model.
+    fn rules_of(&self, name: &str) -> Option<String> {
+        let digits = self.digits();
+        if let Some(rest) = name.strip_prefix(PART) {
+            return rest.starts_with(&digits).then(|| self.part_rules());
+        }
+        let rest = name.strip_prefix(MEANING)?;
+        let segment = rest.strip_suffix(&digits)?.strip_suffix('-')?;
+        Some(self.rules(&format!("{}{segment}", super::SEGMENT)))
+    }
+
+    /// What is in all files of this model that are whole. What is damaged or foreign is as good as missing.
+    fn known(&self, folder: &Folder) -> io::Result<KnownVectors> {
+        let mut known = KnownVectors::of(self.dimensions);
+        for name in folder.names()? {
+            let file = self
+                .rules_of(&name)
+                .and_then(|rules| Some((rules, folder.map(&name).ok()?)));
+            let Some((rules, file)) = file else {
+                continue;
+            };
+            if let Ok(meaning) = Meaning::open(&Bytes::kept(file), &rules, self.dimensions)
+                && meaning.container.verify().is_ok()
+            {
+                known.take(meaning);
+            }
+        }
+        Ok(known)
+    }
+
     fn open(&self, folder: &Folder, segment: &str) -> Result<Meaning, StoreError> {
         let file = Bytes::kept(folder.map(&self.file_of(segment))?);
         Ok(Meaning::open(&file, &self.rules(segment), self.dimensions)?)
@@ -329,6 +363,14 @@ impl Store {
         self.verify(&files).is_ok()
     }
 
+    /// All vectors of `model` that are there and whole, whatever segment they were made for.
+    ///
+    /// # Errors
+    /// When the folder cannot be listed.
+    pub fn known_vectors(&self, model: &dyn Embedder) -> io::Result<KnownVectors> {
+        Model::of(model).known(&self.folder)
+    }
+
     /// Takes the right to fill the second tier with the vectors of `model`. It is another right than [`Self::writer`]: it
     /// takes long, and the index can be brought up to date meanwhile.
     ///
@@ -359,45 +401,12 @@ pub(super) fn living(segments: &[Segment], places: &[Place]) -> Vec<Vec<usize>> 
 }
 
 impl Filler<'_> {
-    /// Everything of this model that is there and whole, whatever segment it was made for.
+    /// See [`Store::known_vectors`].
     ///
     /// # Errors
     /// When the folder cannot be listed.
     pub fn known(&self) -> io::Result<KnownVectors> {
-        let mut known = KnownVectors {
-            dimensions: self.model.dimensions,
-            files: Vec::new(),
-            places: HashMap::new(),
-            added: Vec::new(),
-            added_vectors: Vec::new(),
-        };
-        let folder = &self.store.folder;
-        let digits = self.model.digits();
-        for name in folder.names()? {
-            let rules = match name.strip_prefix(PART) {
-                Some(rest) if rest.starts_with(&digits) => self.model.part_rules(),
-                Some(_) => continue,
-                None => {
-                    let rest = name.strip_prefix(MEANING).unwrap_or_default();
-                    let Some(segment) = rest.strip_suffix(&digits) else {
-                        continue;
-                    };
-                    let segment = segment.trim_end_matches('-');
-                    self.model.rules(&format!("{}{segment}", super::SEGMENT))
-                }
-            };
-            let Ok(file) = folder.map(&name) else {
-                continue;
-            };
-            let opened = Meaning::open(&Bytes::kept(file), &rules, self.model.dimensions);
-            // What is damaged or foreign is as good as missing.
-            if let Ok(meaning) = opened
-                && meaning.container.verify().is_ok()
-            {
-                known.take(meaning);
-            }
-        }
-        Ok(known)
+        self.model.known(&self.store.folder)
     }
 
     /// Whether the file of a segment is there and whole, with vectors for these chunks.

@@ -59,8 +59,8 @@ trait CollectionIndex: Send + Sync {
     fn state(&self) -> IndexState;
     /// Compares it with the library, and takes in what changed, where it can.
     fn refresh(&self) -> Result<(), NotebookError>;
-    /// Brings the second tier up to what was taken in, where that is little.
-    fn complete(&self) -> Result<(), NotebookError> {
+    /// Brings the second tier up to what was taken in, where that is little, unless `stop` says that there is more to take in.
+    fn complete(&self, _: &mut dyn FnMut() -> bool) -> Result<(), NotebookError> {
         Ok(())
     }
     /// The best chunks for a question, and what they were found in.
@@ -455,8 +455,14 @@ fn keep_fresh(shelf: &Weak<Shelf>, woken: &mpsc::Receiver<()>) {
         shelf.look_again();
         watch
     });
+    let mut is_woken = false;
     loop {
-        match woken.recv_timeout(PAUSE) {
+        let waited = match is_woken {
+            true => Ok(()),
+            false => woken.recv_timeout(PAUSE),
+        };
+        is_woken = false;
+        match waited {
             Ok(()) => {
                 let since = Instant::now();
                 while since.elapsed() < LONGEST_WAIT && woken.recv_timeout(QUIET).is_ok() {}
@@ -467,7 +473,13 @@ fn keep_fresh(shelf: &Weak<Shelf>, woken: &mpsc::Receiver<()>) {
         let Some(shelf) = shelf.upgrade() else {
             return;
         };
-        let refreshed = shelf.refresh().and_then(|()| shelf.index.complete());
+        let mut has_news = || {
+            is_woken |= woken.try_recv().is_ok();
+            is_woken
+        };
+        let refreshed = shelf
+            .refresh()
+            .and_then(|()| shelf.index.complete(&mut has_news));
         if let Err(error) = refreshed {
             tracing::debug!(?error, "the collection cannot be compared with its index");
         }

@@ -221,7 +221,7 @@ impl Second {
         }))
     }
 
-    /// How many texts were embedded since it was asked last.
+    /// How many passages were embedded since it was asked last.
     pub(crate) fn embedded(&self) -> usize {
         self.embedded.swap(0, Ordering::Relaxed)
     }
@@ -264,7 +264,9 @@ impl EmbeddingReader for SecondReader<'_> {
 
     /// Another direction than that of the first model: its numbers the other way round.
     fn embed(&mut self, parts: &[&str]) -> Option<Vector> {
-        self.model.embedded.fetch_add(1, Ordering::Relaxed);
+        // Questions have one part.
+        let is_passage = usize::from(parts.len() > 1);
+        self.model.embedded.fetch_add(is_passage, Ordering::Relaxed);
         std::thread::sleep(self.model.pause);
         let mut vector = self.reader.embed(parts)?;
         vector.reverse();

@@ -57,7 +57,7 @@ fn signal(child: &Child, name: &str) {
 fn larger() -> Library {
     let library = Library::new();
     let mut dice = Dice::new(5);
-    for number in 0..12 {
+    for number in 0..8 {
         let text: String = (0..3)
             .map(|at| format!("## {at}\n\n{}.\n\n", dice.words(60)))
             .collect();
@@ -176,7 +176,7 @@ fn a_filling_that_was_killed_goes_on_and_comes_to_the_same_bytes() {
     let elsewhere = library.vault.outside().join("index");
     let mut command = library.tiers_command(&["lab", "--threads", "2", "--index"]);
     let told = rows(&command.arg(&elsewhere).output().unwrap());
-    assert_eq!(told[0]["transformer"]["embedded"], 36, "{told:?}");
+    assert_eq!(told[0]["transformer"]["embedded"], 24, "{told:?}");
     let whole = files(&elsewhere.join(folder.file_name().unwrap()));
     assert!(!whole.is_empty());
     let filled = files(&folder);
@@ -220,7 +220,7 @@ fn a_second_filler_is_told_and_an_interrupted_one_says_how_to_go_on() {
     assert!(output.stdout.is_empty(), "{output:?}");
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(
-        told.contains("of 36 passages of `lab` in the transformer tier"),
+        told.contains("of 24 passages of `lab` in the transformer tier"),
         "{told}"
     );
     assert!(told.contains("run the same command again"), "{told}");

@@ -194,7 +194,9 @@ fn only_what_changed_is_embedded_again_wherever_it_goes() {
     // What is the same in all notebooks is embedded once below each title.
     case.fill(second);
     assert_eq!(second.embedded(), 61);
-    let shelf = case.shelf(Some(second));
+    // The same model, counted apart: a shelf embeds a few changes itself.
+    let beside = Second::new("one");
+    let shelf = case.shelf(Some(beside));
     // Until small segments are made one.
     for round in 0..10 {
         let text = notebook(round).replace("red", "green");
@@ -373,11 +375,19 @@ fn a_few_changes_in_memory_are_embedded_beside_and_many_are_not() {
         .write("lab", "new.md", b"# Fruit\n\nA quince is yellow.\n");
     shelf.look_again();
     tier(Tier::Transformer, "quince", 1);
+    assert_eq!(second.embedded(), 1);
+    // What is the same in an edited notebook is taken from the disk.
+    let edited = notebook(2) + "\n## More\n\nAnother quince.\n";
+    case.storage.write("lab", "n002.md", edited.as_bytes());
+    shelf.look_again();
+    tier(Tier::Transformer, "quince", 2);
+    assert_eq!(second.embedded(), 1);
     // The same as one that was filled.
     let now = answers(&shelf);
     let copy = Case::new(4);
     copy.storage
         .write("lab", "new.md", b"# Fruit\n\nA quince is yellow.\n");
+    copy.storage.write("lab", "n002.md", edited.as_bytes());
     copy.index();
     copy.fill(second);
     assert_eq!(now, answers(&copy.shelf(Some(second))));

@@ -15,6 +15,7 @@ use std::{
 use sectile_markdown::{Digest, Span};
 use sectile_retrieval::{
     EmbeddingReader, Found, KnownVectors, Located, LocatedHit, LocatedHits, Query, SharedState,
+    Store,
 };
 use sectile_vault::NotePath;
 
@@ -45,8 +46,8 @@ pub(super) struct Embedded {
     searches: AtomicUsize,
     /// Readers of the second tier's model that nobody uses now.
     readers: Mutex<Vec<Box<dyn EmbeddingReader>>>,
-    /// Vectors of chunks that are or were in memory.
-    known: Mutex<Option<KnownVectors>>,
+    /// Vectors of the second tier that chunks in memory may have, by manifest: those on disk, and those that were added.
+    known: Mutex<Option<(Option<Digest>, KnownVectors)>>,
 }
 
 impl Embedded {
@@ -146,17 +147,31 @@ impl CollectionIndex for Embedded {
         Ok(())
     }
 
-    fn complete(&self) -> Result<(), NotebookError> {
+    fn complete(&self, stop: &mut dyn FnMut() -> bool) -> Result<(), NotebookError> {
         let now = self.current();
         let Some(second) = self.models.second else {
             return Ok(());
         };
+        if !now.is_behind_in_meaning() {
+            return Ok(());
+        }
         let mut known = locked(&self.known);
-        if known.as_ref().is_some_and(|known| known.len() > MOST_KNOWN) {
+        let is_of_now = |known: &(Option<Digest>, KnownVectors)| {
+            known.0 == now.manifest && known.1.added() <= MOST_KNOWN
+        };
+        if !known.as_ref().is_some_and(is_of_now) {
             *known = None;
         }
-        let known = known.get_or_insert_with(|| KnownVectors::none(second));
-        if let Some(complete) = now.completed(&self.library, &self.collection, known)? {
+        let (_, known) = known.get_or_insert_with(|| {
+            let store = self.folder.as_deref().map(Store::at);
+            let store = store.and_then(Result::ok).flatten();
+            let on_disk = store.and_then(|store| store.known_vectors(second).ok());
+            (
+                now.manifest,
+                on_disk.unwrap_or_else(|| KnownVectors::none(second)),
+            )
+        });
+        if let Some(complete) = now.completed(&self.library, &self.collection, known, stop)? {
             let mut current = locked(&self.snapshot);
             // Unless there is a newer one.
             if Arc::ptr_eq(&current, &now) {

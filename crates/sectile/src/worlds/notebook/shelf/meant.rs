@@ -16,7 +16,7 @@ use super::{
 /// Most chunks in memory that are embedded besides.
 const MOST_IN_MEMORY: usize = 256;
 /// Chunks that are embedded together.
-const TOGETHER: usize = 16;
+const TOGETHER: usize = 8;
 
 impl Snapshot {
     /// Whether the second tier answers.
@@ -72,19 +72,22 @@ impl Snapshot {
         is_whole.then(|| self.with_meant(Some(meant)))
     }
 
-    /// The same with the second tier for what is in memory too, if that is little. `None` when there is nothing to do.
+    /// Whether only what is in memory is missing from the second tier, and is little.
+    pub(super) fn is_behind_in_meaning(&self) -> bool {
+        self.meant.is_some() && !self.is_meant() && self.chunks_in_memory() <= MOST_IN_MEMORY
+    }
+
+    /// The same with the second tier for what is in memory too. `None` when that could not be made.
     pub(super) fn completed(
         &self,
         library: &Library,
         collection: &str,
         known: &mut KnownVectors,
+        stop: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Self>, NotebookError> {
         let (Some(second), Some(meant)) = (self.models.second, &self.meant) else {
             return Ok(None);
         };
-        if self.is_meant() || self.chunks_in_memory() > MOST_IN_MEMORY {
-            return Ok(None);
-        }
         let mut meant = meant.clone();
         for number in meant.len()..self.segments.len() {
             let segment = &self.segments[number];
@@ -108,7 +111,7 @@ impl Snapshot {
                     }
                 }
             }
-            embed(second, &missing, known);
+            embed(second, &missing, known, stop);
             match known.in_place(segment, &keys) {
                 Some(segment) => meant.push(segment),
                 None => return Ok(None),
@@ -134,9 +137,18 @@ impl Snapshot {
     }
 }
 
-fn embed(model: &dyn Embedder, texts: &[Text], known: &mut KnownVectors) {
+/// Embeds as many as there is time for.
+fn embed(
+    model: &dyn Embedder,
+    texts: &[Text],
+    known: &mut KnownVectors,
+    stop: &mut dyn FnMut() -> bool,
+) {
     let mut reader = model.reader();
     for batch in texts.chunks(TOGETHER) {
+        if stop() {
+            return;
+        }
         let parts: Vec<Vec<&str>> = batch.iter().map(Text::parts).collect();
         for (text, vector) in batch.iter().zip(reader.embed_all(&parts)) {
             known.add(text.key, vector.as_deref());
