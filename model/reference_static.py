@@ -2,11 +2,12 @@
 
     python reference_static.py [MODEL] > vectors-static-2.jsonl      # test vectors for the reader inside Sectile, as reference.py prints them
 
-Steps 1 to 5 (text to pieces) and the limit of 4,000 pieces are those of reference.py. Then:
+Steps 1 to 5 (text to pieces) are those of reference.py. Then:
 
-6. A group's f16 scale is taken as a whole number of 2^-24: every finite f16 is one. sum[i] = sum over the pieces of code[piece][i] * scale[piece][i / 32], exact in 64 bits.
+6. Of all pieces of the text in order, the first 128 count: the table was trained on passages of that length, and what a section is about stands at its beginning.
+   A group's f16 scale is taken as a whole number of 2^-24: every finite f16 is one. sum[i] = sum over the pieces of code[piece][i] * scale[piece][i / 32], exact in 64 bits.
 7. m = max |sum[i]|. No pieces, or m = 0: no vector, all values are 0. Otherwise v[i] = sign(sum[i]) * ((2 * 127 * |sum[i]| + m) // (2 * m)): 256 values from -127 to 127.
-   It fits 64 bits: 4,000 * 7 * 2^40 * 255 < 2^63.
+   It fits 64 bits: 128 * 7 * 2^40 * 255 < 2^63.
 """
 
 import sys
@@ -19,6 +20,7 @@ from checkpoints import GROUP
 from packed import Packed
 
 MODEL = Path(__file__).with_name("sectile-static-2.bin")
+MAX_PIECES = 128
 
 
 class Static(reference.Model):
@@ -31,6 +33,15 @@ class Static(reference.Model):
         self.codes, scales = packed.tensors["rows"]
         self.scales = np.rint(scales.astype(np.float64) * 2**24).astype(np.int64)
         assert self.scales.max() < 2**40
+
+    def pieces(self, text):
+        """Steps 1 to 6: the pieces of a text that count."""
+        found = []
+        for word in reference.words(text):
+            found += self.word_pieces(word)
+            if len(found) >= MAX_PIECES:
+                break
+        return found[:MAX_PIECES]
 
     def vector_of(self, pieces):
         if len(pieces) == 0:

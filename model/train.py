@@ -5,10 +5,11 @@
     python train.py student DATA --init STEM --layers 0,2,5 --targets NAME --out FILE.npz
     python train.py static DATA --init sectile-static-1.bin --targets NAME --out FILE.npz
 
-DATA is the folder pairs.py wrote. Each stage ends when --seconds or --steps are over, whichever is first, and saves then and every minute. The learning rate falls to
-zero over that span; the last 40 % of it trains with the weights rounded to 4 bits in the forward pass (students and static). Losses: contrastive in the batch in both
-directions, KL of the similarity rows to the teacher's, cosine to the teacher's vectors. A batch is made of groups from one source each, in which BM25 neighbours
-stand together, so that hard negatives come at no cost; --hard adds mined passages as further columns.
+DATA is the folder pairs.py wrote, for the static table words.py too. Each stage ends when --seconds or --steps are over, whichever is first, and saves then and every
+minute. The learning rate falls to zero over that span; the last 40 % of it trains with the weights rounded to 4 bits in the forward pass (students and static).
+Losses: contrastive in the batch in both directions, KL of the similarity rows to the teacher's, cosine to the teacher's vectors. A batch is made of groups from one
+source each, in which BM25 neighbours stand together, so that hard negatives come at no cost; --hard adds mined passages as further columns. --without leaves sources out
+of the training of a static table, to see what it does with documentation it does not know.
 """
 
 import argparse
@@ -83,6 +84,11 @@ class Data:
         place = np.arange(len(query_ids)) - np.repeat(starts, query_ends - starts)
         with np.errstate(over="ignore"):
             self.query_text = np.add.reduceat(table[query_ids] * (2 * place.astype(np.uint64) + 1), starts).astype(np.int64)
+
+    def leave_out(self, sources):
+        """Does not train on these sources (numbers, comma separated): they are for checks."""
+        if sources:
+            self.held_out = self.held_out | np.isin(self.source, [int(number) for number in sources.split(",")])
 
     def texts(self):
         return Texts(*self.query_tokens), Texts(*self.passage_tokens)
@@ -359,9 +365,10 @@ def stage_vectors(options):
         print("already there")
         return
     began = time.time()
-    data = Data(options.data, "full")
-    query_texts, passage_texts = data.texts()
     weights = load_encoder(options.model)
+    cut = len(weights["tokens.weight"]) == len((options.data / "vocabulary_cut.txt").read_text(encoding="utf-8").splitlines())
+    data = Data(options.data, "cut" if cut else "full")
+    query_texts, passage_texts = data.texts()
     saved = {}
     with torch.no_grad():
         for kind, texts in (("query", query_texts), ("passage", passage_texts)):
@@ -424,12 +431,17 @@ def stage_student(options):
 def stage_static(options):
     from reference import CLASS_OF, Model
 
-    data = Data(options.data, "full")
+    data = Data(options.data, options.tokens)
+    data.leave_out(options.without)
     start = Model(options.init)
-    pieces = list(start.ids)
-    vocabulary = options.vocabulary.read_text(encoding="utf-8").splitlines()
-    row_of = np.array([-1 if len(piece) == 1 and CLASS_OF.get(piece) == "punctuation" else start.ids.get(piece, -1) for piece in vocabulary])
+    vocabulary = (options.data / f"vocabulary_{options.tokens}.txt").read_text(encoding="utf-8").splitlines()
+    words = vocabulary[len(options.vocabulary.read_text(encoding="utf-8").splitlines()) :]
+    pieces = list(start.ids) + words
+    ids = {piece: at for at, piece in enumerate(pieces)}
+    row_of = np.array([-1 if len(piece) == 1 and CLASS_OF.get(piece) == "punctuation" else ids.get(piece, -1) for piece in vocabulary])
     table = start.rows.astype(np.float32) * start.scales.astype(np.float32)[:, None]
+    # A word starts as the sum of its pieces: nothing changes until it is trained.
+    table = np.concatenate([table, [table[start.word_pieces(word)].sum(axis=0) for word in words]]) if words else table
     table *= 0.05 / np.sqrt((table**2).mean())
     weights = {"rows": torch.from_numpy(table).to(DEVICE)}
     texts = {"query": Texts(*static_texts(data.query_tokens, row_of)), "passage": Texts(*static_texts(data.passage_tokens, row_of))}
@@ -462,6 +474,7 @@ def main():
         settings = dict(
             seconds=300.0, steps=0, batch=4096, group=1024, neighbours=3, cluster=64, hard=0, seed=1, contrastive=1.0, kl=1.0, second_kl=0.0, cosine=0.0,
             rate=6e-4, decay=0.01, clip=1.0, round_from=0.6, say=5.0, check=60.0,
+            without="",
         )
         settings.update(defaults)
         for key, value in settings.items():
@@ -470,7 +483,7 @@ def main():
     stage("vectors", stage_vectors)
     stage("teacher", stage_teacher, rate=2e-4, kl=0.4, cosine=0.4)
     stage("student", stage_student, cosine=2.0)
-    stage("static", stage_static, batch=8192, hard=1, rate=1e-2, decay=0.0)
+    stage("static", stage_static, tokens="static", batch=8192, hard=1, rate=1e-2, decay=0.0)
     options = top.parse_args()
     # It would make a plan for every length of a batch, which takes longer than the batch.
     torch.backends.cuda.enable_cudnn_sdp(False)

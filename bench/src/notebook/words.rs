@@ -87,15 +87,16 @@ impl Words {
 
 /// The whole words that the model has, the most frequent one first.
 fn english() -> Result<Vec<String>> {
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../model/sectile-static-1.bin");
+    /// Where the vocabulary begins, and where its length is.
+    const START: usize = 64;
+    const LENGTH: std::ops::Range<usize> = 36..40;
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../model/sectile-static-2.bin");
     let bytes = std::fs::read(file).context("the embedding model")?;
-    let length = bytes.get(20..24).context("a head")?;
+    let length = bytes.get(LENGTH).context("a head")?;
     let length = u32::from_le_bytes(length.try_into()?) as usize;
-    let start = bytes
-        .len()
-        .checked_sub(length)
+    let mut rest = bytes
+        .get(START..START + length)
         .context("a vocabulary that is longer than the model")?;
-    let mut rest = &bytes[start..];
     let mut words = Vec::new();
     while let Some((length, behind)) = rest.split_first() {
         let (word, behind) = behind

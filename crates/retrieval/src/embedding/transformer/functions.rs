@@ -1,7 +1,7 @@
 //! What is done to single numbers and to rows of them. Each function is made of additions, products and divisions in one
 //! order, so that it gives the same everywhere; those of the standard library differ from system to system.
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 
 /// Numbers are added up in so many sums, which are then added up in pairs.
 const LANES: usize = 16;
@@ -48,27 +48,39 @@ fn gelu(x: f32) -> f32 {
 
 /// [`gelu`] of each number.
 pub(super) fn activate(numbers: &mut [f32]) {
-    Arch::new().dispatch(
-        #[inline(always)]
-        || {
-            numbers
-                .iter_mut()
-                .for_each(|number| *number = gelu(*number))
-        },
-    );
+    Arch::new().dispatch(Activate { numbers });
 }
 
+// What is dispatched is a value with a method and no closure: a closure may be called through a function that is not
+// compiled for the processor, and then every fused product is a call of its own.
+
+struct Activate<'a> {
+    numbers: &'a mut [f32],
+}
+
+impl WithSimd for Activate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for number in self.numbers {
+            *number = gelu(*number);
+        }
+    }
+}
+
+/// The sum of numbers, or of their squares.
 #[inline(always)]
-fn sum_of(numbers: &[f32], of: impl Fn(f32) -> f32) -> f32 {
+fn sum_of<const SQUARES: bool>(numbers: &[f32]) -> f32 {
     let mut sums = [0.0; LANES];
     let (chunks, rest) = numbers.as_chunks::<LANES>();
     for chunk in chunks {
         for (sum, number) in sums.iter_mut().zip(chunk) {
-            *sum += of(*number);
+            *sum += if SQUARES { number * number } else { *number };
         }
     }
     for (sum, number) in sums.iter_mut().zip(rest) {
-        *sum += of(*number);
+        *sum += if SQUARES { number * number } else { *number };
     }
     let mut half = LANES / 2;
     while half > 0 {
@@ -83,45 +95,84 @@ fn sum_of(numbers: &[f32], of: impl Fn(f32) -> f32) -> f32 {
 /// Makes each of rows a distribution: numbers that were larger are so by far, and the sum of a row is one. Only the first
 /// `count` numbers of a row count; the others become zero.
 pub(super) fn distribute(rows: &mut [f32], stride: usize, count: usize, scale: f32) {
-    Arch::new().dispatch(
-        #[inline(always)]
-        || {
-            for row in rows.chunks_mut(stride) {
-                let (row, rest) = row.split_at_mut(count);
-                rest.fill(0.0);
-                let most = row
-                    .iter()
-                    .fold(f32::NEG_INFINITY, |most, one| most.max(*one));
-                for number in &mut *row {
-                    *number = power((*number - most) * scale);
-                }
-                let one_over = 1.0 / sum_of(row, |number| number);
-                for number in &mut *row {
-                    *number *= one_over;
-                }
+    Arch::new().dispatch(Distribute {
+        rows,
+        stride,
+        count,
+        scale,
+    });
+}
+
+struct Distribute<'a> {
+    rows: &'a mut [f32],
+    stride: usize,
+    count: usize,
+    scale: f32,
+}
+
+impl WithSimd for Distribute<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for row in self.rows.chunks_mut(self.stride) {
+            let (row, rest) = row.split_at_mut(self.count);
+            rest.fill(0.0);
+            let most = largest(row);
+            for number in &mut *row {
+                *number = power((*number - most) * self.scale);
             }
-        },
-    );
+            let one_over = 1.0 / sum_of::<false>(row);
+            for number in &mut *row {
+                *number *= one_over;
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn largest(numbers: &[f32]) -> f32 {
+    let mut most = [f32::NEG_INFINITY; LANES];
+    let (chunks, rest) = numbers.as_chunks::<LANES>();
+    for chunk in chunks {
+        for (most, number) in most.iter_mut().zip(chunk) {
+            *most = if *number > *most { *number } else { *most };
+        }
+    }
+    let all = most.iter().chain(rest);
+    all.fold(f32::NEG_INFINITY, |most, number| most.max(*number))
 }
 
 /// Gives each row the mean 0 and the spread 1, times `weight`, plus `bias`.
 pub(super) fn normalise(rows: &mut [f32], weight: &[f32], bias: &[f32]) {
-    let length = weight.len().max(1);
-    let share = 1.0 / length as f32;
-    Arch::new().dispatch(
-        #[inline(always)]
-        || {
-            for row in rows.chunks_exact_mut(length) {
-                let mean = sum_of(row, |number| number) * share;
-                row.iter_mut().for_each(|number| *number -= mean);
-                let spread = sum_of(row, |number| number * number) * share;
-                let one_over = 1.0 / (spread + 1e-12).sqrt();
-                for ((number, weight), bias) in row.iter_mut().zip(weight).zip(bias) {
-                    *number = (*number * one_over).mul_add(*weight, *bias);
-                }
+    Arch::new().dispatch(Normalise { rows, weight, bias });
+}
+
+struct Normalise<'a> {
+    rows: &'a mut [f32],
+    weight: &'a [f32],
+    bias: &'a [f32],
+}
+
+impl WithSimd for Normalise<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let length = self.weight.len().max(1);
+        let share = 1.0 / length as f32;
+        for row in self.rows.chunks_exact_mut(length) {
+            let mean = sum_of::<false>(row) * share;
+            for number in &mut *row {
+                *number -= mean;
             }
-        },
-    );
+            let spread = sum_of::<true>(row) * share;
+            let one_over = 1.0 / (spread + 1e-12).sqrt();
+            for ((number, weight), bias) in row.iter_mut().zip(self.weight).zip(self.bias) {
+                *number = (*number * one_over).mul_add(*weight, *bias);
+            }
+        }
+    }
 }
 
 /// Adds numbers to others.

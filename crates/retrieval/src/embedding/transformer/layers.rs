@@ -3,10 +3,10 @@
 use super::{
     super::{
         ModelError,
-        file::{Head, Matrix, Parts, f32_of},
+        file::{Head, Matrix, Parts},
     },
     functions::{activate, add, distribute, normalise},
-    maps::{Map, PANEL, Room, Rows, add_product, arrange_in, row},
+    maps::{Map, PANEL, Room, Rows, add_product, arrange_in, numbers, row},
 };
 
 /// What is read from the file.
@@ -61,11 +61,6 @@ impl Norm {
     fn apply(&self, rows: &mut [f32]) {
         normalise(rows, &numbers(self.weight), &numbers(self.bias));
     }
-}
-
-fn numbers(bytes: &[u8]) -> Vec<f32> {
-    let (numbers, _) = bytes.as_chunks::<2>();
-    numbers.iter().map(|number| f32_of(*number)).collect()
 }
 
 fn map(parts: &mut Parts, outputs: usize, inputs: usize) -> Result<Map, ModelError> {

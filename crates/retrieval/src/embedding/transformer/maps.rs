@@ -10,7 +10,7 @@ use super::super::file::{ADDED, GROUP, GROUP_BYTES, Matrix, f32_of};
 /// Outputs of a panel.
 pub(super) const PANEL: usize = GROUP;
 /// Tokens of a block.
-const BLOCK: usize = 6;
+const BLOCK: usize = 12;
 /// So many inputs at a time: what is unpacked of a panel stays near the processor.
 const DEPTH: usize = 192;
 
@@ -46,9 +46,9 @@ impl Map {
     pub(super) fn apply(&self, inputs: &[f32], outputs: &mut Vec<f32>, room: &mut Room) {
         let count = inputs.len() / self.inputs;
         outputs.clear();
-        let (bias, _) = self.bias.as_chunks::<2>();
+        let bias = numbers(self.bias);
         for _ in 0..count {
-            outputs.extend(bias.iter().map(|value| f32_of(*value)));
+            outputs.extend_from_slice(&bias);
         }
         for from in (0..self.inputs).step_by(DEPTH) {
             let depth = DEPTH.min(self.inputs - from);
@@ -81,18 +81,36 @@ impl Map {
         let first = (panel * self.inputs + from) / GROUP;
         let scales = scales.get(first..).unwrap_or_default();
         room.resize(depth, [0.0; PANEL]);
-        Arch::new().dispatch(
-            #[inline(always)]
-            || {
-                let groups = room.chunks_mut(GROUP).zip(codes.chunks(GROUP)).zip(scales);
-                for ((group, codes), scales) in groups {
-                    let scales = scales.map(f32_of);
-                    for (weights, codes) in group.iter_mut().zip(codes) {
-                        *weights = weights_of(codes, &scales);
-                    }
-                }
-            },
-        );
+        Arch::new().dispatch(Unpack {
+            codes,
+            scales,
+            weights: room,
+        });
+    }
+}
+
+struct Unpack<'a> {
+    codes: &'a [[u8; GROUP_BYTES]],
+    scales: &'a [[[u8; 2]; PANEL]],
+    weights: &'a mut [[f32; PANEL]],
+}
+
+impl WithSimd for Unpack<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let groups = self.weights.chunks_mut(GROUP);
+        let groups = groups.zip(self.codes.chunks(GROUP)).zip(self.scales);
+        for ((group, codes), packed) in groups {
+            let mut scales = [0.0; PANEL];
+            for (scale, packed) in scales.iter_mut().zip(packed) {
+                *scale = f32_of(*packed);
+            }
+            for (weights, codes) in group.iter_mut().zip(codes) {
+                *weights = weights_of(codes, &scales);
+            }
+        }
     }
 }
 
@@ -123,19 +141,26 @@ pub(super) fn row(table: &Matrix, dimensions: usize, number: usize, row: &mut [f
 
 /// Puts rows side by side in blocks: for each block, the numbers that its rows have at one place after the other.
 fn arrange(rows: Rows<'_>, depth: usize, blocks: &mut Vec<[f32; BLOCK]>) {
-    blocks.clear();
+    // What is not overwritten belongs to no row, and to no output that counts.
     blocks.resize(rows.count.div_ceil(BLOCK) * depth, [0.0; BLOCK]);
-    for (number, row) in rows
-        .numbers
-        .chunks(rows.stride)
-        .take(rows.count)
-        .enumerate()
-    {
-        let block = blocks[number / BLOCK * depth..].iter_mut();
-        for (place, value) in block.zip(&row[rows.start..rows.start + depth]) {
-            place[number % BLOCK] = *value;
+    let of_blocks = rows.numbers.chunks(rows.stride * BLOCK);
+    for (block, numbers) in blocks.chunks_exact_mut(depth).zip(of_blocks) {
+        let mut parts: [&[f32]; BLOCK] = [&[]; BLOCK];
+        for (part, row) in parts.iter_mut().zip(numbers.chunks(rows.stride)) {
+            *part = &row[rows.start..rows.start + depth];
+        }
+        for (at, place) in block.iter_mut().enumerate() {
+            for (number, part) in place.iter_mut().zip(parts) {
+                *number = part.get(at).copied().unwrap_or_default();
+            }
         }
     }
+}
+
+/// The numbers of 16 bits in these bytes.
+pub(super) fn numbers(bytes: &[u8]) -> Vec<f32> {
+    let (numbers, _) = bytes.as_chunks::<2>();
+    numbers.iter().map(|number| f32_of(*number)).collect()
 }
 
 /// Adds the products of rows with a panel to outputs.
@@ -206,25 +231,46 @@ fn add_tile<S: Simd>(
     panel: &[S::f32s],
     tile: &mut [[f32; PANEL]; BLOCK],
 ) {
+    // As many sums as there is room for in the processor.
     let vectors = PANEL / S::F32_LANES;
     for strip in (0..vectors).step_by(STRIP) {
-        let mut sums = [[simd.splat_f32s(0.0); STRIP]; BLOCK];
-        for (sums, tile) in sums.iter_mut().zip(&*tile) {
-            let (tile, _) = S::as_simd_f32s(tile);
-            sums.copy_from_slice(&tile[strip..strip + STRIP]);
+        if S::REGISTER_COUNT >= 32 {
+            add_strip::<S, BLOCK>(simd, block, panel, tile, strip, 0);
+        } else {
+            add_strip::<S, { BLOCK / 2 }>(simd, block, panel, tile, strip, 0);
+            add_strip::<S, { BLOCK / 2 }>(simd, block, panel, tile, strip, BLOCK / 2);
         }
-        for (inputs, weights) in block.iter().zip(panel.chunks_exact(vectors)) {
-            let weights = &weights[strip..strip + STRIP];
-            for (sums, input) in sums.iter_mut().zip(inputs) {
-                let input = simd.splat_f32s(*input);
-                for (sum, weight) in sums.iter_mut().zip(weights) {
-                    *sum = simd.mul_add_f32s(input, *weight, *sum);
-                }
+    }
+}
+
+/// Adds to the sums of `ROWS` tokens from `first` on.
+#[inline(always)]
+fn add_strip<S: Simd, const ROWS: usize>(
+    simd: S,
+    block: &[[f32; BLOCK]],
+    panel: &[S::f32s],
+    tile: &mut [[f32; PANEL]; BLOCK],
+    strip: usize,
+    first: usize,
+) {
+    let vectors = PANEL / S::F32_LANES;
+    let tile = &mut tile[first..first + ROWS];
+    let mut sums = [[simd.splat_f32s(0.0); STRIP]; ROWS];
+    for (sums, tile) in sums.iter_mut().zip(&*tile) {
+        let (tile, _) = S::as_simd_f32s(tile);
+        sums.copy_from_slice(&tile[strip..strip + STRIP]);
+    }
+    for (inputs, weights) in block.iter().zip(panel.chunks_exact(vectors)) {
+        let weights = &weights[strip..strip + STRIP];
+        for (sums, input) in sums.iter_mut().zip(&inputs[first..first + ROWS]) {
+            let input = simd.splat_f32s(*input);
+            for (sum, weight) in sums.iter_mut().zip(weights) {
+                *sum = simd.mul_add_f32s(input, *weight, *sum);
             }
         }
-        for (sums, tile) in sums.iter().zip(&mut *tile) {
-            let (tile, _) = S::as_mut_simd_f32s(tile);
-            tile[strip..strip + STRIP].copy_from_slice(sums);
-        }
+    }
+    for (sums, tile) in sums.iter().zip(tile) {
+        let (tile, _) = S::as_mut_simd_f32s(tile);
+        tile[strip..strip + STRIP].copy_from_slice(sums);
     }
 }
