@@ -7,7 +7,6 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 
 use sectile_markdown::Digest;
@@ -203,21 +202,14 @@ impl ArtifactStorage for Files {
 pub(crate) struct Second {
     name: &'static str,
     embedded: AtomicUsize,
-    /// How long each text takes.
-    pause: Duration,
 }
 
 impl Second {
     /// One that lasts as long as the process.
     pub(crate) fn new(name: &'static str) -> &'static Self {
-        Self::slow(name, Duration::ZERO)
-    }
-
-    pub(crate) fn slow(name: &'static str, pause: Duration) -> &'static Self {
         Box::leak(Box::new(Self {
             name,
             embedded: AtomicUsize::new(0),
-            pause,
         }))
     }
 
@@ -267,7 +259,6 @@ impl EmbeddingReader for SecondReader<'_> {
         // Questions have one part.
         let is_passage = usize::from(parts.len() > 1);
         self.model.embedded.fetch_add(is_passage, Ordering::Relaxed);
-        std::thread::sleep(self.model.pause);
         let mut vector = self.reader.embed(parts)?;
         vector.reverse();
         vector.extend_from_within(..128);

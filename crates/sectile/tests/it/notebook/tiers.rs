@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use sectile_retrieval::{Embedder as _, built_in, transformer};
 use serde_json::{Value, json};
 
 use super::{Client, Library, dice::Dice, stable};
@@ -89,7 +90,7 @@ fn a_server_switches_over_when_the_tier_is_complete_and_says_which_answers() {
     );
     let active = client.call("describe_world", json!({}))["retrieval"]["active"].clone();
     assert_eq!(active["tier"], "static", "{active}");
-    assert_eq!(active["model"], "sectile-static-2", "{active}");
+    assert_eq!(active["model"], built_in().unwrap().name(), "{active}");
     let told = rows(&library.tiers_command(&[]).output().unwrap());
     assert_eq!(told[0]["collection_id"], "journal");
     assert_eq!(told[0]["written"], false, "the first tier was there");
@@ -108,7 +109,7 @@ fn a_server_switches_over_when_the_tier_is_complete_and_says_which_answers() {
     assert_ne!(switched[0]["results"], first[0]["results"]);
     let active = client.call("describe_world", json!({}))["retrieval"]["active"].clone();
     assert_eq!(active["tier"], "transformer", "{active}");
-    assert_eq!(active["model"], "sectile-transformer-1", "{active}");
+    assert_eq!(active["model"], transformer().unwrap().name(), "{active}");
     // One that starts now has it at once, and answers the same.
     let mut other = library.open(Era::Handshake);
     other.enter("journal");
