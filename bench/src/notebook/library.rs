@@ -123,7 +123,7 @@ impl Library {
     /// The command that indexes one of the collections.
     pub(super) fn index_command(&self, bench: &Bench, collection: &str) -> Command {
         let mut command = Command::new(bench.binaries.join("sectile"));
-        command.args(["notebook", "index", "--json"]);
+        command.args(["notebook", "index", "--json", "--tier", "static"]);
         command.arg(&self.root).arg(collection);
         command
     }

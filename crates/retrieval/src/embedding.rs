@@ -77,7 +77,7 @@ pub fn transformer() -> Result<&'static TransformerModel, ModelError> {
 }
 
 /// Embeds one text after another.
-pub trait EmbeddingReader {
+pub trait EmbeddingReader: Send {
     /// Whose vectors these are.
     fn model(&self) -> &dyn Embedder;
 

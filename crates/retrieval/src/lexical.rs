@@ -47,5 +47,14 @@ pub struct Passage<'a> {
     pub body: &'a str,
 }
 
+impl<'a> Passage<'a> {
+    /// What is embedded of it: title, headings and text, outermost first.
+    #[must_use]
+    pub fn parts(&self) -> Vec<&'a str> {
+        let inner = [self.heading, self.body];
+        self.trail.iter().copied().chain(inner).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests;

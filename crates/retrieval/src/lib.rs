@@ -41,4 +41,6 @@ pub use storage::{
     NotebookStorage, Question, SharedState, Stamp, StorageError, VectorIndexing, VectorSearch,
     is_collection_name, is_notebook,
 };
-pub use store::{Entry, Manifest, Store, StoreError, Stored, Writer};
+pub use store::{
+    Entry, Filler, KnownVectors, Manifest, MeaningKey, Store, StoreError, Stored, Writer,
+};

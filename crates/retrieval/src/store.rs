@@ -6,6 +6,7 @@
 
 mod folder;
 mod manifest;
+mod meaning;
 #[cfg(test)]
 mod tests;
 
@@ -13,11 +14,18 @@ use std::{io, path::Path};
 
 use sectile_markdown::Digest;
 
-use self::folder::{Folder, Lock};
-pub use self::manifest::{Entry, Manifest};
+use self::{
+    folder::{Folder, Lock},
+    meaning::MEANING,
+};
+pub use self::{
+    manifest::{Entry, Manifest},
+    meaning::{Filler, KnownVectors, MeaningKey},
+};
 use crate::{Bytes, Corpus, Embedder, FormatError, Place, Segment, container};
 
 const MANIFEST: &str = "manifest";
+const LOCK: &str = "lock";
 /// What names of segments begin with.
 const SEGMENT: &str = "segment-";
 /// A writer may remove a segment between the reading of a manifest and that of its segments; then there is a new manifest.
@@ -145,7 +153,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Busy`] when another process has it.
     pub fn writer(&self) -> Result<Writer<'_>, StoreError> {
-        let lock = self.folder.lock()?.ok_or(StoreError::Busy)?;
+        let lock = self.folder.lock(LOCK)?.ok_or(StoreError::Busy)?;
         Ok(Writer {
             store: self,
             _lock: lock,
@@ -187,9 +195,11 @@ impl Writer<'_> {
         let folder = &self.store.folder;
         // Whoever still reads a removed segment keeps what was mapped. One that cannot be removed now is so next time.
         for name in folder.names()? {
-            let is_wanted = name == MANIFEST || segments.contains(&name);
-            if !is_wanted && Folder::is_ours(&name, SEGMENT) && folder.remove(&name).is_err() {
-                continue;
+            let is_ours = Folder::is_of(&name, SEGMENT) || Folder::is_unfinished(&name);
+            // The second tier may be being filled at this very moment.
+            let is_wanted = segments.contains(&name) || Folder::is_of(&name, MEANING);
+            if is_ours && !is_wanted {
+                folder.remove(&name).unwrap_or_default();
             }
         }
         Ok(())
@@ -204,11 +214,25 @@ impl Stored {
         entries.map(|entry| self.chunks_at(entry.place)).sum()
     }
 
+    /// For each segment, the chunks that count, in no particular order.
+    #[must_use]
+    pub fn living(&self) -> Vec<Vec<usize>> {
+        let entries = self.manifest.entries.iter();
+        let places: Vec<Place> = entries.map(|entry| entry.place).collect();
+        meaning::living(&self.segments, &places)
+    }
+
+    /// The numbers of a document's chunks in its segment; none where there is no document.
+    #[must_use]
+    pub fn numbers_at(&self, place: Place) -> std::ops::Range<usize> {
+        let segment = self.segments.get(place.segment);
+        segment.map_or(0..0, |segment| segment.chunks_of(place.document))
+    }
+
     /// How many chunks a document has; none where there is no document.
     #[must_use]
     pub fn chunks_at(&self, place: Place) -> usize {
-        let segment = self.segments.get(place.segment);
-        segment.map_or(0, |segment| segment.chunks_of(place.document).len())
+        self.numbers_at(place).len()
     }
 
     /// Compares everything that opening did not with its checksum.

@@ -8,6 +8,7 @@ mod demo;
 mod docs;
 mod doctor;
 mod edit;
+mod interrupt;
 mod library;
 mod notebook;
 mod reference;

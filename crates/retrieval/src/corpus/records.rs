@@ -47,9 +47,7 @@ impl<'e> Recorder<'e> {
     /// The record of a chunk that was cut from a document.
     #[must_use]
     pub fn record(&mut self, chunk: &Chunk, passage: &Passage<'_>) -> Record {
-        let mut parts: Vec<&str> = passage.trail.clone();
-        parts.extend([passage.heading, passage.body]);
-        let vector = embedded(&mut *self.embedding, &parts);
+        let vector = embedded(&mut *self.embedding, &passage.parts());
         let path = passage.trail.iter().chain([&passage.heading]);
         let path = path.filter(|step| !step.is_empty());
         Record {

@@ -98,9 +98,7 @@ impl<'m> SegmentBuilder<'m> {
         self.digests.extend_from_slice(chunk.digest.as_bytes());
         self.chunks += 1;
         if let Some((_, reader)) = &mut self.embedder {
-            let mut parts: Vec<&str> = passage.trail.clone();
-            parts.extend([passage.heading, passage.body]);
-            let vector = embedded(*reader, &parts);
+            let vector = embedded(*reader, &passage.parts());
             let vector = kept(&vector);
             self.vectors.extend_from_slice(&vector);
             let inverse = inverse_length(&vector);
@@ -226,7 +224,8 @@ impl Segment {
     }
 
     /// The chunks of a document.
-    pub(crate) fn chunks_of(&self, document: usize) -> Range<usize> {
+    #[must_use]
+    pub fn chunks_of(&self, document: usize) -> Range<usize> {
         let start = |at: usize| u32_at(self.documents.as_ref(), at).map(|start| start as usize);
         match start(document).zip(start(document + 1)) {
             Some((start, end)) => start..end.min(self.chunks),
@@ -256,11 +255,20 @@ impl Segment {
         Some(path.lines().map(str::to_owned).collect())
     }
 
+    /// The same with other vectors.
+    pub(crate) fn with_vectors(&self, vectors: Bytes, inverse_lengths: Bytes) -> Self {
+        Self {
+            vectors,
+            inverse_lengths,
+            ..self.clone()
+        }
+    }
+
     pub(super) fn words(&self) -> Arc<Lexical> {
         Arc::clone(&self.words)
     }
 
-    pub(super) fn vectors(&self) -> (&[u8], &[u8]) {
+    pub(crate) fn vectors(&self) -> (&[u8], &[u8]) {
         (self.vectors.as_ref(), self.inverse_lengths.as_ref())
     }
 }

@@ -17,7 +17,6 @@ use crate::bytes::Keeper;
 
 /// What names of files begin with that are not finished.
 const UNFINISHED: &str = "new-";
-const LOCK: &str = "lock";
 
 /// A folder for index files, and nothing else.
 #[derive(Debug)]
@@ -186,22 +185,25 @@ impl Folder {
         Ok(names)
     }
 
-    /// Whether a file was made here: a segment, or something that was not finished.
-    pub(super) fn is_ours(name: &str, segment: &str) -> bool {
-        name.strip_prefix(UNFINISHED)
-            .unwrap_or(name)
-            .starts_with(segment)
-            || name.starts_with(UNFINISHED)
+    /// Whether a file's name begins so, once it is finished.
+    pub(super) fn is_of(name: &str, start: &str) -> bool {
+        let name = name.strip_prefix(UNFINISHED).unwrap_or(name);
+        name.starts_with(start)
+    }
+
+    /// Whether a file was not finished.
+    pub(super) fn is_unfinished(name: &str) -> bool {
+        name.starts_with(UNFINISHED)
     }
 
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
         fs::remove_file(self.path(name))
     }
 
-    /// The right to write, or `None` when another process has it.
-    pub(super) fn lock(&self) -> io::Result<Option<Lock>> {
+    /// The right that a file stands for, or `None` when another process has it.
+    pub(super) fn lock(&self, name: &str) -> io::Result<Option<Lock>> {
         let mut options = Self::options();
-        let file = options.write(true).create(true).open(self.path(LOCK))?;
+        let file = options.write(true).create(true).open(self.path(name))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Lock { _file: file })),
             Err(fs::TryLockError::WouldBlock) => Ok(None),

@@ -4,7 +4,7 @@
 use sectile_markdown::Span;
 
 use super::*;
-use crate::{Chunk, Passage, Query, SegmentBuilder};
+use crate::{Chunk, Passage, Query, SegmentBuilder, built_in, transformer};
 
 fn segment(bodies: &[&str]) -> Vec<u8> {
     let mut builder = SegmentBuilder::new(None);
@@ -134,4 +134,100 @@ fn what_a_killed_writer_left_is_removed() {
     writer.commit(&Manifest::default()).unwrap();
     let names = store.folder.names().unwrap();
     assert_eq!(names, ["lock", "manifest", "mine.txt"]);
+}
+
+/// A segment with vectors of the model in the program.
+fn embedded(bodies: &[&str]) -> Vec<u8> {
+    let model = built_in().unwrap();
+    let mut reader = model.reader();
+    let mut builder = SegmentBuilder::new(Some((model, &mut *reader)));
+    for body in bodies {
+        builder.document();
+        let chunk = Chunk {
+            span: Span::new(0, body.len()),
+            digest: Digest::of(body.as_bytes()),
+            line: 1,
+        };
+        let passage = Passage {
+            body,
+            ..Passage::default()
+        };
+        builder.chunk(&chunk, &passage);
+    }
+    builder.finish()
+}
+
+#[test]
+fn the_second_tier_is_there_when_every_chunk_that_counts_has_its_vector() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::make_at(folder.path()).unwrap();
+    let (first, model) = (built_in().unwrap(), transformer().unwrap());
+    let writer = store.writer().unwrap();
+    let names = [
+        writer.add(&embedded(&["apple", "pear", "dead"])).unwrap(),
+        writer.add(&embedded(&["plum"])).unwrap(),
+    ];
+    let manifest = Manifest {
+        segments: names.to_vec(),
+        entries: vec![entry("a", 0, 0), entry("b", 0, 1), entry("c", 1, 0)],
+        ..Manifest::default()
+    };
+    writer.commit(&manifest).unwrap();
+    let stored = store.read(Some(first)).unwrap().unwrap();
+    let places: Vec<Place> = manifest.entries.iter().map(|entry| entry.place).collect();
+    let meant = || store.meaning(&names, &stored.segments, &places, model);
+    assert!(meant().is_none());
+    assert_eq!(stored.living(), [vec![0, 1], vec![0]]);
+    let filler = store.filler(model).unwrap();
+    assert!(matches!(store.filler(model), Err(StoreError::Busy)));
+    let key = |text: &str| Some(MeaningKey::of(&["", text]));
+    let mut known = filler.known().unwrap();
+    let vector = |number: usize| {
+        let mut vector = vec![0; model.dimensions()];
+        vector[number] = 100;
+        vector
+    };
+    for (number, text) in ["apple", "pear", "plum"].into_iter().enumerate() {
+        known.add(key(text).unwrap(), Some(&vector(number)));
+    }
+    known.add(key("silent").unwrap(), None);
+    let part = filler.keep(&known, 1).unwrap();
+    let again = filler.known().unwrap();
+    assert_eq!((again.len(), again.added()), (3, 0));
+    assert!(again.has(key("plum").unwrap()) && !again.has(key("apple").unwrap()));
+    let keys = [key("apple"), key("pear"), None];
+    filler.finish(&names[0], &keys, &known, &[]).unwrap();
+    assert!(filler.has(&names[0], &stored.segments[0], &[0, 1]));
+    assert!(!filler.has(&names[0], &stored.segments[0], &[0, 1, 2]));
+    assert!(meant().is_none());
+    // Who writes the index leaves the second tier alone.
+    std::fs::write(folder.path().join("new-meaning-x"), b"half").unwrap();
+    writer.clean(&names).unwrap();
+    filler
+        .finish(&names[1], &[key("plum")], &known, &[])
+        .unwrap();
+    let segments = meant().unwrap();
+    assert!(store.verify_meaning(&names, model));
+    let vectors = segments.iter().map(|segment| segment.vectors().0.len());
+    let bytes = model.dimensions() / 2;
+    assert_eq!(vectors.collect::<Vec<_>>(), [3 * bytes, bytes]);
+    // The same, made in memory.
+    let in_memory = again.in_place(&stored.segments[1], &[key("plum")]).unwrap();
+    assert_eq!(in_memory.vectors(), segments[1].vectors());
+    assert!(again.in_place(&stored.segments[1], &[key("fig")]).is_none());
+    assert!(again.in_place(&stored.segments[1], &keys).is_none());
+    filler.clean(&names).unwrap();
+    let names = store.folder.names().unwrap();
+    assert!(!names.contains(&part) && !names.contains(&"new-meaning-x".to_owned()));
+    assert_eq!(names.len(), 7, "{names:?}");
+    filler.clean(&[]).unwrap();
+    assert!(meant().is_none());
+}
+
+#[test]
+fn where_a_part_of_a_text_ends_makes_another_text_of_it() {
+    let key = |parts: &[&str]| MeaningKey::of(parts);
+    assert_eq!(key(&["a", "b"]), key(&["a", "b"]));
+    assert_ne!(key(&["a", "b"]), key(&["ab"]));
+    assert_ne!(key(&["a", "b"]), key(&["", "a", "b"]));
 }

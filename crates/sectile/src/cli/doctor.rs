@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::ValueEnum as _;
-use sectile_retrieval::{StorageError, Store, StoreError, VectorSearch as _, built_in};
+use sectile_retrieval::{Embedder, Place, StorageError, Store, StoreError, VectorSearch as _};
 
 use super::{
     args::{Client, DoctorArgs},
@@ -19,7 +19,10 @@ use crate::{
         self,
         docs::{corpus::Corpus, manual},
         notebook::{
-            errors::NotebookError, indexing::folder_of as folder_of_index, storage::MAX_NOTE_BYTES,
+            errors::NotebookError,
+            indexing::folder_of as folder_of_index,
+            storage::MAX_NOTE_BYTES,
+            tiers::{Models, Tier},
         },
         vault::Vault,
     },
@@ -147,17 +150,22 @@ fn library(settings: &NotebookSettings) -> Result<usize, CliError> {
         let name = visible(collection);
         let state = match (&opened.postgres, &indexes) {
             (Some(postgres), _) => match postgres.state(collection) {
-                Ok(_) => Ok(true),
-                Err(StorageError::CollectionNotFound) => Ok(false),
+                Ok(_) => Ok(Some(Tier::Static)),
+                Err(StorageError::CollectionNotFound) => Ok(None),
                 Err(error) => Err(error.to_string()),
             },
             (None, Some(folder)) => index_state(&folder_of_index(folder, collection))
                 .map_err(|what| format!("{what}; make it anew with `sectile notebook index`")),
-            (None, None) => Ok(false),
+            (None, None) => Ok(None),
         };
         match state {
-            Ok(true) => good(&format!("notebook: {name} has an index"))?,
-            Ok(false) => note(&format!(
+            Ok(Some(Tier::Transformer)) => good(&format!(
+                "notebook: {name} has an index; the transformer tier answers"
+            ))?,
+            Ok(Some(Tier::Static)) => good(&format!(
+                "notebook: {name} has an index; the static tier answers"
+            ))?,
+            Ok(None) => note(&format!(
                 "notebook: {name} has no index; make one with `sectile notebook index`"
             ))?,
             Err(what) => {
@@ -172,21 +180,28 @@ fn library(settings: &NotebookSettings) -> Result<usize, CliError> {
     Ok(problems)
 }
 
-/// Whether there is an index, all of whose bytes are what they were.
-fn index_state(folder: &Path) -> Result<bool, String> {
-    let embedder = built_in().map_err(|error| error.to_string())?;
+/// The tier that answers, if there is an index, all of whose bytes are what they were.
+fn index_state(folder: &Path) -> Result<Option<Tier>, String> {
+    let models = Models::built_in().map_err(|error| error.to_string())?;
     let unusable = |error: StoreError| error.to_string();
     let Some(store) = Store::at(folder).map_err(|error| unusable(error.into()))? else {
-        return Ok(false);
+        return Ok(None);
     };
-    let stored = store.read(Some(embedder)).map_err(unusable)?;
-    match stored {
-        Some(stored) => store
-            .verify(&stored.manifest.segments)
-            .map(|()| true)
-            .map_err(unusable),
-        None => Ok(false),
-    }
+    let Some(stored) = store.read(Some(models.first)).map_err(unusable)? else {
+        return Ok(None);
+    };
+    let names = &stored.manifest.segments;
+    store.verify(names).map_err(unusable)?;
+    let is_complete = |second: &&'static dyn Embedder| {
+        let entries = stored.manifest.entries.iter();
+        let places: Vec<Place> = entries.map(|entry| entry.place).collect();
+        let meant = store.meaning(names, &stored.segments, &places, *second);
+        meant.is_some() && store.verify_meaning(names, *second)
+    };
+    Ok(Some(match models.second.filter(is_complete) {
+        Some(_) => Tier::Transformer,
+        None => Tier::Static,
+    }))
 }
 
 /// Looks at the journal of a folder or document that was edited. The number of problems.

@@ -11,6 +11,7 @@ mod contexts;
 pub(crate) mod errors;
 pub(crate) mod eval;
 mod facts;
+pub(crate) mod filling;
 pub(crate) mod ids;
 pub(crate) mod indexing;
 pub(crate) mod library;
@@ -24,6 +25,7 @@ pub(crate) mod storage;
 mod streams;
 #[cfg(test)]
 mod testing;
+pub(crate) mod tiers;
 mod tokens;
 mod tools;
 mod volatile;

@@ -32,6 +32,8 @@ mod proof;
 mod read_only;
 /// Several servers over one library, and clients that go to any of them.
 mod replicas;
+/// The second tier of an index: filled whatever happens, and in use when it is complete.
+mod tiers;
 /// A walk over every tool.
 mod tour;
 /// What is hidden cannot be told from what does not exist.
@@ -182,8 +184,15 @@ impl Library {
         }
     }
 
-    /// A command that indexes the library, with more arguments.
+    /// A command that indexes the library, with more arguments: the tier that is ready at once.
     fn index_command(&self, more: &[&str]) -> Command {
+        let mut command = self.tiers_command(more);
+        command.args(["--tier", "static"]);
+        command
+    }
+
+    /// A command that indexes the library, with more arguments: all tiers, unless they say otherwise.
+    fn tiers_command(&self, more: &[&str]) -> Command {
         let mut command = sectile();
         command.args(["notebook", "index"]).arg(self.vault.root());
         command.arg("--json").args(more);

@@ -33,9 +33,15 @@ pub(super) enum NotebookCommand {
 Only notebooks that changed are read. A server takes the new index by itself. Without an index, a server reads a collection
 when it is first searched.
 
+An index has two tiers. The static one is ready in seconds and answers at once. Then the transformer tier is filled, which finds
+more and takes its time, about 30 passages a second and core; it answers for a collection when it is complete. It can be
+stopped at any time: what was done is kept, and the next run goes on from there.
+
 Examples:
   sectile notebook index ~/library                     every collection; kept in ~/library/.sectile
   sectile notebook index ~/library lab --index ~/.cache/sectile
+  sectile notebook index ~/library --tier static       only the tier that is ready at once
+  sectile notebook index ~/library --watch             stays, and follows every change
   sectile notebook index sectile.toml --to postgres    from where the settings say, into their database")]
 pub(super) struct IndexArgs {
     /// The folder that holds the collections, or a settings file (.toml) that says where they are.
@@ -50,9 +56,35 @@ pub(super) struct IndexArgs {
     /// Where the index goes [default: where a server with the same settings looks].
     #[arg(long, value_name = "WHERE")]
     pub(super) to: Option<To>,
+    /// How far to go [default: transformer; static in a database].
+    #[arg(long, value_name = "TIER")]
+    pub(super) tier: Option<WantedTier>,
+    /// Threads that fill the transformer tier [default: half of the cores].
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub(super) threads: Option<usize>,
+    /// Stay, and bring the index up to date after every change, until stopped.
+    #[arg(long)]
+    pub(super) watch: bool,
     /// Print JSON even on a terminal.
     #[arg(long)]
     pub(super) json: bool,
+}
+
+/// A number of threads.
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count @ 1..=256) => Ok(count),
+        _ => Err("it must be a number from 1 to 256".to_owned()),
+    }
+}
+
+/// How far an index goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum WantedTier {
+    /// The one that is ready in seconds.
+    Static,
+    /// That and the one that finds more. Only in a folder.
+    Transformer,
 }
 
 /// Where an index goes.

@@ -1,67 +1,99 @@
-//! `sectile notebook index`: the index of the collections, made or brought up to date.
+//! `sectile notebook index`: the index of the collections, made or brought up to date, tier by tier.
+
+mod progress;
+mod watch;
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sectile_backends::Postgres;
-use sectile_retrieval::{StoreError, built_in};
+use sectile_retrieval::{Embedder, StoreError};
 use serde::Serialize;
 
+use self::progress::{FillingBar, bar};
 use super::{
-    args::{IndexArgs, To},
+    args::{IndexArgs, To, WantedTier},
     failed, made_index_folder, open, require,
 };
 use crate::{
-    cli::library::Opened,
-    cli::ui::{CliError, DIM, NAME, Styled, print, visible, wants_json},
+    cli::{
+        interrupt::Interrupt,
+        library::Opened,
+        ui::{CliError, DIM, NAME, Styled, print, tell, visible, wants_json},
+    },
     worlds::{
         editor,
         notebook::{
             errors::NotebookError,
+            filling::{self, Filled, Filling, fill},
             indexing::{self, IndexingError, Job, Report},
             library::Library,
             publishing::publish,
+            tiers::Models,
         },
     },
 };
+
+/// How often notebooks are indexed again that changed while the second tier was filled.
+const MOST_ROUNDS: usize = 3;
 
 #[derive(Serialize)]
 struct Row {
     collection_id: String,
     #[serde(flatten)]
     report: Report,
+    /// What became of the second tier, when it was wanted.
+    transformer: Option<Filled>,
+}
+
+impl Row {
+    fn did_something(&self) -> bool {
+        self.report.written || self.transformer.is_some_and(|filled| filled.embedded > 0)
+    }
 }
 
 pub(super) fn index(args: &IndexArgs) -> Result<(), CliError> {
-    let storage = open(&args.root)?;
-    let target = Target::new(&storage, args)?;
-    let collections = match &args.collection {
-        Some(collection) => {
-            require(&storage, collection)?;
-            vec![collection.clone()]
-        }
-        None => storage.collections().map_err(|error| failed(&error))?,
+    let opened = open(&args.root)?;
+    let target = Target::new(&opened, args)?;
+    let models = Models::built_in().map_err(|error| {
+        CliError::failed(format_args!(
+            "the embedding model inside this program cannot be used: {error}."
+        ))
+    })?;
+    let mut indexing = Indexing {
+        library: &opened,
+        second: target.second(args.tier, models)?,
+        target,
+        models,
+        only: args.collection.as_deref(),
+        threads: args.threads.unwrap_or_else(filling::usual_threads),
+        interrupt: None,
     };
+    let as_json = wants_json(args.json);
+    if args.watch {
+        return watch::watch(indexing, as_json);
+    }
+    indexing.interrupt = Some(Interrupt::listen(|| tell("stopping ...\n"))?);
     let mut rows = Vec::new();
-    for collection in collections {
-        let report = one(&storage, &target, &collection)?;
-        rows.push(Row {
-            collection_id: collection,
-            report,
-        });
+    for collection in indexing.collections()? {
+        rows.push(indexing.one(&collection, &|| false)?);
     }
-    if wants_json(args.json) {
-        let text = serde_json::to_string(&rows)
-            .map_err(|_| CliError::failed("the answer could not be written as JSON."))?;
-        return print(format_args!("{text}\n"));
+    told(&rows, as_json)
+}
+
+/// Prints what was done.
+fn told(rows: &[Row], as_json: bool) -> Result<(), CliError> {
+    if !as_json {
+        return print(shown(rows));
     }
-    print(shown(&rows))
+    let text = serde_json::to_string(rows)
+        .map_err(|_| CliError::failed("the answer could not be written as JSON."))?;
+    print(format_args!("{text}\n"))
 }
 
 /// Where the index goes.
@@ -95,56 +127,162 @@ impl Target {
             )?)),
         }
     }
+
+    /// The model of the second tier, when that is wanted.
+    fn second(
+        &self,
+        wanted: Option<WantedTier>,
+        models: Models,
+    ) -> Result<Option<&'static dyn Embedder>, CliError> {
+        match (self, wanted) {
+            (_, Some(WantedTier::Static)) | (Self::Postgres(_), None) => Ok(None),
+            (Self::Postgres(_), Some(WantedTier::Transformer)) => {
+                let error = "an index in a database has the static tier only.";
+                Err(CliError::usage(error).next("leave out --tier, or index into a folder"))
+            }
+            (Self::Folder(_), _) => Ok(models.second),
+        }
+    }
 }
 
-fn one(storage: &Library, target: &Target, collection: &str) -> Result<Report, CliError> {
-    let embedder = built_in().map_err(|error| {
-        CliError::failed(format_args!(
-            "the embedding model inside this program cannot be used: {error}."
-        ))
-    })?;
-    let listed = storage
-        .notebooks(collection, &|| false)
-        .map_err(|error| failed(&error))?;
-    let bar = bar(listed.len(), collection);
-    let done = AtomicUsize::new(0);
-    let job = Job {
-        storage,
-        collection,
-        embedder,
-        stop: &|| false,
-        progress: &|| bar.set_position(done.fetch_add(1, Ordering::Relaxed) as u64 + 1),
-    };
-    let report = match target {
-        Target::Folder(folder) => {
+/// What is indexed, and how.
+struct Indexing<'a> {
+    library: &'a Library,
+    target: Target,
+    models: Models,
+    /// The model of the second tier, when that is wanted.
+    second: Option<&'static dyn Embedder>,
+    /// The only collection that is wanted.
+    only: Option<&'a str>,
+    threads: usize,
+    interrupt: Option<Interrupt>,
+}
+
+impl Indexing<'_> {
+    fn collections(&self) -> Result<Vec<String>, CliError> {
+        match self.only {
+            Some(collection) => {
+                require(self.library, collection)?;
+                Ok(vec![collection.to_owned()])
+            }
+            None => self.library.collections().map_err(|error| failed(&error)),
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.interrupt.as_ref().is_some_and(Interrupt::is_wanted)
+    }
+
+    /// Brings a collection up to date, tier by tier. The second one is left for now when `is_behind` says so.
+    fn one(
+        &self,
+        collection: &str,
+        is_behind: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Row, CliError> {
+        let mut report = self.first_tier(collection)?;
+        let mut transformer = None;
+        if let (Target::Folder(folder), Some(second)) = (&self.target, self.second) {
             let location = indexing::folder_of(folder, collection);
-            indexing::update(job, &location, &listed, editor::now)
+            for round in 1..=MOST_ROUNDS {
+                let filled = self.second_tier(collection, &location, second, is_behind)?;
+                transformer = Some(filled);
+                if filled.changed == 0 || round == MOST_ROUNDS || is_behind() {
+                    break;
+                }
+                report = report.and_then(self.first_tier(collection)?);
+            }
         }
-        Target::Postgres(postgres) => {
-            publish(job, &**postgres, &listed, editor::now).map_err(IndexingError::Notebooks)
+        Ok(Row {
+            collection_id: collection.to_owned(),
+            report,
+            transformer,
+        })
+    }
+
+    fn first_tier(&self, collection: &str) -> Result<Report, CliError> {
+        let stop = || self.is_stopped();
+        let listed = self.library.notebooks(collection, &stop).map_err(explained);
+        let listed = listed?;
+        let bar = bar(listed.len(), collection);
+        let done = AtomicUsize::new(0);
+        let job = Job {
+            storage: self.library,
+            collection,
+            embedder: self.models.first,
+            stop: &stop,
+            progress: &|| bar.set_position(done.fetch_add(1, Ordering::Relaxed) as u64 + 1),
+        };
+        let report = match &self.target {
+            Target::Folder(folder) => {
+                let location = indexing::folder_of(folder, collection);
+                indexing::update(job, &location, &listed, editor::now)
+            }
+            Target::Postgres(postgres) => {
+                publish(job, &**postgres, &listed, editor::now).map_err(IndexingError::Notebooks)
+            }
+        };
+        bar.finish_and_clear();
+        report.map_err(|error| explained_with(error, "another process writes this index now."))
+    }
+
+    fn second_tier(
+        &self,
+        collection: &str,
+        location: &Path,
+        second: &'static dyn Embedder,
+        is_behind: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Filled, CliError> {
+        let bar = FillingBar::new(collection);
+        let filled = fill(
+            Filling {
+                storage: self.library,
+                collection,
+                first: self.models.first,
+                second,
+                threads: self.threads,
+                stop: &|| self.is_stopped() || is_behind(),
+                progress: &|progress| bar.show(progress),
+            },
+            location,
+        );
+        bar.finish();
+        let busy = "another process fills the transformer tier of this index now.";
+        let filled = filled.map_err(|error| explained_with(error, busy))?;
+        if self.is_stopped() && !filled.complete {
+            let Filled {
+                filled, passages, ..
+            } = filled;
+            return Err(CliError::failed(format_args!(
+                "stopped with {filled} of {passages} passages of `{}` in the transformer tier; the static tier is up to date.",
+                visible(collection)
+            ))
+            .next("run the same command again to go on from there"));
         }
-    };
-    bar.finish_and_clear();
-    report.map_err(|error| match error {
+        Ok(filled)
+    }
+}
+
+fn explained(error: NotebookError) -> CliError {
+    explained_with(error.into(), "")
+}
+
+/// What a person is told. `busy` is for when another process has the right to write.
+fn explained_with(error: IndexingError, busy: &str) -> CliError {
+    match error {
         IndexingError::Notebooks(NotebookError::CollectionNotFound) => {
             CliError::failed("the collection went away while it was read.")
         }
+        IndexingError::Notebooks(NotebookError::Cancelled) => {
+            CliError::failed("stopped before the index was written; what was there is as it was.")
+                .next("run the same command again")
+        }
         IndexingError::Notebooks(error) => failed(&error),
         IndexingError::Store(StoreError::Busy) => {
-            CliError::failed("another process writes this index now.").next("wait until it is done")
+            CliError::failed(busy).next("wait until it is done")
         }
         IndexingError::Store(error) => CliError::failed(format_args!("{error}."))
             .next("give another folder with --index DIR, or free some space"),
-    })
-}
-
-/// A bar on a terminal; nothing elsewhere.
-fn bar(length: usize, collection: &str) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(length as u64), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{msg} [{bar:30}] {pos}/{len} {eta}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.set_message(visible(collection));
-    bar
+    }
 }
 
 fn shown(rows: &[Row]) -> String {
@@ -155,6 +293,7 @@ fn shown(rows: &[Row]) -> String {
     for Row {
         collection_id,
         report,
+        transformer,
     } in rows
     {
         let what = if report.written {
@@ -175,8 +314,35 @@ fn shown(rows: &[Row]) -> String {
         if let Some(reason) = &report.remade {
             text += &format!("  {}\n", Styled(DIM, format_args!("made anew: {reason}")));
         }
+        if let Some(filled) = transformer {
+            text += &format!("  {}\n", Styled(DIM, shown_tier(filled)));
+        }
     }
     text
+}
+
+/// What became of the second tier, in a line.
+fn shown_tier(filled: &Filled) -> String {
+    let Filled {
+        passages,
+        filled,
+        embedded,
+        cached,
+        changed,
+        complete,
+    } = filled;
+    let made = format!("{embedded} embedded now, {cached} known before");
+    if *complete {
+        return format!("transformer tier complete: {made}");
+    }
+    let why = match changed {
+        0 => String::new(),
+        _ => format!(
+            "; {} changed meanwhile, so run it again",
+            counted(*changed, "notebook")
+        ),
+    };
+    format!("transformer tier has {filled} of {passages}: {made}{why}")
 }
 
 fn counted(count: usize, what: &str) -> String {

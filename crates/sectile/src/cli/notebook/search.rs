@@ -56,6 +56,7 @@ fn as_json(found: &Found) -> serde_json::Value {
         "results": hits.collect::<Vec<_>>(),
         "total_matches": found.total,
         "index_on_disk": found.state.on_disk,
+        "tier": found.state.tier.name(),
         "unknown_words": found.unknown_words,
     })
 }

@@ -274,6 +274,8 @@ mod tests {
                 backend: None,
                 changed: Some(0),
                 semantic: false,
+                tier: crate::worlds::notebook::tiers::Tier::Static,
+                model: "none",
             },
             unknown_words: Vec::new(),
             corrected_words: Vec::new(),

@@ -330,6 +330,19 @@ pub(crate) struct Report {
     pub(crate) written: bool,
 }
 
+impl Report {
+    /// What both came to, one after the other.
+    pub(crate) fn and_then(self, later: Self) -> Self {
+        Self {
+            indexed: self.indexed + later.indexed,
+            removed: self.removed + later.removed,
+            remade: self.remade.or(later.remade),
+            written: self.written || later.written,
+            ..later
+        }
+    }
+}
+
 /// The folder of a collection's index below the folder of all.
 pub(crate) fn folder_of(all: &Path, collection: &str) -> std::path::PathBuf {
     // Names of collections may be longer than names of folders, or differ in case only.

@@ -5,6 +5,7 @@
 //! is behind can only find too little.
 
 mod embedded;
+mod meant;
 mod shared;
 mod snapshot;
 #[cfg(test)]
@@ -19,7 +20,7 @@ use std::{
 
 use sectile_markdown::{Digest, Span};
 use sectile_retrieval::{
-    Chunk, Correction, Embedder, Form, Located, LocatedHit, LocatedHits, Query, VectorSearch,
+    Chunk, Correction, Form, Located, LocatedHit, LocatedHits, Query, VectorSearch,
 };
 use sectile_vault::NotePath;
 
@@ -31,6 +32,7 @@ use super::{
     ids::SourceId,
     indexing::CutNotebook,
     library::Library,
+    tiers::{Models, Tier},
 };
 
 /// Between two comparisons with a storage that tells of no change.
@@ -45,8 +47,8 @@ const SPARE: usize = 16;
 /// Where the index of a collection is.
 #[derive(Clone)]
 pub(crate) enum IndexPlace {
-    /// In this folder, if there is one, or else in memory. Embedded with this model.
-    Here(Option<PathBuf>, &'static dyn Embedder),
+    /// In this folder, if there is one, or else in memory. Embedded with these models.
+    Here(Option<PathBuf>, Models),
     /// In a backend.
     Shared(Arc<dyn VectorSearch>),
 }
@@ -57,14 +59,18 @@ trait CollectionIndex: Send + Sync {
     fn state(&self) -> IndexState;
     /// Compares it with the library, and takes in what changed, where it can.
     fn refresh(&self) -> Result<(), NotebookError>;
-    /// The best chunks for a question.
+    /// Brings the second tier up to what was taken in, where that is little, unless `stop` says that there is more to take in.
+    fn complete(&self, _: &mut dyn FnMut() -> bool) -> Result<(), NotebookError> {
+        Ok(())
+    }
+    /// The best chunks for a question, and what they were found in.
     fn search(
         &self,
         query: &Query,
         text: &str,
         most: usize,
         stop: &dyn Fn() -> bool,
-    ) -> Result<LocatedHits, NotebookError>;
+    ) -> Result<(LocatedHits, IndexState), NotebookError>;
     /// The chunk of a notebook with this span, where it is at hand.
     fn chunk_at(&self, notebook: &NotePath, span: Span) -> Option<Located>;
     /// The chunks whose digests begin with these digits, in order.
@@ -114,6 +120,10 @@ pub(crate) struct IndexState {
     pub(crate) changed: Option<usize>,
     /// Whether meaning counts, or only words, as in a query that says nothing to the model.
     pub(crate) semantic: bool,
+    /// Which tier answers.
+    pub(crate) tier: Tier,
+    /// The name of its model.
+    pub(crate) model: &'static str,
 }
 
 /// A backend that keeps an index.
@@ -174,10 +184,10 @@ impl Shelf {
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Arc<Self>, NotebookError> {
         let index: Box<dyn CollectionIndex> = match place {
-            IndexPlace::Here(folder, embedder) => {
+            IndexPlace::Here(folder, models) => {
                 let library = Arc::clone(&library);
                 Box::new(Embedded::open(
-                    library, collection, folder, embedder, clock, stop,
+                    library, collection, folder, models, clock, stop,
                 )?)
             }
             IndexPlace::Shared(backend) => {
@@ -213,7 +223,7 @@ impl Shelf {
     }
 
     /// Asks for a comparison with the storage, soon.
-    fn look_again(&self) {
+    pub(super) fn look_again(&self) {
         // The thread ends with the shelf, and not before.
         if self.wake.send(()).is_err() {
             tracing::debug!("changes to notebooks are not looked for");
@@ -243,7 +253,7 @@ impl Shelf {
         })?;
         let mut wanted = most + SPARE;
         loop {
-            let found = self.index.search(&parsed, query, wanted, stop)?;
+            let (found, state) = self.index.search(&parsed, query, wanted, stop)?;
             let is_all = found.hits.len() < wanted;
             let hits = self.verified(&found.hits, most, stop)?;
             if hits.len() < most && !is_all {
@@ -260,7 +270,7 @@ impl Shelf {
                 state: IndexState {
                     as_of: found.state.as_of,
                     semantic: found.has_meaning,
-                    ..self.state()
+                    ..state
                 },
                 unknown_words: found.remarks.unknown,
                 corrected_words: found.remarks.corrected,
@@ -445,8 +455,14 @@ fn keep_fresh(shelf: &Weak<Shelf>, woken: &mpsc::Receiver<()>) {
         shelf.look_again();
         watch
     });
+    let mut is_woken = false;
     loop {
-        match woken.recv_timeout(PAUSE) {
+        let waited = match is_woken {
+            true => Ok(()),
+            false => woken.recv_timeout(PAUSE),
+        };
+        is_woken = false;
+        match waited {
             Ok(()) => {
                 let since = Instant::now();
                 while since.elapsed() < LONGEST_WAIT && woken.recv_timeout(QUIET).is_ok() {}
@@ -457,7 +473,14 @@ fn keep_fresh(shelf: &Weak<Shelf>, woken: &mpsc::Receiver<()>) {
         let Some(shelf) = shelf.upgrade() else {
             return;
         };
-        if let Err(error) = shelf.refresh() {
+        let mut has_news = || {
+            is_woken |= woken.try_recv().is_ok();
+            is_woken
+        };
+        let refreshed = shelf
+            .refresh()
+            .and_then(|()| shelf.index.complete(&mut has_news));
+        if let Err(error) = refreshed {
             tracing::debug!(?error, "the collection cannot be compared with its index");
         }
     }

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use sectile_retrieval::{VectorSearch, built_in};
+use sectile_retrieval::VectorSearch;
 
 use super::{
     clock::Clock,
@@ -15,6 +15,7 @@ use super::{
     library::Library,
     locked,
     shelf::{IndexPlace, Shelf},
+    tiers::Models,
 };
 
 /// Most collections that are open at the same time.
@@ -36,11 +37,11 @@ impl Indexes {
             Self::Shared(backend) => return Ok(IndexPlace::Shared(Arc::clone(backend))),
             Self::Folder(folder) => folder.as_deref(),
         };
-        let embedder = built_in().map_err(|error| NotebookError::UpstreamFailure {
+        let models = Models::built_in().map_err(|error| NotebookError::UpstreamFailure {
             message: format!("The embedding model cannot be used: {error}."),
         })?;
         let folder = folder.map(|folder| folder_of(folder, collection));
-        Ok(IndexPlace::Here(folder, embedder))
+        Ok(IndexPlace::Here(folder, models))
     }
 }
 

@@ -3,12 +3,16 @@
 use std::{
     collections::BTreeMap,
     ops::Deref,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use sectile_markdown::Digest;
 use sectile_retrieval::{
-    ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, is_notebook,
+    ARTIFACTS, ArtifactStorage, Embedder, EmbeddingReader, Listed, NotebookStorage, Stamp,
+    StorageError, Vector, built_in, is_notebook,
 };
 use sectile_vault::NotePath;
 
@@ -190,6 +194,75 @@ impl ArtifactStorage for Files {
         file: &NotePath,
     ) -> Result<Option<Vec<u8>>, StorageError> {
         self.read(collection, file)
+    }
+}
+
+/// A model for the second tier that is quick: made of that of the first, with other dimensions and another fingerprint.
+/// It counts what it embeds.
+pub(crate) struct Second {
+    name: &'static str,
+    embedded: AtomicUsize,
+}
+
+impl Second {
+    /// One that lasts as long as the process.
+    pub(crate) fn new(name: &'static str) -> &'static Self {
+        Box::leak(Box::new(Self {
+            name,
+            embedded: AtomicUsize::new(0),
+        }))
+    }
+
+    /// How many passages were embedded since it was asked last.
+    pub(crate) fn embedded(&self) -> usize {
+        self.embedded.swap(0, Ordering::Relaxed)
+    }
+}
+
+impl Embedder for Second {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn fingerprint(&self) -> Digest {
+        Digest::of(self.name.as_bytes())
+    }
+
+    fn dimensions(&self) -> usize {
+        built_in().unwrap().dimensions() + 128
+    }
+
+    fn weight(&self) -> u64 {
+        900_000
+    }
+
+    fn reader(&self) -> Box<dyn EmbeddingReader + '_> {
+        Box::new(SecondReader {
+            model: self,
+            reader: built_in().unwrap().reader(),
+        })
+    }
+}
+
+struct SecondReader<'m> {
+    model: &'m Second,
+    reader: Box<dyn EmbeddingReader + 'm>,
+}
+
+impl EmbeddingReader for SecondReader<'_> {
+    fn model(&self) -> &dyn Embedder {
+        self.model
+    }
+
+    /// Another direction than that of the first model: its numbers the other way round.
+    fn embed(&mut self, parts: &[&str]) -> Option<Vector> {
+        // Questions have one part.
+        let is_passage = usize::from(parts.len() > 1);
+        self.model.embedded.fetch_add(is_passage, Ordering::Relaxed);
+        let mut vector = self.reader.embed(parts)?;
+        vector.reverse();
+        vector.extend_from_within(..128);
+        Some(vector)
     }
 }
 

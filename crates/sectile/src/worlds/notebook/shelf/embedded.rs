@@ -1,7 +1,8 @@
 //! An index in this process.
 //!
 //! What is on disk is taken as it is, at once. It is compared with its checksums and with the library off the way of searches,
-//! and what changed is indexed in memory, or everything when it is damaged.
+//! and what changed is indexed in memory, or everything when it is damaged. The second tier answers as long as it has all
+//! chunks that count; a few that are in memory are embedded by the thread that keeps the index fresh.
 
 use std::{
     path::PathBuf,
@@ -12,30 +13,41 @@ use std::{
 };
 
 use sectile_markdown::{Digest, Span};
-use sectile_retrieval::{Embedder, Located, LocatedHit, LocatedHits, Query, SharedState};
+use sectile_retrieval::{
+    EmbeddingReader, Found, KnownVectors, Located, LocatedHit, LocatedHits, Query, SharedState,
+    Store,
+};
 use sectile_vault::NotePath;
 
 use super::{
-    super::{clock::Clock, errors::NotebookError, library::Library, locked},
+    super::{clock::Clock, errors::NotebookError, library::Library, locked, tiers::Models},
     CollectionIndex, IndexState,
     snapshot::Snapshot,
 };
 
 /// After so many searches, memory that mapped files take is given back; what is needed again comes again.
 const RELEASED: usize = 64;
+/// Readers of the second tier's model are kept for the next search, up to so many.
+const MOST_READERS: usize = 8;
+/// Vectors of chunks in memory are remembered up to so many.
+const MOST_KNOWN: usize = 4_096;
 
 pub(super) struct Embedded {
     library: Arc<Library>,
     collection: String,
     /// Where its index is, if there is one.
     folder: Option<PathBuf>,
-    embedder: &'static dyn Embedder,
+    models: Models,
     clock: Clock,
     snapshot: Mutex<Arc<Snapshot>>,
     /// The manifest of an index that turned out to be damaged.
     damaged: Mutex<Option<Digest>>,
     /// How often it was searched.
     searches: AtomicUsize,
+    /// Readers of the second tier's model that nobody uses now.
+    readers: Mutex<Vec<Box<dyn EmbeddingReader>>>,
+    /// Vectors of the second tier that chunks in memory may have, by manifest: those on disk, and those that were added.
+    known: Mutex<Option<(Option<Digest>, KnownVectors)>>,
 }
 
 impl Embedded {
@@ -44,23 +56,25 @@ impl Embedded {
         library: Arc<Library>,
         collection: &str,
         folder: Option<PathBuf>,
-        embedder: &'static dyn Embedder,
+        models: Models,
         clock: Clock,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Self, NotebookError> {
-        let snapshot = match Snapshot::of_disk(folder.as_deref(), collection, embedder) {
+        let snapshot = match Snapshot::of_disk(folder.as_deref(), collection, models) {
             Some(snapshot) => snapshot,
-            None => Snapshot::in_memory(&library, collection, embedder, clock, stop)?,
+            None => Snapshot::in_memory(&library, collection, models, clock, stop)?,
         };
         Ok(Self {
             library,
             collection: collection.to_owned(),
             folder,
-            embedder,
+            models,
             clock,
             snapshot: Mutex::new(Arc::new(snapshot)),
             damaged: Mutex::new(None),
             searches: AtomicUsize::new(0),
+            readers: Mutex::default(),
+            known: Mutex::default(),
         })
     }
 
@@ -70,6 +84,25 @@ impl Embedded {
 
     fn replace(&self, snapshot: Snapshot) {
         *locked(&self.snapshot) = Arc::new(snapshot);
+    }
+
+    /// Searches with a reader of the tier that answers.
+    fn find(&self, snapshot: &Snapshot, query: &Query, text: &str, most: usize) -> Found {
+        let mut reader = match snapshot.is_meant() {
+            true => locked(&self.readers).pop(),
+            false => None,
+        }
+        .unwrap_or_else(|| snapshot.model().reader());
+        let found = snapshot
+            .corpus
+            .search(query, text, Some(&mut *reader), most);
+        if snapshot.is_meant() {
+            let mut readers = locked(&self.readers);
+            if readers.len() < MOST_READERS {
+                readers.push(reader);
+            }
+        }
+        found
     }
 }
 
@@ -86,7 +119,7 @@ impl CollectionIndex for Embedded {
         let newer = if on_disk == now.manifest || on_disk == known_damage {
             None
         } else {
-            Snapshot::of_disk(folder, &self.collection, self.embedder)
+            Snapshot::of_disk(folder, &self.collection, self.models)
         };
         let base = newer.map_or(now, Arc::new);
         if !base.is_whole(folder) {
@@ -94,19 +127,57 @@ impl CollectionIndex for Embedded {
             *locked(&self.damaged) = base.manifest;
             let (library, clock) = (&self.library, self.clock);
             let fresh =
-                Snapshot::in_memory(library, &self.collection, self.embedder, clock, &|| false)?;
+                Snapshot::in_memory(library, &self.collection, self.models, clock, &|| false)?;
             self.replace(fresh);
             return Ok(());
         }
+        let base = match base.with_its_tier(folder) {
+            Some(other) => Arc::new(other),
+            None => base,
+        };
         let listed = self.library.notebooks(&self.collection, &|| false)?;
         let changes = base.changes(&listed);
         if !changes.is_empty() {
             // So that answers can say it while the work goes on.
             self.replace(base.with_changed(changes.len()));
         }
-        let mut fresh = base.refreshed(&self.library, &self.collection, self.embedder, &listed)?;
+        let mut fresh = base.refreshed(&self.library, &self.collection, &listed)?;
         fresh.is_checked = true;
         self.replace(fresh);
+        Ok(())
+    }
+
+    fn complete(&self, stop: &mut dyn FnMut() -> bool) -> Result<(), NotebookError> {
+        let now = self.current();
+        let Some(second) = self.models.second else {
+            return Ok(());
+        };
+        if !now.is_behind_in_meaning() {
+            return Ok(());
+        }
+        let mut known = locked(&self.known);
+        let is_of_now = |known: &(Option<Digest>, KnownVectors)| {
+            known.0 == now.manifest && known.1.added() <= MOST_KNOWN
+        };
+        if !known.as_ref().is_some_and(is_of_now) {
+            *known = None;
+        }
+        let (_, known) = known.get_or_insert_with(|| {
+            let store = self.folder.as_deref().map(Store::at);
+            let store = store.and_then(Result::ok).flatten();
+            let on_disk = store.and_then(|store| store.known_vectors(second).ok());
+            (
+                now.manifest,
+                on_disk.unwrap_or_else(|| KnownVectors::none(second)),
+            )
+        });
+        if let Some(complete) = now.completed(&self.library, &self.collection, known, stop)? {
+            let mut current = locked(&self.snapshot);
+            // Unless there is a newer one.
+            if Arc::ptr_eq(&current, &now) {
+                *current = Arc::new(complete);
+            }
+        }
         Ok(())
     }
 
@@ -116,12 +187,9 @@ impl CollectionIndex for Embedded {
         text: &str,
         most: usize,
         _: &dyn Fn() -> bool,
-    ) -> Result<LocatedHits, NotebookError> {
+    ) -> Result<(LocatedHits, IndexState), NotebookError> {
         let snapshot = self.current();
-        let mut reader = self.embedder.reader();
-        let found = snapshot
-            .corpus
-            .search(query, text, Some(&mut *reader), most);
+        let found = self.find(&snapshot, query, text, most);
         let hits = found.hits.into_iter().filter_map(|hit| {
             Some(LocatedHit {
                 located: snapshot.located(hit.chunk)?,
@@ -135,7 +203,7 @@ impl CollectionIndex for Embedded {
         if self.searches.fetch_add(1, Ordering::Relaxed) % RELEASED == RELEASED - 1 {
             snapshot.corpus.release();
         }
-        Ok(LocatedHits {
+        let hits = LocatedHits {
             hits,
             total: found.total,
             has_meaning: found.has_meaning,
@@ -146,7 +214,8 @@ impl CollectionIndex for Embedded {
                 chunks: snapshot.corpus.len() as u64,
                 is_exact: true,
             },
-        })
+        };
+        Ok((hits, snapshot.state()))
     }
 
     fn chunk_at(&self, notebook: &NotePath, span: Span) -> Option<Located> {

@@ -12,7 +12,12 @@ use sectile_retrieval::{
 use sectile_vault::NotePath;
 
 use super::{
-    super::{errors::NotebookError, library::Library, locked},
+    super::{
+        errors::NotebookError,
+        library::Library,
+        locked,
+        tiers::{Tier, first_model},
+    },
     Backend, CollectionIndex, IndexState,
 };
 
@@ -83,6 +88,8 @@ impl CollectionIndex for Shared {
             }),
             changed: last.changed,
             semantic: true,
+            tier: Tier::Static,
+            model: first_model(),
         }
     }
 
@@ -106,7 +113,7 @@ impl CollectionIndex for Shared {
         text: &str,
         most: usize,
         stop: &dyn Fn() -> bool,
-    ) -> Result<LocatedHits, NotebookError> {
+    ) -> Result<(LocatedHits, IndexState), NotebookError> {
         let found = self.backend.search(&Question {
             collection: &self.collection,
             query,
@@ -121,7 +128,8 @@ impl CollectionIndex for Shared {
             last.changed = None;
         }
         last.state = found.state;
-        Ok(found)
+        drop(last);
+        Ok((found, self.state()))
     }
 
     /// The notebook is read anyway by whoever asks, and says the same without a question to the backend.

@@ -4,7 +4,7 @@ use std::{io, path::Path, sync::Arc};
 
 use sectile_markdown::Digest;
 use sectile_retrieval::{
-    Bytes, Corpus, Embedder, Listed, Located, Place, Segment, Store, StoreError, Stored,
+    Bytes, Corpus, Listed, Located, Place, Segment, Store, StoreError, Stored,
 };
 use sectile_vault::NotePath;
 
@@ -14,6 +14,7 @@ use super::{
         errors::NotebookError,
         indexing::{Job, NOWHERE, Outcome, Wanted, build},
         library::Library,
+        tiers::{Models, Tier},
     },
     IndexState,
 };
@@ -30,11 +31,14 @@ pub(super) struct Snapshot {
     pub(super) on_disk: bool,
     /// Notebooks that changed and are not indexed yet; `None` when that was not looked at.
     pub(super) changed: Option<usize>,
-    segments: Vec<Segment>,
+    pub(super) models: Models,
+    pub(super) segments: Vec<Segment>,
+    /// The first of these with the vectors of the second tier, at least those on disk; `None` when these are not complete.
+    pub(super) meant: Option<Vec<Segment>>,
     /// How many of the segments are on disk. They come first.
-    disk_segments: usize,
+    pub(super) disk_segments: usize,
     /// The names of those.
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
     /// What the manifest on disk was.
     pub(super) manifest: Option<Digest>,
     /// Whether all that is on disk was compared with its checksums.
@@ -47,28 +51,28 @@ pub(super) struct Notebook {
     pub(super) notebook: NotePath,
     pub(super) digest: Digest,
     stamp: [u64; 4],
-    place: Place,
+    pub(super) place: Place,
 }
 
 impl Snapshot {
     /// What is on disk, if there is something that can be used.
-    pub(super) fn of_disk(
-        folder: Option<&Path>,
-        collection: &str,
-        embedder: &dyn Embedder,
-    ) -> Option<Self> {
+    pub(super) fn of_disk(folder: Option<&Path>, collection: &str, models: Models) -> Option<Self> {
         let store = Store::at(folder?).ok().flatten()?;
-        let stored = match store.read(Some(embedder)) {
+        let stored = match store.read(Some(models.first)) {
             Ok(stored) => stored?,
             Err(error) => {
                 tracing::warn!(%error, "the index is not used");
                 return None;
             }
         };
-        (stored.manifest.name == collection).then(|| Self::of(stored))
+        let snapshot = (stored.manifest.name == collection).then(|| Self::of(stored, models))?;
+        Some(match snapshot.on_second_tier(&store) {
+            Some(meant) => snapshot.with_meant(Some(meant)),
+            None => snapshot,
+        })
     }
 
-    fn of(stored: Stored) -> Self {
+    fn of(stored: Stored, models: Models) -> Self {
         let entries = stored.manifest.entries.iter();
         let notebooks: Vec<Notebook> = entries
             .filter_map(|entry| {
@@ -81,7 +85,9 @@ impl Snapshot {
             })
             .collect();
         Self {
-            corpus: corpus(&stored.segments, &notebooks),
+            corpus: corpus(&stored.segments, None, &notebooks),
+            models,
+            meant: None,
             as_of: stored.manifest.made_at,
             on_disk: true,
             changed: None,
@@ -98,7 +104,7 @@ impl Snapshot {
     pub(super) fn in_memory(
         storage: &Library,
         collection: &str,
-        embedder: &dyn Embedder,
+        models: Models,
         clock: Clock,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Self, NotebookError> {
@@ -108,14 +114,16 @@ impl Snapshot {
             as_of: clock(),
             on_disk: false,
             changed: None,
+            models,
             segments: Vec::new(),
+            meant: None,
             disk_segments: 0,
             names: Vec::new(),
             manifest: None,
             is_checked: true,
         };
         let listed = storage.notebooks(collection, stop)?;
-        empty.with(storage, collection, embedder, &listed, stop)
+        empty.with(storage, collection, &listed, stop)
     }
 
     pub(super) fn state(&self) -> IndexState {
@@ -125,6 +133,11 @@ impl Snapshot {
             backend: None,
             changed: self.changed,
             semantic: true,
+            tier: match self.is_meant() {
+                true => Tier::Transformer,
+                false => Tier::Static,
+            },
+            model: self.model().name(),
         }
     }
 
@@ -190,6 +203,7 @@ impl Snapshot {
             corpus: Arc::clone(&self.corpus),
             notebooks: Arc::clone(&self.notebooks),
             segments: self.segments.clone(),
+            meant: self.meant.clone(),
             names: self.names.clone(),
             changed: Some(changed),
             ..*self
@@ -201,29 +215,30 @@ impl Snapshot {
         &self,
         storage: &Library,
         collection: &str,
-        embedder: &dyn Embedder,
         listed: &[Listed],
     ) -> Result<Self, NotebookError> {
         if self.changes(listed).is_empty() {
             return Ok(self.with_changed(0));
         }
         if self.segments.len() - self.disk_segments < MOST_IN_MEMORY {
-            return self.with(storage, collection, embedder, listed, &|| false);
+            return self.with(storage, collection, listed, &|| false);
         }
         // What is in memory is indexed again, into one segment.
         let mut fewer = self.with_changed(0);
         fewer.segments.truncate(self.disk_segments);
+        if let Some(meant) = &mut fewer.meant {
+            meant.truncate(self.disk_segments);
+        }
         let on_disk = self.notebooks.iter();
         let on_disk = on_disk.filter(|known| known.place.segment < self.disk_segments);
         fewer.notebooks = Arc::new(on_disk.cloned().collect());
-        fewer.with(storage, collection, embedder, listed, &|| false)
+        fewer.with(storage, collection, listed, &|| false)
     }
 
     fn with(
         &self,
         storage: &Library,
         collection: &str,
-        embedder: &dyn Embedder,
         listed: &[Listed],
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Self, NotebookError> {
@@ -246,12 +261,12 @@ impl Snapshot {
         let job = Job {
             storage,
             collection,
-            embedder,
+            embedder: self.models.first,
             stop,
             progress: &|| {},
         };
         let open = |file: Vec<u8>| {
-            Segment::open(&Bytes::new(file), Some(embedder)).map_err(|error| {
+            Segment::open(&Bytes::new(file), Some(self.models.first)).map_err(|error| {
                 NotebookError::UpstreamFailure {
                     message: format!("The index in memory cannot be used: {error}."),
                 }
@@ -284,9 +299,10 @@ impl Snapshot {
         let mut segments = self.segments.clone();
         segments.extend(new);
         Ok(Self {
-            corpus: corpus(&segments, &notebooks),
+            corpus: corpus(&segments, self.meant.as_deref(), &notebooks),
             notebooks: Arc::new(notebooks),
             segments,
+            meant: self.meant.clone(),
             names: self.names.clone(),
             changed: Some(0),
             ..*self
@@ -294,7 +310,13 @@ impl Snapshot {
     }
 }
 
-fn corpus(segments: &[Segment], notebooks: &[Notebook]) -> Arc<Corpus> {
+/// What is searched: the second tier when all segments have it, or else the first.
+pub(super) fn corpus(
+    segments: &[Segment],
+    meant: Option<&[Segment]>,
+    notebooks: &[Notebook],
+) -> Arc<Corpus> {
     let places: Vec<Place> = notebooks.iter().map(|known| known.place).collect();
-    Arc::new(Corpus::new(segments.to_vec(), &places))
+    let meant = meant.filter(|meant| meant.len() == segments.len());
+    Arc::new(Corpus::new(meant.unwrap_or(segments).to_vec(), &places))
 }

@@ -2,8 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use sectile_retrieval::built_in;
-
 use super::super::testing::Memory;
 use super::*;
 
@@ -12,11 +10,11 @@ fn now() -> i64 {
 }
 
 fn shelf(storage: &Arc<Memory>, index: Option<PathBuf>) -> Arc<Shelf> {
-    let embedder = built_in().unwrap();
+    let models = Models::built_in().unwrap();
     Shelf::open(
         storage.library(),
         "lab",
-        IndexPlace::Here(index, embedder),
+        IndexPlace::Here(index, models),
         now,
         &|| false,
     )

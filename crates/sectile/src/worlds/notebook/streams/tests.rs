@@ -41,6 +41,8 @@ fn found(hits: Vec<Hit>) -> Found {
             backend: None,
             changed: Some(0),
             semantic: false,
+            tier: crate::worlds::notebook::tiers::Tier::Static,
+            model: "none",
         },
         unknown_words: vec!["zeta".to_owned()],
         corrected_words: Vec::new(),

@@ -110,6 +110,10 @@ struct Active {
     index: &'static str,
     /// Which vectors are compared: `exact` (all of them) or `graph` (those that a graph leads to).
     vectors: &'static str,
+    /// Which tier answers: `static` (at once, always) or `transformer` (finds more; once `sectile notebook index` completed it).
+    tier: &'static str,
+    /// The embedding model of the tier.
+    model: &'static str,
 }
 
 impl Active {
@@ -123,6 +127,8 @@ impl Active {
             retrieval: retrieval(state),
             index,
             vectors: if is_exact { "exact" } else { "graph" },
+            tier: state.tier.name(),
+            model: state.model,
         }
     }
 }

@@ -147,6 +147,8 @@ struct Metadata {
     changed_not_indexed: Option<usize>,
     /// What was used: `lexical+semantic` or `lexical`.
     retrieval: &'static str,
+    /// Which tier answered: `static` or `transformer`.
+    tier: &'static str,
     /// Words of the query that the collection does not have.
     unknown_words: Vec<String>,
     /// Words that were searched for in place of others that the collection does not have.
@@ -224,6 +226,7 @@ fn handle(
             },
             changed_not_indexed: found.state.changed,
             retrieval: retrieval(found.state),
+            tier: found.state.tier.name(),
             unknown_words: found.unknown_words,
             corrected_words: found
                 .corrected_words

@@ -1,0 +1,120 @@
+//! `sectile notebook index --watch`: the index follows the notebooks until somebody stops it.
+
+use std::{
+    any::Any,
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    time::{Duration, Instant},
+};
+
+use super::{Indexing, Row, told};
+use crate::cli::{
+    interrupt::Interrupt,
+    ui::{CliError, tell, visible},
+};
+
+/// Between two rounds with a storage that tells of no change.
+const PAUSE: Duration = Duration::from_secs(30);
+/// Programs write in several steps; one round is enough.
+const QUIET: Duration = Duration::from_millis(50);
+/// Where something is written all the time, a round comes at last.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// What changes is indexed before the filling of the second tier goes on, but that shall get on too.
+const SHORTEST_FILLING: Duration = Duration::from_secs(5);
+
+/// What happened outside.
+struct News {
+    /// Something changed since the last round began.
+    changed: AtomicBool,
+    wake: mpsc::Sender<()>,
+}
+
+impl News {
+    fn changed(&self) {
+        self.changed.store(true, Ordering::Relaxed);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        // Nobody waits any more at the very end.
+        self.wake.send(()).unwrap_or_default();
+    }
+}
+
+/// Indexes until somebody stops it.
+pub(super) fn watch(mut indexing: Indexing<'_>, as_json: bool) -> Result<(), CliError> {
+    let (wake, woken) = mpsc::channel();
+    let news = Arc::new(News {
+        changed: AtomicBool::new(false),
+        wake,
+    });
+    let stopped = Arc::clone(&news);
+    let interrupt = Interrupt::listen(move || stopped.wake())?;
+    indexing.interrupt = Some(interrupt.clone());
+    let mut watches = HashMap::new();
+    let mut is_first = true;
+    while !interrupt.is_wanted() {
+        news.changed.store(false, Ordering::Relaxed);
+        let rows = round(&indexing, &news, &mut watches, is_first)?;
+        if is_first || !rows.is_empty() {
+            told(&rows, as_json)?;
+        }
+        is_first = false;
+        wait(&woken, &news);
+    }
+    Ok(())
+}
+
+/// Waits until something changed, or somebody wants it to stop, or for a while.
+fn wait(woken: &mpsc::Receiver<()>, news: &News) {
+    if !news.changed.load(Ordering::Relaxed) && woken.recv_timeout(PAUSE).is_err() {
+        return;
+    }
+    let since = Instant::now();
+    while since.elapsed() < LONGEST_WAIT && woken.recv_timeout(QUIET).is_ok() {}
+}
+
+/// Brings all collections up to date. Those are returned to which something was done; all of them, the first time.
+fn round(
+    indexing: &Indexing<'_>,
+    news: &Arc<News>,
+    watches: &mut HashMap<String, Option<Box<dyn Any + Send + Sync>>>,
+    is_first: bool,
+) -> Result<Vec<Row>, CliError> {
+    let collections = match indexing.collections() {
+        Ok(collections) => collections,
+        Err(error) if is_first => return Err(error),
+        Err(error) => {
+            tell(format_args!("{}\n", error.message()));
+            return Ok(Vec::new());
+        }
+    };
+    watches.retain(|collection, _| collections.contains(collection));
+    let mut rows = Vec::new();
+    for collection in collections {
+        watches.entry(collection.clone()).or_insert_with(|| {
+            let news = Arc::clone(news);
+            let changed = Box::new(move || news.changed());
+            indexing.library.watch(&collection, changed)
+        });
+        let since = Instant::now();
+        let is_behind =
+            || since.elapsed() > SHORTEST_FILLING && news.changed.load(Ordering::Relaxed);
+        match indexing.one(&collection, &is_behind) {
+            Ok(row) if is_first || row.did_something() => rows.push(row),
+            Ok(_) => {}
+            Err(_) if indexing.is_stopped() => return Ok(rows),
+            Err(error) if is_first => return Err(error),
+            Err(error) => tell(format_args!(
+                "{}  {}\n",
+                visible(&collection),
+                error.message()
+            )),
+        }
+    }
+    Ok(rows)
+}
