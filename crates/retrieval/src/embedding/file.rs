@@ -78,7 +78,7 @@ pub(super) fn open(
         pieces: size(32)?,
         weight: (f64::from(weight) * 1_000_000.0).round() as u64,
     };
-    if head.dimensions == 0 || head.dimensions % 64 > 0 {
+    if head.dimensions == 0 || !head.dimensions.is_multiple_of(64) {
         return Err(ModelError::OtherKind);
     }
     let mut parts = Parts { file, at: HEAD };

@@ -76,7 +76,7 @@ impl Encoder {
     pub(super) fn new(head: &Head, mut parts: Parts) -> Result<Self, ModelError> {
         let (wide, inner) = (head.dimensions, head.inner);
         // A head of attention is as wide as a panel.
-        if head.heads * PANEL != wide || inner % PANEL > 0 || head.layers == 0 {
+        if head.heads * PANEL != wide || !inner.is_multiple_of(PANEL) || head.layers == 0 {
             return Err(ModelError::OtherKind);
         }
         let tokens = parts.matrix(head.pieces, wide)?;
