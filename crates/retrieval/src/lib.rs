@@ -13,6 +13,7 @@ mod corpus;
 mod embedding;
 mod fixed;
 mod lexical;
+mod meanings;
 mod sections;
 mod storage;
 mod store;
@@ -32,6 +33,7 @@ pub use lexical::{
     MAX_QUERY_WORDS, MOST_CORRECTED, Match, Passage, PassageTerm, PassageTerms, PassageWords,
     Query, QueryError, RANKING, Ranked, Remarks, Statistics, Vocabulary,
 };
+pub use meanings::{Meanings, Near};
 pub use sections::{DEEPEST_HEADING, Section, sections};
 pub use storage::{
     ARTIFACTS, ArtifactStorage, Change, IndexedNotebook, Listed, Located, LocatedHit, LocatedHits,

@@ -32,9 +32,7 @@ impl Record {
     /// Of a chunk that was cut from a document.
     #[must_use]
     pub fn new(chunk: &Chunk, passage: &Passage<'_>, reader: &mut dyn EmbeddingReader) -> Self {
-        let mut parts: Vec<&str> = passage.trail.clone();
-        parts.extend([passage.heading, passage.body]);
-        let vector = embedded(reader, &parts);
+        let vector = embedded(reader, passage);
         let path = passage.trail.iter().chain([&passage.heading]);
         let path = path.filter(|step| !step.is_empty());
         Self {

@@ -98,10 +98,7 @@ impl<'m> SegmentBuilder<'m> {
         self.digests.extend_from_slice(chunk.digest.as_bytes());
         self.chunks += 1;
         if let Some((_, reader)) = &mut self.embedder {
-            let mut parts: Vec<&str> = passage.trail.clone();
-            parts.extend([passage.heading, passage.body]);
-            let vector = embedded(*reader, &parts);
-            let vector = kept(&vector);
+            let vector = kept(&embedded(*reader, passage));
             self.vectors.extend_from_slice(&vector);
             let inverse = inverse_length(&vector);
             self.inverse_lengths
@@ -133,9 +130,11 @@ impl<'m> SegmentBuilder<'m> {
     }
 }
 
-/// The vector of a chunk; all zero when it says nothing to the model.
-pub(super) fn embedded(reader: &mut dyn EmbeddingReader, parts: &[&str]) -> Vector {
-    let vector = reader.embed(parts);
+/// The vector of a passage; all zero when it says nothing to the model.
+pub(crate) fn embedded(reader: &mut dyn EmbeddingReader, passage: &Passage<'_>) -> Vector {
+    let mut parts: Vec<&str> = passage.trail.clone();
+    parts.extend([passage.heading, passage.body]);
+    let vector = reader.embed(&parts);
     vector.unwrap_or_else(|| vec![0; reader.model().dimensions()])
 }
 
