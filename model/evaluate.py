@@ -191,6 +191,12 @@ def unit_vectors(key, load, texts):
     return vectors / np.maximum(np.sqrt((vectors * vectors).sum(axis=1, keepdims=True)), 1e-9)
 
 
+def key_of(path):
+    """What vectors depend on: the whole file but its fusion weight (bytes 40 to 43 of the header)."""
+    data = path.read_bytes()
+    return data[:40] + data[44:]
+
+
 def show(name, figures):
     print(f"{name:<44}" + "".join(f"{ndcg:9.1f} /{recall:6.1f}" for ndcg, recall in figures), flush=True)
 
@@ -208,9 +214,9 @@ def main():
     print(f"{'nDCG@10 / recall@10':<44}" + "".join(f"{name + f' ({len(queries)})':>17}" for name, queries, _ in sets))
     lexical = [bm25(documents, queries) for _, queries, _ in sets]
     show("BM25", [measures(scores, right) for scores, (_, _, right) in zip(lexical, sets)])
-    systems = [(path, load_static, path.read_bytes()) for path in options.static]
+    systems = [(path, load_static, key_of(path)) for path in options.static]
     load, mark = (load_torch, b"torch") if options.torch else (load_transformer, b"")
-    systems += [(path, load, mark + path.read_bytes()) for path in options.transformer]
+    systems += [(path, load, mark + key_of(path)) for path in options.transformer]
     systems += [(Path("MiniLM f32"), load_minilm, b"MiniLM f32")] if options.minilm else []
     for path, load, key in systems:
         loaded = []

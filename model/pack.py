@@ -13,15 +13,18 @@ Format, little-endian. Each part starts at a multiple of 64 bytes; the gaps hold
 | vocabulary | vocab_bytes | for each piece one length byte and the piece in UTF-8; a piece that continues a word starts with `##` |
 | tensors | | in the order below |
 
-A matrix of R rows and C columns (C a multiple of 32) is two parts: the codes, R * C / 2 bytes, row by row; then the scales, R * C / 32 values of f16, row by row.
-Value c of a row is (code - 8) * scale of group c / 32, the code from 1 to 15. Codes lie in groups of 32, 16 bytes a group: byte j holds value j of the group in its
-low four bits and value j + 16 in its high four bits, so that a reader unpacks a group with one mask and one shift.
+A matrix of R rows and C columns (C a multiple of 32) is two parts: the codes, R * C / 2 bytes; then the scales, R * C / 32 values of f16.
+Value c of a row is (code - 8) * scale of the row's group c / 32, the code from 1 to 15. Codes lie in groups of 32, 16 bytes a group: byte j holds value j of the group
+in its low four bits and value j + 16 in its high four bits, so that a reader unpacks a group with one mask and one shift.
+A table (rows, tokens, positions) lies row by row, a group being 32 values of a row: one row is looked up at a time.
+A map (all others; R a multiple of 32) lies in panels of 32 rows. A panel has C groups, one for each column: the 32 values of its rows there. Its scales are C / 32 times 32:
+those of its rows for the first 32 columns, and so on. So 32 outputs can be added up side by side.
 A vector is one part: its values as f16.
 
-Static (layers, heads, inner, positions are 0): matrix `rows` V x D.
-Transformer: the vocabulary starts with [PAD], [UNK], [CLS], [SEP]. matrix tokens V x D; matrix positions P x D; vectors tokens_norm weight, bias (D); then for each layer:
-matrix query, key, value (D x D each; a row makes one output value), vectors of their biases (D each); matrix attention_output (D x D), its bias; vectors attention_norm weight, bias;
-matrix inner (I x D), its bias (I); matrix outer (D x I), its bias (D); vectors outer_norm weight, bias. Each matrix is followed by its own bias.
+Static (layers, heads, inner, positions are 0): table `rows` V x D.
+Transformer: the vocabulary starts with [PAD], [UNK], [CLS], [SEP]. table tokens V x D; table positions P x D; vectors tokens_norm weight, bias (D); then for each layer:
+map query, key, value (D x D each; a row makes one output value), attention_output (D x D), each followed by its bias; vectors attention_norm weight, bias;
+map inner (I x D), its bias (I); map outer (D x I), its bias (D); vectors outer_norm weight, bias.
 """
 
 import argparse
@@ -47,6 +50,14 @@ def layout(kind, layers):
         for name in ("query", "key", "value", "attention_output", "attention_norm", "inner", "outer", "outer_norm"):
             order += [(f"{layer}.{name}.weight", not name.endswith("norm")), (f"{layer}.{name}.bias", False)]
     return order
+
+
+TABLES = ("rows", "tokens.weight", "positions.weight")
+
+
+def panels(rows):
+    """The rows of a map, 32 side by side."""
+    return rows.reshape(-1, GROUP, rows.shape[1]).transpose(0, 2, 1)
 
 
 def pack_codes(codes):
@@ -79,8 +90,9 @@ def pack(tensors, description, weight):
     writer.part(vocabulary)
     for name, is_matrix in layout(kind, layers):
         if is_matrix:
-            writer.part(pack_codes(tensors[name + ".codes"]))
-            writer.part(tensors[name + ".scales"].astype("<f2").tobytes())
+            arrange = np.asarray if name in TABLES else panels
+            writer.part(pack_codes(arrange(tensors[name + ".codes"])))
+            writer.part(arrange(tensors[name + ".scales"]).astype("<f2").tobytes())
         else:
             writer.part(tensors[name].astype("<f2").tobytes())
     return bytes(writer.data)

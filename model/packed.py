@@ -6,9 +6,14 @@ from pathlib import Path
 import numpy as np
 
 from checkpoints import GROUP
-from pack import ALIGNMENT, MAGIC, layout
+from pack import ALIGNMENT, MAGIC, TABLES, layout
 
 KINDS = {1: "static", 2: "transformer"}
+
+
+def rows_of(panels, rows, columns):
+    """The rows that `pack.panels` put side by side."""
+    return np.ascontiguousarray(panels.reshape(rows // GROUP, columns, GROUP).transpose(0, 2, 1)).reshape(rows, columns)
 
 
 class Packed:
@@ -34,7 +39,10 @@ class Packed:
                 bytes_here = np.frombuffer(self.part(data, rows * columns // 2), np.uint8).reshape(-1, 1, GROUP // 2)
                 codes = np.concatenate([bytes_here & 15, bytes_here >> 4], axis=1).astype(np.int8) - 8
                 scales = np.frombuffer(self.part(data, rows * columns // GROUP * 2), "<f2").reshape(rows, columns // GROUP)
-                self.tensors[name] = codes.reshape(rows, columns), scales
+                if name in TABLES:
+                    self.tensors[name] = codes.reshape(rows, columns), scales
+                else:
+                    self.tensors[name] = rows_of(codes, rows, columns), rows_of(scales, rows, columns // GROUP)
             else:
                 length = self.inner if name.endswith("inner.bias") else self.dims
                 self.tensors[name] = np.frombuffer(self.part(data, 2 * length), "<f2")

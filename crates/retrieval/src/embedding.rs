@@ -6,13 +6,14 @@
 mod file;
 mod fixed_table;
 mod pieces;
+mod transformer;
 pub(crate) mod vectors;
 
 use std::sync::LazyLock;
 
 use sectile_markdown::Digest;
 
-pub use self::fixed_table::StaticModel;
+pub use self::{fixed_table::StaticModel, transformer::TransformerModel};
 
 /// A direction: as many numbers as the model has dimensions, from -127 to 127.
 pub type Vector = Vec<i8>;
@@ -55,6 +56,22 @@ pub fn built_in() -> Result<&'static StaticModel, ModelError> {
         let file = include_bytes!("../../../model/sectile-static-2.bin");
         let model = StaticModel::new("sectile-static-2", file)?;
         Ok(model.with_fingerprint(Digest::parse(BUILT_IN).ok_or(ModelError::Damaged)?))
+    });
+    MODEL.as_ref().map_err(|error| *error)
+}
+
+/// The digest of the transformer's file.
+const TRANSFORMER: &str = "1048a353da8d03bbeb701a53d236e8da4cb67231b5d3bca1c66b21783d1d67b6";
+
+/// The slower and better model inside the program, made by `model/pack.py`.
+///
+/// # Errors
+/// As [`built_in`].
+pub fn transformer() -> Result<&'static TransformerModel, ModelError> {
+    static MODEL: LazyLock<Result<TransformerModel, ModelError>> = LazyLock::new(|| {
+        let file = include_bytes!("../../../model/sectile-transformer-1.bin");
+        let model = TransformerModel::new("sectile-transformer-1", file)?;
+        Ok(model.with_file_digest(Digest::parse(TRANSFORMER).ok_or(ModelError::Damaged)?))
     });
     MODEL.as_ref().map_err(|error| *error)
 }

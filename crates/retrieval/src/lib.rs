@@ -27,7 +27,10 @@ pub use corpus::{
     Candidate, Chunk, ChunkHit, Corpus, FUSION, Found, Place, Record, Segment, SegmentBuilder,
     record_rules, search_candidates,
 };
-pub use embedding::{Embedder, EmbeddingReader, ModelError, StaticModel, Vector, built_in};
+pub use embedding::{
+    Embedder, EmbeddingReader, ModelError, StaticModel, TransformerModel, Vector, built_in,
+    transformer,
+};
 pub use lexical::{
     Clue, Correction, Form, Hit, Index, IndexError, Lookup, MAX_PASSAGES, MAX_QUERY_BYTES,
     MAX_QUERY_WORDS, MOST_CORRECTED, Match, Passage, PassageTerm, PassageTerms, PassageWords,

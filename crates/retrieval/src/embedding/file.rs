@@ -128,8 +128,11 @@ pub(super) fn whole_scale(bytes: [u8; 2]) -> u64 {
 }
 
 /// A number of 16 bits as one of 32.
+#[inline(always)]
 pub(super) fn f32_of(bytes: [u8; 2]) -> f32 {
-    let sign = if bytes[1] & 0x80 > 0 { -1.0 } else { 1.0 };
-    // Exact: 11 binary digits, and a power of two.
-    sign * whole_scale(bytes) as f32 * (1.0 / 16_777_216.0)
+    let bits = u32::from(u16::from_le_bytes(bytes));
+    let sign = (bits & 0x8000) << 16;
+    // Its exponent counts from another number: 2^112 makes up for that, exactly, also where there are leading zeros.
+    let size = f32::from_bits((bits & 0x7fff) << 13) * f32::from_bits(0x7780_0000);
+    f32::from_bits(size.to_bits() | sign)
 }

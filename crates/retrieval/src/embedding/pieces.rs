@@ -18,6 +18,8 @@ pub(super) struct Vocabulary {
     rest: HashMap<&'static [u8], u32, RandomState>,
     /// The longest piece that begins a word, and the longest that continues one, in bytes.
     longest: [usize; 2],
+    /// What an unknown word is. Without it, such a word is nothing, and punctuation is so too.
+    unknown: Option<u32>,
 }
 
 impl Vocabulary {
@@ -27,6 +29,7 @@ impl Vocabulary {
             starts: HashMap::with_capacity_and_hasher(pieces, RandomState::default()),
             rest: HashMap::with_capacity_and_hasher(pieces / 4, RandomState::default()),
             longest: [0; 2],
+            unknown: None,
         };
         let mut words = words;
         let mut number = 0;
@@ -43,6 +46,30 @@ impl Vocabulary {
             number += 1;
         }
         vocabulary
+    }
+
+    /// The same, with a piece for unknown words. Punctuation counts then, each character a word of its own.
+    pub(super) fn with_unknown(mut self, piece: u32) -> Self {
+        self.unknown = Some(piece);
+        self
+    }
+
+    /// Adds the pieces of a text with its punctuation, until there are `most` or more.
+    pub(super) fn tokens(&self, text: &str, pieces: &mut Vec<u32>, most: usize) {
+        let mut rest = text;
+        while !rest.is_empty() && pieces.len() < most {
+            let border = rest.bytes().position(|byte| IS_BORDER[usize::from(byte)]);
+            let (run, behind) = rest.split_at(border.unwrap_or(rest.len()));
+            if !run.is_empty() {
+                self.split(run, pieces);
+            }
+            // All borders are single bytes.
+            let (border, behind) = behind.split_at(behind.len().min(1));
+            if border.bytes().any(|byte| byte.is_ascii_punctuation()) {
+                self.word(border, pieces);
+            }
+            rest = behind;
+        }
     }
 
     /// Adds the pieces of a run of letters.
@@ -79,6 +106,9 @@ impl Vocabulary {
             if is_punctuation(character) {
                 self.word(word, pieces);
                 word.clear();
+                if self.unknown.is_some() {
+                    self.word(character.encode_utf8(&mut [0; 4]), pieces);
+                }
             } else {
                 word.push(character);
             }
@@ -87,9 +117,13 @@ impl Vocabulary {
         word.clear();
     }
 
-    /// The longest piece that fits comes first. A word with a rest that no piece fits has none.
+    /// The longest piece that fits comes first. A word with a rest that no piece fits has none, or is unknown.
     fn word(&self, word: &str, pieces: &mut Vec<u32>) {
-        if word.is_empty() || word.chars().count() > LONGEST_WORD {
+        if word.is_empty() {
+            return;
+        }
+        if word.chars().count() > LONGEST_WORD {
+            pieces.extend(self.unknown);
             return;
         }
         let first = pieces.len();
@@ -107,6 +141,7 @@ impl Vocabulary {
                 .find_map(|end| Some((end, *known.get(&rest.as_bytes()[..end])?)));
             let Some((length, piece)) = found else {
                 pieces.truncate(first);
+                pieces.extend(self.unknown);
                 return;
             };
             pieces.push(piece);

@@ -1,0 +1,230 @@
+//! Products of matrices, with the weights as they are in the file.
+//!
+//! 32 outputs (a panel) are added up side by side, for some tokens (a block) at a time. Every sum runs over the inputs in
+//! their order, each product added with one rounding: how many numbers the processor takes at once changes nothing.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::super::file::{ADDED, GROUP, GROUP_BYTES, Matrix, f32_of};
+
+/// Outputs of a panel.
+pub(super) const PANEL: usize = GROUP;
+/// Tokens of a block.
+const BLOCK: usize = 6;
+/// So many inputs at a time: what is unpacked of a panel stays near the processor.
+const DEPTH: usize = 192;
+
+/// A linear map, and what is added to its outputs.
+#[derive(Clone, Copy)]
+pub(super) struct Map {
+    pub(super) matrix: Matrix,
+    pub(super) bias: &'static [u8],
+    pub(super) inputs: usize,
+    pub(super) outputs: usize,
+}
+
+/// Room for what is unpacked and arranged.
+#[derive(Default)]
+pub(super) struct Room {
+    blocks: Vec<[f32; BLOCK]>,
+    panel: Vec<[f32; PANEL]>,
+}
+
+/// Rows of numbers in a larger table.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    pub(super) numbers: &'a [f32],
+    /// Numbers from one row to the next.
+    pub(super) stride: usize,
+    /// The first number of each row that counts.
+    pub(super) start: usize,
+    pub(super) count: usize,
+}
+
+impl Map {
+    /// The outputs for each row of `inputs`.
+    pub(super) fn apply(&self, inputs: &[f32], outputs: &mut Vec<f32>, room: &mut Room) {
+        let count = inputs.len() / self.inputs;
+        outputs.clear();
+        let (bias, _) = self.bias.as_chunks::<2>();
+        for _ in 0..count {
+            outputs.extend(bias.iter().map(|value| f32_of(*value)));
+        }
+        for from in (0..self.inputs).step_by(DEPTH) {
+            let depth = DEPTH.min(self.inputs - from);
+            let rows = Rows {
+                numbers: inputs,
+                stride: self.inputs,
+                start: from,
+                count,
+            };
+            arrange(rows, depth, &mut room.blocks);
+            for panel in 0..self.outputs / PANEL {
+                self.unpack(panel, from, depth, &mut room.panel);
+                multiply(Product {
+                    blocks: &room.blocks,
+                    panel: &room.panel,
+                    outputs,
+                    stride: self.outputs,
+                    start: panel * PANEL,
+                });
+            }
+        }
+    }
+
+    /// The weights of some inputs of a panel.
+    fn unpack(&self, panel: usize, from: usize, depth: usize, room: &mut Vec<[f32; PANEL]>) {
+        let (codes, _) = self.matrix.codes.as_chunks::<GROUP_BYTES>();
+        let codes = codes.get(panel * self.inputs + from..).unwrap_or_default();
+        let (scales, _) = self.matrix.scales.as_chunks::<2>();
+        let (scales, _) = scales.as_chunks::<PANEL>();
+        let first = (panel * self.inputs + from) / GROUP;
+        let scales = scales.get(first..).unwrap_or_default();
+        room.resize(depth, [0.0; PANEL]);
+        Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                let groups = room.chunks_mut(GROUP).zip(codes.chunks(GROUP)).zip(scales);
+                for ((group, codes), scales) in groups {
+                    let scales = scales.map(f32_of);
+                    for (weights, codes) in group.iter_mut().zip(codes) {
+                        *weights = weights_of(codes, &scales);
+                    }
+                }
+            },
+        );
+    }
+}
+
+/// The weights of one input.
+#[inline(always)]
+fn weights_of(codes: &[u8; GROUP_BYTES], scales: &[f32; PANEL]) -> [f32; PANEL] {
+    let mut weights = [0.0; PANEL];
+    let added = f32::from(ADDED);
+    for at in 0..GROUP_BYTES {
+        weights[at] = (f32::from(codes[at] & 15) - added) * scales[at];
+        weights[at + GROUP_BYTES] = (f32::from(codes[at] >> 4) - added) * scales[at + GROUP_BYTES];
+    }
+    weights
+}
+
+/// A row of a table that is packed row by row.
+pub(super) fn row(table: &Matrix, dimensions: usize, number: usize, row: &mut [f32]) {
+    let (codes, _) = table.codes.as_chunks::<GROUP_BYTES>();
+    let (scales, _) = table.scales.as_chunks::<2>();
+    let first = number * (dimensions / GROUP);
+    let codes = codes.get(first..).unwrap_or_default();
+    let scales = scales.get(first..).unwrap_or_default();
+    let (groups, _) = row.as_chunks_mut::<GROUP>();
+    for ((group, codes), scale) in groups.iter_mut().zip(codes).zip(scales) {
+        *group = weights_of(codes, &[f32_of(*scale); PANEL]);
+    }
+}
+
+/// Puts rows side by side in blocks: for each block, the numbers that its rows have at one place after the other.
+fn arrange(rows: Rows<'_>, depth: usize, blocks: &mut Vec<[f32; BLOCK]>) {
+    blocks.clear();
+    blocks.resize(rows.count.div_ceil(BLOCK) * depth, [0.0; BLOCK]);
+    for (number, row) in rows
+        .numbers
+        .chunks(rows.stride)
+        .take(rows.count)
+        .enumerate()
+    {
+        let block = blocks[number / BLOCK * depth..].iter_mut();
+        for (place, value) in block.zip(&row[rows.start..rows.start + depth]) {
+            place[number % BLOCK] = *value;
+        }
+    }
+}
+
+/// Adds the products of rows with a panel to outputs.
+struct Product<'a> {
+    blocks: &'a [[f32; BLOCK]],
+    panel: &'a [[f32; PANEL]],
+    outputs: &'a mut [f32],
+    /// From one row of outputs to the next.
+    stride: usize,
+    /// Where the outputs of the panel are in a row.
+    start: usize,
+}
+
+/// Puts `depth` numbers of each row side by side, for [`add_product`].
+pub(super) fn arrange_in(room: &mut Room, rows: Rows<'_>, depth: usize) {
+    arrange(rows, depth, &mut room.blocks);
+}
+
+/// Adds the products of the rows that were arranged with a panel to 32 outputs of each, from `start` on.
+pub(super) fn add_product(
+    room: &Room,
+    panel: &[[f32; PANEL]],
+    outputs: &mut [f32],
+    stride: usize,
+    start: usize,
+) {
+    multiply(Product {
+        blocks: &room.blocks,
+        panel,
+        outputs,
+        stride,
+        start,
+    });
+}
+
+fn multiply(product: Product<'_>) {
+    Arch::new().dispatch(product);
+}
+
+impl WithSimd for Product<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let depth = self.panel.len().max(1);
+        let (panel, _) = S::as_simd_f32s(self.panel.as_flattened());
+        let rows = self.outputs.chunks_mut(self.stride * BLOCK);
+        for (block, rows) in self.blocks.chunks_exact(depth).zip(rows) {
+            let mut tile = [[0.0; PANEL]; BLOCK];
+            for (tile, row) in tile.iter_mut().zip(rows.chunks(self.stride)) {
+                tile.copy_from_slice(&row[self.start..self.start + PANEL]);
+            }
+            add_tile(simd, block, panel, &mut tile);
+            for (tile, row) in tile.iter().zip(rows.chunks_mut(self.stride)) {
+                row[self.start..self.start + PANEL].copy_from_slice(tile);
+            }
+        }
+    }
+}
+
+/// Vectors of a processor that are added up at the same time, for each token.
+const STRIP: usize = 2;
+
+#[inline(always)]
+fn add_tile<S: Simd>(
+    simd: S,
+    block: &[[f32; BLOCK]],
+    panel: &[S::f32s],
+    tile: &mut [[f32; PANEL]; BLOCK],
+) {
+    let vectors = PANEL / S::F32_LANES;
+    for strip in (0..vectors).step_by(STRIP) {
+        let mut sums = [[simd.splat_f32s(0.0); STRIP]; BLOCK];
+        for (sums, tile) in sums.iter_mut().zip(&*tile) {
+            let (tile, _) = S::as_simd_f32s(tile);
+            sums.copy_from_slice(&tile[strip..strip + STRIP]);
+        }
+        for (inputs, weights) in block.iter().zip(panel.chunks_exact(vectors)) {
+            let weights = &weights[strip..strip + STRIP];
+            for (sums, input) in sums.iter_mut().zip(inputs) {
+                let input = simd.splat_f32s(*input);
+                for (sum, weight) in sums.iter_mut().zip(weights) {
+                    *sum = simd.mul_add_f32s(input, *weight, *sum);
+                }
+            }
+        }
+        for (sums, tile) in sums.iter().zip(&mut *tile) {
+            let (tile, _) = S::as_mut_simd_f32s(tile);
+            tile[strip..strip + STRIP].copy_from_slice(sums);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The encoder says what the reference says, whatever is embedded together.
+
+use sectile_markdown::Digest;
+
+use super::*;
+use crate::transformer;
+
+const FILE: &[u8] = include_bytes!("../../../../../model/sectile-transformer-1.bin");
+/// What `model/reference_transformer.py` prints.
+const VECTORS: &str = include_str!("../../../../../model/vectors-transformer-1.jsonl");
+/// What `model/agreement.py` writes of the first texts of this set.
+const AGREEMENT: &[u8] = include_bytes!("../../../../../model/agreement-transformer-1.i8");
+const CORPUS: &str = include_str!("../../../../sectile/tests/data/k8s-docs/corpus.jsonl");
+
+/// How far a cosine may be from one.
+const FAR: f64 = 1e-3;
+
+fn cosine(one: impl Iterator<Item = f64> + Clone, other: impl Iterator<Item = f64> + Clone) -> f64 {
+    let dot = |one: &dyn Fn() -> Vec<f64>, other: &dyn Fn() -> Vec<f64>| {
+        let pairs = one().into_iter().zip(other());
+        pairs.map(|(one, other)| one * other).sum::<f64>()
+    };
+    let one = &|| one.clone().collect::<Vec<f64>>();
+    let other = &|| other.clone().collect::<Vec<f64>>();
+    dot(one, other) / (dot(one, one) * dot(other, other)).sqrt()
+}
+
+/// The texts of the set, the title of each above it.
+fn texts(count: usize) -> Vec<String> {
+    let lines = CORPUS.lines().take(count);
+    let texts = lines.map(|line| {
+        let document: serde_json::Value = serde_json::from_str(line).unwrap();
+        let part = |name: &str| document[name].as_str().unwrap().to_owned();
+        format!("{}\n{}", part("title"), part("text"))
+    });
+    texts.collect()
+}
+
+#[test]
+fn texts_have_the_tokens_and_the_vectors_of_the_reference() {
+    let model = transformer().unwrap();
+    let mut reader = model.reader();
+    let mut vectors = 0;
+    for line in VECTORS.lines() {
+        let expected: serde_json::Value = serde_json::from_str(line).unwrap();
+        let times = expected["text_repeat"].as_u64().unwrap_or(1);
+        let text = expected["text"].as_str().unwrap();
+        let text = text.repeat(usize::try_from(times).unwrap());
+        let tokens: Vec<u64> = model.tokens(&[&text]).into_iter().map(u64::from).collect();
+        assert_eq!(serde_json::json!(tokens), expected["ids"], "{text}");
+        let Some(expected) = expected["vector"].as_array() else {
+            continue;
+        };
+        let found = reader.embed(&[&text]).unwrap();
+        let expected = expected.iter().map(|number| number.as_f64().unwrap());
+        let near = cosine(found.iter().map(|number| f64::from(*number)), expected);
+        assert!(near > 1.0 - FAR, "{text}: {near}");
+        vectors += 1;
+    }
+    assert!(vectors > 15);
+}
+
+#[test]
+fn a_thousand_passages_have_the_vectors_of_the_reference() {
+    let model = transformer().unwrap();
+    let texts = texts(1_000);
+    let expected: Vec<&[u8]> = AGREEMENT.chunks_exact(model.dimensions()).collect();
+    assert_eq!((texts.len(), expected.len()), (1_000, 1_000));
+    // Several threads: it takes a while.
+    let half = texts.len() / 2;
+    let least = std::thread::scope(|scope| {
+        let parts = [
+            (&texts[..half], &expected[..half]),
+            (&texts[half..], &expected[half..]),
+        ];
+        let parts = parts.map(|(texts, expected)| {
+            scope.spawn(move || {
+                let texts: Vec<Vec<&str>> = texts.iter().map(|text| vec![text.as_str()]).collect();
+                let found = model.reader().embed_all(&texts);
+                let pairs = found.iter().zip(expected);
+                let cosines = pairs.map(|(found, expected)| {
+                    let found = found
+                        .as_ref()
+                        .unwrap()
+                        .iter()
+                        .map(|number| f64::from(*number));
+                    cosine(
+                        found,
+                        expected
+                            .iter()
+                            .map(|number| f64::from(number.cast_signed())),
+                    )
+                });
+                cosines.fold(1.0, f64::min)
+            })
+        });
+        let parts = parts.map(|part| part.join().unwrap());
+        parts.into_iter().fold(1.0, f64::min)
+    });
+    assert!(least > 1.0 - FAR, "{least}");
+}
+
+#[test]
+fn a_vector_does_not_depend_on_what_is_embedded_with_it() {
+    let model = transformer().unwrap();
+    let texts = texts(24);
+    let short = texts
+        .iter()
+        .map(|text| text.lines().next().unwrap_or_default());
+    let texts: Vec<Vec<&str>> = texts
+        .iter()
+        .map(String::as_str)
+        .chain(short)
+        .map(|text| vec![text])
+        .collect();
+    let digest = |vectors: Vec<Option<Vector>>| {
+        let numbers = vectors.into_iter().flatten().flatten();
+        Digest::of(&numbers.map(i8::cast_unsigned).collect::<Vec<u8>>()).to_string()
+    };
+    let mut reader = model.reader();
+    let one_by_one = digest(texts.iter().map(|text| reader.embed(text)).collect());
+    for size in [2, 5, texts.len()] {
+        let batches = texts.chunks(size).flat_map(|texts| reader.embed_all(texts));
+        assert_eq!(digest(batches.collect()), one_by_one, "{size} at a time");
+    }
+    let threads = std::thread::scope(|scope| {
+        let parts: Vec<_> = texts
+            .chunks(texts.len().div_ceil(4))
+            .map(|texts| scope.spawn(move || model.reader().embed_all(texts)))
+            .collect();
+        let parts = parts.into_iter().map(|part| part.join().unwrap());
+        digest(parts.flatten().collect())
+    });
+    assert_eq!(threads, one_by_one);
+    // The same on every machine.
+    assert_eq!(
+        one_by_one,
+        "9cadd064a26512dffe2eb1031406e63abb610862fab4a9dd4c9bba9b499c6e3a"
+    );
+}
+
+#[test]
+fn the_digest_of_the_model_is_known() {
+    let model = TransformerModel::new("x", FILE).unwrap();
+    assert_eq!(transformer().unwrap().fingerprint(), model.fingerprint());
+}
+
+#[test]
+fn parts_of_a_text_are_read_one_after_the_other() {
+    let mut reader = transformer().unwrap().reader();
+    let whole = reader.embed(&["Pods\nPods are the smallest units."]);
+    assert_eq!(
+        reader.embed(&["Pods", "Pods are the smallest units."]),
+        whole
+    );
+    assert!(reader.embed(&[]).is_some());
+}
+
+#[test]
+fn a_damaged_model_is_refused() {
+    let refused = |file: &'static [u8]| TransformerModel::new("x", file).err();
+    assert_eq!(refused(b""), Some(ModelError::Damaged));
+    assert_eq!(refused(&FILE[..FILE.len() - 1]), Some(ModelError::Damaged));
+    assert_eq!(refused(&FILE[..100]), Some(ModelError::Damaged));
+    let table = include_bytes!("../../../../../model/sectile-static-2.bin");
+    assert_eq!(refused(table), Some(ModelError::OtherKind));
+}
