@@ -11,6 +11,7 @@ pub mod conformance;
 mod container;
 mod corpus;
 mod embedding;
+pub mod evaluation;
 mod fixed;
 mod lexical;
 mod meanings;
