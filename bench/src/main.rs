@@ -17,6 +17,7 @@ mod measure;
 mod notebook;
 mod parse;
 mod processes;
+mod retrieval;
 mod server;
 
 use std::{
@@ -50,7 +51,7 @@ impl Bench {
 /// Something to measure.
 type Group = fn(&mut Report, &Bench) -> Result<()>;
 
-const GROUPS: [(&str, Group); 12] = [
+const GROUPS: [(&str, Group); 13] = [
     ("parse", |report, bench| {
         parse::ordinary(report, bench.size(100, 10));
         parse::memory(report)
@@ -71,6 +72,7 @@ const GROUPS: [(&str, Group); 12] = [
     ("notebook", notebook::run),
     ("backends", notebook::backends::run),
     ("hosted", hosted::run),
+    ("retrieval", retrieval::run),
 ];
 
 fn main() -> Result<ExitCode> {

@@ -15,6 +15,9 @@ pub(crate) struct Args {
     /// Measure only this group; may be given more than once.
     #[arg(long, value_name = "GROUP")]
     only: Vec<String>,
+    /// Measure only how well and how fast passages are found: the same as `--only retrieval`.
+    #[arg(long)]
+    retrieval: bool,
     /// Keep the hosted world under load for so many seconds, such as 600.
     #[arg(long, value_name = "SECONDS")]
     soak: Option<u64>,
@@ -30,7 +33,9 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
         "--package",
         "sectile-bench",
     ]))?;
-    let wants = |name: &str| args.only.is_empty() || args.only.iter().any(|group| group == name);
+    let mut only: Vec<&str> = args.only.iter().map(String::as_str).collect();
+    only.extend(args.retrieval.then_some("retrieval"));
+    let wants = |name: &str| only.is_empty() || only.contains(&name);
     if wants("original") {
         install_original(repo);
     }
@@ -38,6 +43,9 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
         && let Err(error) = install::other_index(repo)
     {
         println!("nothing to compare the index of notebooks with: {error:#}");
+    }
+    if wants("retrieval") {
+        install_yardstick(repo);
     }
     let program = repo.target.join("release/sectile-bench");
     // On one core, so that figures do not depend on where the scheduler puts client and server: waking a second core
@@ -51,7 +59,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
         Command::new(program)
     };
     measurements.args(args.quick.then_some("--quick"));
-    measurements.args(args.only.iter().flat_map(|group| ["--only", group]));
+    measurements.args(only.iter().flat_map(|group| ["--only", group]));
     if let Some(seconds) = args.soak {
         measurements.args(["--soak", &seconds.to_string()]);
     }
@@ -64,5 +72,14 @@ fn install_original(repo: &Repo) {
         Ok(None) => {}
         Ok(Some(missing)) => println!("nothing to compare the editor with: {missing}"),
         Err(error) => println!("nothing to compare the editor with: {error:#}"),
+    }
+}
+
+/// The same.
+fn install_yardstick(repo: &Repo) {
+    match install::yardstick(&repo.target.join("outside")) {
+        Ok(None) => {}
+        Ok(Some(missing)) => println!("nothing to compare the models with: {missing}"),
+        Err(error) => println!("nothing to compare the models with: {error:#}"),
     }
 }

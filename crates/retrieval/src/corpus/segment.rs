@@ -98,8 +98,7 @@ impl<'m> SegmentBuilder<'m> {
         self.digests.extend_from_slice(chunk.digest.as_bytes());
         self.chunks += 1;
         if let Some((_, reader)) = &mut self.embedder {
-            let vector = embedded(*reader, &passage.parts());
-            let vector = kept(&vector);
+            let vector = kept(&embedded(*reader, passage));
             self.vectors.extend_from_slice(&vector);
             let inverse = inverse_length(&vector);
             self.inverse_lengths
@@ -131,9 +130,9 @@ impl<'m> SegmentBuilder<'m> {
     }
 }
 
-/// The vector of a chunk; all zero when it says nothing to the model.
-pub(super) fn embedded(reader: &mut dyn EmbeddingReader, parts: &[&str]) -> Vector {
-    let vector = reader.embed(parts);
+/// The vector of a passage; all zero when it says nothing to the model.
+pub(crate) fn embedded(reader: &mut dyn EmbeddingReader, passage: &Passage<'_>) -> Vector {
+    let vector = reader.embed(&passage.parts());
     vector.unwrap_or_else(|| vec![0; reader.model().dimensions()])
 }
 

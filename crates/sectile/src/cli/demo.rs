@@ -258,7 +258,7 @@ fn docs_surface() -> Surface {
     let offer = Offer::ALL;
     Surface::new(
         docs::spec(docs::NAMESPACE, offer),
-        Docs::new(docs::NAMESPACE, offer.max_sections, corpus),
+        Docs::new(docs::NAMESPACE, offer, corpus),
         Policy::default(),
         LIMITS,
     )

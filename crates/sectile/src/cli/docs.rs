@@ -17,7 +17,7 @@ use crate::{
     worlds::{
         self,
         docs::{
-            Docs,
+            Docs, Offer,
             corpus::{Corpus, CorpusSettings, Doc, GivenPath, Listed, Role},
             examine::{Examined, Found, LONG_SECTION, examine},
             manual, resources,
@@ -62,8 +62,18 @@ fn world(source: &DocsSource) -> Result<(Docs, DocsSettings), CliError> {
     for skipped in &corpus.skipped {
         anstream::eprintln!("skipped {}", visible(&skipped.to_string()));
     }
-    let docs = Docs::new(&settings.namespace, settings.max_sections, corpus);
+    let docs = Docs::new(&settings.namespace, offer(&settings), corpus);
     Ok((docs, settings))
+}
+
+/// What of the docs world is served with these settings.
+pub(super) fn offer(settings: &DocsSettings) -> Offer {
+    Offer {
+        search: settings.enabled && settings.enable_search,
+        resources: settings.enabled && settings.enable_resources,
+        max_sections: settings.max_sections,
+        meaning_as_last_resort: settings.meaning_as_last_resort,
+    }
 }
 
 /// What the docs world loads with these settings.

@@ -23,7 +23,7 @@ use crate::{
     telemetry,
     worlds::{
         self,
-        docs::{Docs, Offer, corpus::Corpus, manual},
+        docs::{Docs, corpus::Corpus, manual},
         editor::{self, EditorWorld, ErrorStyle},
         hosted::{self, Hosted},
         notebook::{self, Constraints, NotebookWorld},
@@ -244,14 +244,10 @@ fn docs_surface(settings: &Settings) -> Surface {
     for note in &corpus.notes {
         tracing::warn!(note, "a document is not as its author wanted");
     }
-    let offer = Offer {
-        search: docs.enabled && docs.enable_search,
-        resources: docs.enabled && docs.enable_resources,
-        max_sections: docs.max_sections,
-    };
+    let offer = docs::offer(docs);
     Surface::new(
         worlds::docs::spec(&docs.namespace, offer),
-        Docs::new(&docs.namespace, docs.max_sections, corpus),
+        Docs::new(&docs.namespace, offer, corpus),
         settings.policy.clone(),
         settings.limits,
     )

@@ -31,6 +31,8 @@ pub(crate) struct DocsSettings {
     pub(crate) max_docs: usize,
     /// Most sections of one answer.
     pub(crate) max_sections: usize,
+    /// Whether a query whose words are nowhere is answered with what is near in meaning.
+    pub(crate) meaning_as_last_resort: bool,
     pub(crate) namespace: String,
 }
 
@@ -125,6 +127,7 @@ impl DocsSettings {
             max_total_bytes: raw.max_total_bytes,
             max_docs: raw.max_docs,
             max_sections: raw.max_sections,
+            meaning_as_last_resort: raw.meaning_as_last_resort,
             namespace: raw.namespace.clone(),
         })
     }

@@ -145,6 +145,9 @@ pub(crate) struct Docs {
     /// Most sections of one answer of the search.
     #[schemars(range(min = 1, max = 10))]
     pub(crate) max_sections: usize,
+    /// Whether a query of which no word is in the documents, in any form or spelling, is answered with the sections nearest
+    /// in meaning, by the model inside the program.
+    pub(crate) meaning_as_last_resort: bool,
     /// First part of the search tool's name and scheme of the documents' URIs: lower-case letters, digits and single
     /// hyphens, starting with a letter.
     pub(crate) namespace: String,
@@ -293,6 +296,7 @@ impl Default for Docs {
             max_total_bytes: 1 << 20,
             max_docs: 32,
             max_sections: 10,
+            meaning_as_last_resort: false,
             namespace: "sectile".to_owned(),
             documents: Vec::new(),
         }

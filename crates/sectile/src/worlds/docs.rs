@@ -34,6 +34,8 @@ pub(crate) struct Docs {
     documents: Vec<Document>,
     /// Most sections of an answer.
     max_sections: usize,
+    /// Whether meaning decides where no section has a word of the query.
+    meaning_as_last_resort: bool,
     /// Indexes of what callers may see, made when first needed.
     shelves: Mutex<Vec<std::sync::Arc<Shelf>>>,
 }
@@ -51,6 +53,8 @@ pub(crate) struct Offer {
     pub(crate) resources: bool,
     /// Most sections of an answer, 1 to 10.
     pub(crate) max_sections: usize,
+    /// Whether a query whose words are nowhere is answered with what is near in meaning.
+    pub(crate) meaning_as_last_resort: bool,
 }
 
 impl Offer {
@@ -59,6 +63,7 @@ impl Offer {
         search: true,
         resources: true,
         max_sections: 10,
+        meaning_as_last_resort: false,
     };
 }
 
@@ -69,7 +74,7 @@ pub(crate) fn spec(namespace: &str, offer: Offer) -> WorldSpec<Docs> {
         title: "docs",
         instructions: include_str!("docs/instructions.md"),
         tools: if offer.search {
-            tools::table(namespace, offer.max_sections)
+            tools::table(namespace, offer)
         } else {
             Vec::new()
         },
@@ -99,14 +104,15 @@ pub(crate) fn error_object(failure: &Failure) -> Value {
 
 impl Docs {
     /// A world of these documents.
-    pub(crate) fn new(namespace: &str, max_sections: usize, corpus: Corpus) -> Self {
+    pub(crate) fn new(namespace: &str, offer: Offer, corpus: Corpus) -> Self {
         let documents = corpus.documents.into_iter().map(|doc| Document {
             uri: resources::uri(namespace, &doc.slug),
             doc,
         });
         Self {
             documents: documents.collect(),
-            max_sections,
+            max_sections: offer.max_sections,
+            meaning_as_last_resort: offer.meaning_as_last_resort,
             shelves: Mutex::default(),
         }
     }

@@ -9,7 +9,6 @@ pub(crate) mod clock;
 pub(crate) mod collection;
 mod contexts;
 pub(crate) mod errors;
-pub(crate) mod eval;
 mod facts;
 pub(crate) mod filling;
 pub(crate) mod ids;

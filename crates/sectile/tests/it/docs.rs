@@ -3,6 +3,7 @@
 mod check;
 mod contract;
 mod library;
+mod meaning;
 mod preset;
 mod resources;
 mod search;

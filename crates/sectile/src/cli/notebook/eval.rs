@@ -2,25 +2,66 @@
 
 use std::path::Path;
 
-use sectile_retrieval::built_in;
-use serde::de::DeserializeOwned;
+use sectile_retrieval::{
+    built_in,
+    evaluation::{Figures, Judgement, TestDocument, TestQuery, TestSet},
+};
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
 
 use super::args::EvalArgs;
 use crate::{
     cli::ui::{CliError, DIM, NAME, Styled, print, wants_json},
     files,
-    worlds::notebook::eval::{Figures, Judgement, Set, TestDocument, TestQuery},
 };
+
+/// A line of the documents.
+#[derive(Debug, Deserialize)]
+struct Document {
+    #[serde(rename = "_id")]
+    id: String,
+    #[serde(default)]
+    title: String,
+    text: String,
+}
+
+/// A line of the queries.
+#[derive(Debug, Deserialize)]
+struct Asked {
+    #[serde(rename = "_id")]
+    id: String,
+    text: String,
+}
+
+impl From<Document> for TestDocument {
+    fn from(document: Document) -> Self {
+        Self {
+            id: document.id,
+            title: document.title,
+            text: document.text,
+        }
+    }
+}
+
+impl From<Asked> for TestQuery {
+    fn from(asked: Asked) -> Self {
+        Self {
+            id: asked.id,
+            text: asked.text,
+        }
+    }
+}
 
 pub(super) fn eval(args: &EvalArgs) -> Result<(), CliError> {
     let of = |given: &Option<std::path::PathBuf>, name: &str| match given {
         Some(path) => path.clone(),
         None => args.folder.join(name),
     };
-    let set = Set {
-        documents: lines::<TestDocument>(&args.folder.join("corpus.jsonl"))?,
-        queries: lines::<TestQuery>(&of(&args.queries, "queries.jsonl"))?,
+    let documents: Vec<Document> = lines(&args.folder.join("corpus.jsonl"))?;
+    let queries: Vec<Asked> = lines(&of(&args.queries, "queries.jsonl"))?;
+    let set = TestSet {
+        documents: documents.into_iter().map(Document::into).collect(),
+        queries: queries.into_iter().map(Asked::into).collect(),
         judgements: judgements(&of(&args.qrels, "qrels.tsv"))?,
     };
     let embedder = built_in().map_err(|error| {

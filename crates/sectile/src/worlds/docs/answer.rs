@@ -1,5 +1,7 @@
 //! The answer to a question: sections, what they come from, what to ask next, and a receipt.
 
+mod nearest;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use sectile_markdown::Digest;
 use sectile_retrieval::{Hit, Query, QueryError, RANKING};
@@ -19,6 +21,10 @@ pub(crate) struct Answered {
     suggested_followups: Vec<String>,
     /// How many sections fit the query, shown or not.
     total_matches: usize,
+    /// meaning, when no section has any of the words: then these sections are those nearest in meaning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "ways")]
+    found_by: Option<FoundBy>,
     /// Words of the query that are not in the documents, with the words that were looked for instead.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     corrected: Vec<Corrected>,
@@ -32,6 +38,13 @@ pub(crate) struct Answered {
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<Help>,
     receipt: Receipt,
+}
+
+/// What sections were found by, when not by words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum FoundBy {
+    Meaning,
 }
 
 /// A section of an answer, for people.
@@ -65,6 +78,23 @@ struct FoundSection {
     /// How the score came about, when explain is set. All numbers are whole; 1024 stands for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<Score>,
+    /// How near it is in meaning, when explain is set and it was found by that; 1000000 is the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "millionths")]
+    nearness: Option<u64>,
+}
+
+/// A passage for an answer.
+struct Chosen {
+    passage: usize,
+    explained: Explained,
+}
+
+/// How a section came into an answer, as far as that is told.
+#[derive(Default)]
+struct Explained {
+    score: Option<Score>,
+    nearness: Option<u64>,
 }
 
 /// The parts of a score. They add up to total.
@@ -101,6 +131,14 @@ fn roles(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": Role::ALL.map(Role::as_str) })
 }
 
+fn ways(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": [FoundBy::Meaning] })
+}
+
+fn millionths(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 0, "maximum": 1_000_000 })
+}
+
 /// A word that was replaced.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Corrected {
@@ -123,7 +161,7 @@ struct Pointer {
 }
 
 /// What the answer depends on. Two answers with equal receipts are equal.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 struct Receipt {
     /// SHA-256 of the documents that the caller may see.
     corpus: String,
@@ -143,6 +181,15 @@ const MOST_CONTENTS: usize = 24_000;
 const LEAST_CONTENT: usize = 600;
 const CLOSEST_HEADINGS: usize = 5;
 
+/// A question that has to be searched for.
+struct Asked<'a> {
+    text: &'a str,
+    query: Query,
+    /// The most sections to answer.
+    most: usize,
+    explain: bool,
+}
+
 /// Answers a question about the documents of `shelf`.
 pub(super) fn answer(
     docs: &Docs,
@@ -156,38 +203,30 @@ pub(super) fn answer(
         return Ok(overview(docs, shelf, max_sections, receipt));
     }
     let parsed = Query::parse(query).map_err(refused)?;
-    let most = max_sections.unwrap_or(DEFAULT_SECTIONS.min(docs.max_sections));
+    let asked = Asked {
+        text: query,
+        query: parsed,
+        most: max_sections.unwrap_or(DEFAULT_SECTIONS.min(docs.max_sections)),
+        explain,
+    };
     let favours = favours(&sectile_retrieval::words(query));
     let role_of = |passage: usize| docs.documents[shelf.passages[passage].0].doc.role;
     let ranked = shelf
         .index
-        .rank(&parsed, |passage| favours[role_of(passage) as usize]);
-    let hits = ranked.hits(most);
-    let mut budget = Budget::new(hits.len());
-    let sections: Vec<FoundSection> = hits
-        .iter()
-        .zip(1..)
-        .map(|(hit, rank)| {
-            let score = explain.then(|| score(hit));
-            section(docs, shelf.passages[hit.passage], rank, score, &mut budget)
-        })
-        .collect();
-    let docs_covered = covered(docs, hits.iter().map(|hit| shelf.passages[hit.passage].0));
-    let missing = Role::ALL
-        .into_iter()
-        .filter(|role| !docs_covered.iter().any(|one| one.doc_role == *role));
-    let suggested_followups = missing
-        .filter_map(|role| {
-            let best = ranked.best(|passage| role_of(passage) == role)?;
-            Some(followup(docs, role, shelf.passages[best]))
-        })
-        .collect();
+        .rank(&asked.query, |passage| favours[role_of(passage) as usize]);
     let remarks = &ranked.remarks;
-    let help = sections.is_empty().then(|| help(docs, shelf, query));
+    if let Some(answered) = nearest::answer(docs, shelf, &asked, remarks, &receipt)? {
+        return Ok(answered);
+    }
+    let hits = ranked.hits(asked.most);
+    let chosen = hits.iter().map(|hit| Chosen {
+        passage: hit.passage,
+        explained: Explained {
+            score: explain.then(|| score(hit)),
+            ..Explained::default()
+        },
+    });
     Ok(Answered {
-        sections,
-        docs_covered,
-        suggested_followups,
         total_matches: remarks.total,
         corrected: remarks
             .corrected
@@ -199,9 +238,54 @@ pub(super) fn answer(
             .collect(),
         unknown_terms: remarks.unknown.clone(),
         phrases_ignored: remarks.phrases_ignored,
-        help,
-        receipt,
+        help: hits.is_empty().then(|| help(docs, shelf, query)),
+        ..assembled(
+            docs,
+            shelf,
+            chosen.collect(),
+            |wanted| ranked.best(wanted),
+            receipt,
+        )
     })
+}
+
+/// The answer with these passages. `best` finds the best of the others that it is asked for, for what to ask next.
+fn assembled(
+    docs: &Docs,
+    shelf: &Shelf,
+    chosen: Vec<Chosen>,
+    best: impl Fn(&dyn Fn(usize) -> bool) -> Option<usize>,
+    receipt: Receipt,
+) -> Answered {
+    let documents = chosen.iter().map(|one| shelf.passages[one.passage].0);
+    let docs_covered = covered(docs, documents);
+    let missing = Role::ALL
+        .into_iter()
+        .filter(|role| !docs_covered.iter().any(|one| one.doc_role == *role));
+    let role_of = |passage: usize| docs.documents[shelf.passages[passage].0].doc.role;
+    let suggested_followups = missing
+        .filter_map(|role| {
+            let best = best(&|passage| role_of(passage) == role)?;
+            Some(followup(docs, role, shelf.passages[best]))
+        })
+        .collect();
+    let mut budget = Budget::new(chosen.len());
+    let sections = chosen.into_iter().zip(1..).map(|(one, rank)| {
+        let at = shelf.passages[one.passage];
+        section(docs, at, rank, one.explained, &mut budget)
+    });
+    Answered {
+        sections: sections.collect(),
+        docs_covered,
+        suggested_followups,
+        total_matches: 0,
+        found_by: None,
+        corrected: Vec::new(),
+        unknown_terms: Vec::new(),
+        phrases_ignored: false,
+        help: None,
+        receipt,
+    }
 }
 
 impl Answered {
@@ -222,7 +306,7 @@ impl Answered {
                 uri: &section.uri,
                 place: place.map(String::as_str).collect(),
                 content: &section.content,
-                parts: section.score.as_ref().map(Score::lines).unwrap_or_default(),
+                parts: section.parts(),
             }
         })
     }
@@ -249,6 +333,11 @@ impl Answered {
         if self.phrases_ignored {
             remarks.push("The words in quotes stand together nowhere.".to_owned());
         }
+        if self.found_by == Some(FoundBy::Meaning) {
+            remarks.push(
+                "No section has these words; these sections are the nearest in meaning.".to_owned(),
+            );
+        }
         if let Some(help) = &self.help {
             remarks.push(help.message.clone());
             remarks.extend(
@@ -259,6 +348,17 @@ impl Answered {
         }
         remarks.extend(self.suggested_followups.iter().cloned());
         remarks
+    }
+}
+
+impl FoundSection {
+    /// How it came into the answer, a line each.
+    fn parts(&self) -> Vec<String> {
+        let score = self.score.iter().flat_map(Score::lines);
+        let nearness = self.nearness.iter();
+        score
+            .chain(nearness.map(|nearness| format!("{nearness:>7}  near in meaning")))
+            .collect()
     }
 }
 
@@ -310,7 +410,7 @@ fn overview(docs: &Docs, shelf: &Shelf, max_sections: Option<usize>, receipt: Re
     let sections = chosen
         .iter()
         .zip(1..)
-        .map(|(at, rank)| section(docs, *at, rank, None, &mut budget))
+        .map(|(at, rank)| section(docs, *at, rank, Explained::default(), &mut budget))
         .collect();
     let listed = shelf.documents.iter().map(|at| &docs.documents[*at]);
     Answered {
@@ -321,6 +421,7 @@ fn overview(docs: &Docs, shelf: &Shelf, max_sections: Option<usize>, receipt: Re
             .map(|document| format!("{}: {}", document.doc.title, document.uri))
             .collect(),
         total_matches: shelf.passages.len(),
+        found_by: None,
         corrected: Vec::new(),
         unknown_terms: Vec::new(),
         phrases_ignored: false,
@@ -359,7 +460,7 @@ fn section(
     docs: &Docs,
     at: (usize, usize),
     rank: usize,
-    score: Option<Score>,
+    explained: Explained,
     budget: &mut Budget,
 ) -> FoundSection {
     let Document { doc, .. } = &docs.documents[at.0];
@@ -377,7 +478,8 @@ fn section(
         uri: uri(docs, at),
         content,
         truncated,
-        score,
+        score: explained.score,
+        nearness: explained.nearness,
     }
 }
 

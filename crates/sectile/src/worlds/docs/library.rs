@@ -1,9 +1,9 @@
 //! What one caller may see, and the index of exactly that.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use sectile_markdown::Digest;
-use sectile_retrieval::{Index, Passage, Section};
+use sectile_retrieval::{Index, Meanings, Passage, Section};
 
 use super::{Docs, Document};
 use crate::mcp::{Failure, FailureKind};
@@ -16,6 +16,8 @@ pub(super) struct Shelf {
     /// The passages of the index: a document, and a section of it. Sections without text are none.
     pub(super) passages: Vec<(usize, usize)>,
     pub(super) index: Index,
+    /// What the passages are about; made when words first fail.
+    pub(super) meanings: OnceLock<Meanings>,
     /// Of everything that can come to light.
     pub(super) digest: Digest,
 }
@@ -55,20 +57,29 @@ impl Docs {
                 with_text.map(|(section, _)| (*document, section))
             })
             .collect();
-        let index = Index::new(passages.iter().map(|at| {
+        let index = Index::new(self.passages(&passages))
+            .map_err(|error| Failure::new(FailureKind::TooLarge, error.to_string()))?;
+        Ok(Shelf {
+            digest: self.digest(&documents),
+            documents,
+            passages,
+            index,
+            meanings: OnceLock::new(),
+        })
+    }
+
+    /// These sections, as they are searched.
+    pub(super) fn passages<'a>(
+        &'a self,
+        sections: &'a [(usize, usize)],
+    ) -> impl Iterator<Item = Passage<'a>> {
+        sections.iter().map(|at| {
             let section = self.section(*at);
             Passage {
                 heading: &section.heading,
                 trail: section.trail.iter().map(String::as_str).collect(),
                 body: &section.plain,
             }
-        }))
-        .map_err(|error| Failure::new(FailureKind::TooLarge, error.to_string()))?;
-        Ok(Shelf {
-            digest: self.digest(&documents),
-            documents,
-            passages,
-            index,
         })
     }
 

@@ -2,10 +2,10 @@
 
 mod docs_search;
 
-use super::Docs;
+use super::{Docs, Offer};
 use crate::mcp::Tool;
 
 /// All tools, in listing order.
-pub(super) fn table(namespace: &str, max_sections: usize) -> Vec<Tool<Docs>> {
-    vec![docs_search::tool(namespace, max_sections)]
+pub(super) fn table(namespace: &str, offer: Offer) -> Vec<Tool<Docs>> {
+    vec![docs_search::tool(namespace, offer)]
 }

@@ -223,3 +223,29 @@ total   2 of 32 documents, 45 of 1048576 bytes, 3 sections
     let json = on_terminal(&home, "docs check g --json");
     assert!(json.starts_with("{\"documents\":"), "{json}");
 }
+
+#[test]
+fn people_are_told_that_sections_were_found_by_meaning() {
+    let home = Home::new();
+    home.write(
+        "g/cars.md",
+        "# Cars\n\n## Repair\n\nFixing an automobile.\n",
+    );
+    home.write(
+        "sectile.toml",
+        "[docs]\ninclude_default_docs = false\nmeaning_as_last_resort = true\n",
+    );
+    let search = "docs search --config sectile.toml --path g --explain 'vehicle mechanic'";
+    let shown = plain(&on_terminal(&home, search));
+    let (section, remarks) = shown.split_once("  near in meaning\n").unwrap();
+    assert!(
+        section
+            .starts_with("Cars > Repair\nsectile://docs/cars#repair\n\nFixing an automobile.\n\n"),
+        "{shown}"
+    );
+    assert_eq!(
+        remarks,
+        "Not in the documents: vehicle, mechanic.\n\
+         No section has these words; these sections are the nearest in meaning.\n"
+    );
+}

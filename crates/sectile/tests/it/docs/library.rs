@@ -52,9 +52,13 @@ impl Library {
 
     /// The sample, with more keys of the `[docs]` table.
     pub(super) fn with(docs: &str) -> Self {
-        let mut library = Self::sample("");
-        library.settings.push_str(docs);
-        library
+        Self::sample("").and(docs)
+    }
+
+    /// The same, with more keys of the `[docs]` table.
+    pub(super) fn and(mut self, docs: &str) -> Self {
+        self.settings.push_str(docs);
+        self
     }
 
     pub(super) fn vault(&self) -> &TestVault {

@@ -2,15 +2,15 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::super::{Docs, answer::Answered};
+use super::super::{Docs, Offer, answer::Answered};
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, JsonObject, Pace, Tool, input_schema,
     output_schema, run,
 };
 
-pub(super) fn tool(namespace: &str, max_sections: usize) -> Tool<Docs> {
+pub(super) fn tool(namespace: &str, offer: Offer) -> Tool<Docs> {
     Tool {
         name: format!("{}_docs_search", namespace.replace('-', "_")).into(),
         title: "Search the documentation",
@@ -19,8 +19,12 @@ pub(super) fn tool(namespace: &str, max_sections: usize) -> Tool<Docs> {
         idempotent: true,
         open_world: false,
         pace: Pace::Quick,
-        input: input(max_sections),
-        output: output_schema::<Answered>,
+        input: input(offer.max_sections),
+        output: if offer.meaning_as_last_resort {
+            output_schema::<Answered>
+        } else {
+            output_by_words
+        },
         handler: Handler::Blocking(|docs, arguments, context| {
             run(docs, arguments, context, handle)
         }),
@@ -68,6 +72,23 @@ fn input(max_sections: usize) -> fn() -> JsonObject {
         8 => schema::<8>,
         9 => schema::<9>,
         _ => schema::<10>,
+    }
+}
+
+/// The schema of answers when only words decide.
+fn output_by_words() -> JsonObject {
+    let mut schema = Value::Object(output_schema::<Answered>());
+    for (place, name) in [
+        ("/properties", "found_by"),
+        ("/$defs/FoundSection/properties", "nearness"),
+    ] {
+        if let Some(Value::Object(properties)) = schema.pointer_mut(place) {
+            properties.retain(|known, _| known != name);
+        }
+    }
+    match schema {
+        Value::Object(schema) => schema,
+        _ => JsonObject::new(),
     }
 }
 

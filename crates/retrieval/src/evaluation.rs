@@ -1,60 +1,97 @@
 //! Test sets of documents, queries and judgements: how well the documents that answer a query are found.
+//!
+//! For commands and measurements. The figures decide no order, so they may be floating ones.
 
 use std::collections::HashMap;
 
 use sectile_markdown::{Digest, Span};
-use sectile_retrieval::{
-    Bytes, Chunk, Corpus, Embedder, EmbeddingReader, Passage, Place, Query, Segment, SegmentBuilder,
+
+use crate::{
+    Bytes, Chunk, Corpus, Embedder, EmbeddingReader, FormatError, Passage, Place, Query, Segment,
+    SegmentBuilder,
 };
-use serde::Deserialize;
 
 /// So many results are looked at.
-const DEPTH: usize = 10;
+pub const DEPTH: usize = 10;
 
 /// A test set.
-pub(crate) struct Set {
-    pub(crate) documents: Vec<TestDocument>,
-    pub(crate) queries: Vec<TestQuery>,
-    pub(crate) judgements: Vec<Judgement>,
+#[derive(Clone, Debug, Default)]
+pub struct TestSet {
+    /// What is searched.
+    pub documents: Vec<TestDocument>,
+    /// What is asked.
+    pub queries: Vec<TestQuery>,
+    /// What answers what.
+    pub judgements: Vec<Judgement>,
 }
 
-#[derive(Debug, Deserialize)]
-pub(crate) struct TestDocument {
-    #[serde(rename = "_id")]
-    id: String,
-    #[serde(default)]
-    title: String,
-    text: String,
+/// A document of a test set.
+#[derive(Clone, Debug)]
+pub struct TestDocument {
+    /// Its name in the set.
+    pub id: String,
+    /// Its title; may be empty.
+    pub title: String,
+    /// Its text.
+    pub text: String,
 }
 
-#[derive(Debug, Deserialize)]
-pub(crate) struct TestQuery {
-    #[serde(rename = "_id")]
-    id: String,
-    text: String,
+/// A query of a test set.
+#[derive(Clone, Debug)]
+pub struct TestQuery {
+    /// Its name in the set.
+    pub id: String,
+    /// What is asked.
+    pub text: String,
 }
 
 /// How well a document answers a query; nothing for one that does not.
-#[derive(Debug)]
-pub(crate) struct Judgement {
-    pub(crate) query: String,
-    pub(crate) document: String,
-    pub(crate) score: u32,
+#[derive(Clone, Debug)]
+pub struct Judgement {
+    /// The name of the query.
+    pub query: String,
+    /// The name of the document.
+    pub document: String,
+    /// How well.
+    pub score: u32,
 }
 
 /// Means over all queries that have an answer, in percent.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Figures {
-    pub(crate) queries: usize,
-    pub(crate) ndcg: f64,
-    pub(crate) recall: f64,
-    pub(crate) reciprocal_rank: f64,
+pub struct Figures {
+    /// How many these are.
+    pub queries: usize,
+    /// nDCG at [`DEPTH`].
+    pub ndcg: f64,
+    /// Recall at [`DEPTH`].
+    pub recall: f64,
+    /// One over the rank of the first answer, as far down as [`DEPTH`].
+    pub reciprocal_rank: f64,
 }
 
-impl Set {
+impl TestSet {
     /// Asks all queries twice: of words alone, and of words and meaning.
-    pub(crate) fn evaluate(&self, embedder: &dyn Embedder) -> Result<[Figures; 2], String> {
-        let corpus = self.corpus(embedder)?;
+    ///
+    /// # Errors
+    /// A sentence when there is nothing to measure.
+    pub fn evaluate(&self, embedder: &dyn Embedder) -> Result<[Figures; 2], String> {
+        let file = Bytes::new(self.segment(embedder));
+        let corpus = self.corpus(&file, embedder);
+        let corpus = corpus.map_err(|error| error.to_string())?;
+        let mut reader = embedder.reader();
+        let words = self.measured(|query| found(&corpus, query, None))?;
+        let both = self.measured(|query| found(&corpus, query, Some(&mut *reader)))?;
+        Ok([words, both])
+    }
+
+    /// Asks all queries that have an answer. `find` gives the numbers of the best documents, best first.
+    ///
+    /// # Errors
+    /// A sentence when no query has an answer, or one cannot be asked.
+    pub fn measured(
+        &self,
+        mut find: impl FnMut(&TestQuery) -> Result<Vec<usize>, String>,
+    ) -> Result<Figures, String> {
         let mut wanted: HashMap<&str, HashMap<&str, u32>> = HashMap::new();
         for judgement in self
             .judgements
@@ -64,33 +101,23 @@ impl Set {
             let answers = wanted.entry(&judgement.query).or_default();
             answers.insert(&judgement.document, judgement.score);
         }
-        let mut figures = [Figures::default(); 2];
-        let mut reader = embedder.reader();
+        let mut figures = Figures::default();
         for query in &self.queries {
-            let Some(wanted) = wanted.get(query.id.as_str()) else {
-                continue;
-            };
-            let parsed = Query::parse(&query.text).map_err(|error| error.to_string())?;
-            for (number, figures) in figures.iter_mut().enumerate() {
-                let reader: Option<&mut dyn EmbeddingReader> = match number {
-                    0 => None,
-                    _ => Some(&mut *reader),
-                };
-                let found = corpus.search(&parsed, &query.text, reader, DEPTH);
-                let ids = found.hits.iter().map(|hit| {
-                    let document = corpus.document_of(hit.chunk);
-                    self.documents[document].id.as_str()
-                });
+            if let Some(wanted) = wanted.get(query.id.as_str()) {
+                let found = find(query)?.into_iter().take(DEPTH);
+                let ids = found.filter_map(|at| Some(self.documents.get(at)?.id.as_str()));
                 figures.add(&ids.collect::<Vec<_>>(), wanted);
             }
         }
-        if figures[0].queries == 0 {
+        if figures.queries == 0 {
             return Err("no query has an answer.".to_owned());
         }
-        Ok(figures.map(Figures::means))
+        Ok(figures.means())
     }
 
-    fn corpus(&self, embedder: &dyn Embedder) -> Result<Corpus, String> {
+    /// The documents as a file, embedded with a model.
+    #[must_use]
+    pub fn segment(&self, embedder: &dyn Embedder) -> Vec<u8> {
         let mut reader = embedder.reader();
         let mut builder = SegmentBuilder::new(Some((embedder, &mut *reader)));
         for document in &self.documents {
@@ -108,8 +135,15 @@ impl Set {
             };
             builder.chunk(&chunk, &passage);
         }
-        let file = Bytes::new(builder.finish());
-        let segment = Segment::open(&file, Some(embedder)).map_err(|error| error.to_string())?;
+        builder.finish()
+    }
+
+    /// The documents from the file that [`Self::segment`] made, to be searched.
+    ///
+    /// # Errors
+    /// [`FormatError`] when it is another file.
+    pub fn corpus(&self, file: &Bytes, embedder: &dyn Embedder) -> Result<Corpus, FormatError> {
+        let segment = Segment::open(file, Some(embedder))?;
         let places: Vec<Place> = (0..self.documents.len())
             .map(|document| Place {
                 segment: 0,
@@ -118,6 +152,21 @@ impl Set {
             .collect();
         Ok(Corpus::new(vec![segment], &places))
     }
+}
+
+/// The numbers of the documents that a query finds, best first.
+///
+/// # Errors
+/// A sentence when the query cannot be asked.
+pub fn found(
+    corpus: &Corpus,
+    query: &TestQuery,
+    reader: Option<&mut dyn EmbeddingReader>,
+) -> Result<Vec<usize>, String> {
+    let parsed = Query::parse(&query.text).map_err(|error| error.to_string())?;
+    let found = corpus.search(&parsed, &query.text, reader, DEPTH);
+    let documents = found.hits.iter().map(|hit| corpus.document_of(hit.chunk));
+    Ok(documents.collect())
 }
 
 impl Figures {

@@ -1,0 +1,33 @@
+//! How well and how fast passages are found: by words, by each model, by both together, and by the model that ours learned
+//! from. With the sizes of what the program carries for it, and what that does to its start.
+
+mod quality;
+mod remembered;
+mod sets;
+mod size;
+mod speed;
+mod yardstick;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use sectile_retrieval::{Embedder, built_in, transformer};
+
+use crate::{Bench, measure::Report};
+
+pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
+    let models: [&dyn Embedder; 2] = [built_in()?, transformer()?];
+    let sets = sets::read()?;
+    quality::run(report, bench, &sets, &models)?;
+    size::run(report, bench, &models)?;
+    speed::run(report, bench, &sets, &models)
+}
+
+/// The folder of the models and their scripts.
+fn model_folder() -> PathBuf {
+    repository().join("model")
+}
+
+fn repository() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}

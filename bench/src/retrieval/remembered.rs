@@ -1,0 +1,66 @@
+//! A model whose vectors of some texts are known, with any weight: so that many weights can be tried.
+
+use std::collections::HashMap;
+
+use sectile_markdown::Digest;
+use sectile_retrieval::{Embedder, EmbeddingReader, Vector};
+
+pub(super) struct Remembered<'m> {
+    model: &'m dyn Embedder,
+    vectors: HashMap<String, Option<Vector>>,
+    /// In millionths.
+    pub(super) weight: u64,
+}
+
+impl<'m> Remembered<'m> {
+    pub(super) fn new<'t>(
+        model: &'m dyn Embedder,
+        texts: impl IntoIterator<Item = &'t str>,
+    ) -> Self {
+        let texts: Vec<Vec<&str>> = texts.into_iter().map(|text| vec![text]).collect();
+        let vectors = model.reader().embed_all(&texts);
+        Self {
+            weight: model.weight(),
+            vectors: texts
+                .iter()
+                .map(|parts| parts.concat())
+                .zip(vectors)
+                .collect(),
+            model,
+        }
+    }
+}
+
+impl Embedder for Remembered<'_> {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    fn fingerprint(&self) -> Digest {
+        self.model.fingerprint()
+    }
+
+    fn dimensions(&self) -> usize {
+        self.model.dimensions()
+    }
+
+    fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    fn reader(&self) -> Box<dyn EmbeddingReader + '_> {
+        Box::new(Recalling(self))
+    }
+}
+
+struct Recalling<'m>(&'m Remembered<'m>);
+
+impl EmbeddingReader for Recalling<'_> {
+    fn model(&self) -> &dyn Embedder {
+        self.0
+    }
+
+    fn embed(&mut self, parts: &[&str]) -> Option<Vector> {
+        self.0.vectors.get(&parts.concat()).cloned().flatten()
+    }
+}

@@ -1,0 +1,58 @@
+//! The last resort: sections that are near in meaning, for a query none of whose words are in the documents.
+
+use sectile_retrieval::{Embedder as _, Meanings, ModelError, Near, Remarks};
+
+use super::{Answered, Asked, Chosen, Explained, FoundBy, Receipt, assembled};
+use crate::{
+    mcp::{Failure, FailureKind},
+    worlds::docs::{Docs, library::Shelf},
+};
+
+/// The answer with the sections that are nearest in meaning, or `None` when words decide: the settings do not want it, a
+/// section has one of the words, in whatever form or spelling, the query has no words, or nothing is near enough.
+pub(super) fn answer(
+    docs: &Docs,
+    shelf: &Shelf,
+    asked: &Asked<'_>,
+    remarks: &Remarks,
+    receipt: &Receipt,
+) -> Result<Option<Answered>, Failure> {
+    if !docs.meaning_as_last_resort || remarks.total > 0 || asked.query.is_empty() {
+        return Ok(None);
+    }
+    let model = sectile_retrieval::built_in().map_err(broken)?;
+    let mut reader = model.reader();
+    let meanings = shelf
+        .meanings
+        .get_or_init(|| Meanings::new(docs.passages(&shelf.passages), reader.as_mut()));
+    let near = meanings.near(asked.text, reader.as_mut());
+    if near.is_empty() {
+        return Ok(None);
+    }
+    let chosen = near.iter().take(asked.most).map(|one| Chosen {
+        passage: one.passage,
+        explained: Explained {
+            nearness: asked.explain.then_some(one.nearness),
+            ..Explained::default()
+        },
+    });
+    let passages = || near.iter().map(|Near { passage, .. }| *passage);
+    let best = |wanted: &dyn Fn(usize) -> bool| passages().find(|passage| wanted(*passage));
+    let receipt = Receipt {
+        ranking: format!("{}+{}", receipt.ranking, Meanings::rules(model)),
+        ..receipt.clone()
+    };
+    Ok(Some(Answered {
+        found_by: Some(FoundBy::Meaning),
+        total_matches: near.len(),
+        unknown_terms: remarks.unknown.clone(),
+        ..assembled(docs, shelf, chosen.collect(), best, receipt)
+    }))
+}
+
+fn broken(error: ModelError) -> Failure {
+    Failure::new(
+        FailureKind::Internal,
+        format!("The embedding model cannot be used: {error}."),
+    )
+}
