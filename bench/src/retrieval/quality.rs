@@ -3,7 +3,7 @@
 //! A fusion is (1 - w) * words / best + w * max(0, cosine). Its w is chosen on the first set and fixed for the others, so
 //! only the others are a fair report of it. Searches use the w in the model's file, and targets are for that.
 
-use std::{collections::HashMap, fs, time::Instant};
+use std::{collections::HashMap, fs};
 
 use anyhow::{Context as _, Result, anyhow};
 use sectile_markdown::Digest;
@@ -40,7 +40,7 @@ pub(super) fn run(
         .map(|((name, ..), set)| format!("{name} ({})", set.queries.len()))
         .collect();
     report.seen(
-        &format!("{:<52}", "nDCG@10 / recall@10"),
+        &format!("{:<58}", "nDCG@10 / recall@10"),
         &heads
             .iter()
             .map(|head| format!("{head:>20}"))
@@ -88,14 +88,12 @@ fn corpus(bench: &Bench, set: &TestSet, model: &dyn Embedder) -> Result<Corpus> 
     if let Some(corpus) = kept.and_then(|file| set.corpus(&Bytes::new(file), model).ok()) {
         return Ok(corpus);
     }
-    let started = Instant::now();
-    let file = set.segment(model);
     println!(
-        "       embedded {} documents with {} in {:.1?}, kept for the next time",
+        "       embedding {} documents with {}, kept for the next time",
         set.documents.len(),
-        model.name(),
-        started.elapsed()
+        model.name()
     );
+    let file = set.segment(model);
     fs::create_dir_all(folder)?;
     fs::write(path, &file)?;
     Ok(set.corpus(&Bytes::new(file), model)?)
@@ -113,7 +111,7 @@ fn show(report: &mut Report, what: &str, row: &Row) {
     let figures = row
         .iter()
         .map(|one| format!("{:>12.1} /{:>6.1}", one.ndcg, one.recall));
-    report.seen(&format!("{what:<52}"), &figures.collect::<String>());
+    report.seen(&format!("{what:<58}"), &figures.collect::<String>());
 }
 
 /// A model alone and with words, with the weight chosen here and with that in its file. The last is returned.
