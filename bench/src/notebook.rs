@@ -2,6 +2,7 @@
 
 mod answers;
 pub(crate) mod backends;
+mod background;
 mod fetch;
 mod indexing;
 mod library;
@@ -29,6 +30,7 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
     indexing::after_one_edit(report, bench, &library)?;
     start::run(report, bench, &library, &questions)?;
     search::run(report, bench, &library, &questions)?;
+    background::run(report, bench, &library, &questions)?;
     fetch::run(report, bench, &library)?;
     answers::run(report, bench, &library, &questions)
 }

@@ -122,8 +122,15 @@ impl Library {
 
     /// The command that indexes one of the collections.
     pub(super) fn index_command(&self, bench: &Bench, collection: &str) -> Command {
+        let mut command = self.whole_index_command(bench, collection);
+        command.args(["--tier", "static"]);
+        command
+    }
+
+    /// The same with all tiers, unless arguments that are added say otherwise.
+    pub(super) fn whole_index_command(&self, bench: &Bench, collection: &str) -> Command {
         let mut command = Command::new(bench.binaries.join("sectile"));
-        command.args(["notebook", "index", "--json", "--tier", "static"]);
+        command.args(["notebook", "index", "--json"]);
         command.arg(&self.root).arg(collection);
         command
     }

@@ -90,6 +90,8 @@ fn english() -> Result<Vec<String>> {
     /// Where the vocabulary begins, and where its length is.
     const START: usize = 64;
     const LENGTH: std::ops::Range<usize> = 36..40;
+    /// Pieces in the order of how frequent they are; words behind them were added.
+    const IN_ORDER: usize = 29_523;
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../model/sectile-static-2.bin");
     let bytes = std::fs::read(file).context("the embedding model")?;
     let length = bytes.get(LENGTH).context("a head")?;
@@ -98,7 +100,8 @@ fn english() -> Result<Vec<String>> {
         .get(START..START + length)
         .context("a vocabulary that is longer than the model")?;
     let mut words = Vec::new();
-    while let Some((length, behind)) = rest.split_first() {
+    for _ in 0..IN_ORDER {
+        let (length, behind) = rest.split_first().context("more words")?;
         let (word, behind) = behind
             .split_at_checked(usize::from(*length))
             .context("a vocabulary that is cut off")?;

@@ -68,6 +68,7 @@ pub(super) fn vectors(bench: &Bench, sets: &[TestSet]) -> Result<Vectors> {
 /// What the vectors of a file of queries are called.
 fn of_queries(file: &str) -> String {
     match file.strip_prefix("queries") {
+        Some("") => format!("{file}-path"),
         Some(_) => file.to_owned(),
         None => format!("queries-{file}"),
     }

@@ -1,0 +1,151 @@
+//! Search while the second tier of the same library is filled beside it.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use super::{
+    asked, enter,
+    library::{LIBRARY, Library},
+    settle,
+};
+use crate::{
+    Bench,
+    measure::{Report, middle},
+    processes::{finish, on_all_cores},
+    server::Server,
+};
+
+/// Turns with and without the other process, and questions in each.
+const TURNS: usize = 20;
+const FEW_TURNS: usize = 6;
+const QUESTIONS: usize = 60;
+/// How much longer a search may take.
+const MOST: f64 = 1.2;
+/// The other process has begun to embed within this time.
+const LONGEST_START: Duration = Duration::from_secs(60);
+
+/// A process that fills, and that can be made to pause.
+struct Filler(Child);
+
+impl Filler {
+    fn start(command: &Command) -> Result<Self> {
+        let child = on_all_cores(command)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("cannot start the other process")?;
+        Ok(Self(child))
+    }
+
+    fn signal(&self, name: &str) -> Result<()> {
+        let process = self.0.id().to_string();
+        let status = Command::new("kill").args(["-s", name, &process]).status()?;
+        ensure!(status.success(), "the other process is gone");
+        Ok(())
+    }
+}
+
+impl Drop for Filler {
+    fn drop(&mut self) {
+        self.0.kill().and_then(|()| self.0.wait().map(drop)).ok();
+    }
+}
+
+pub(super) fn run(
+    report: &mut Report,
+    bench: &Bench,
+    library: &Library,
+    questions: &[String],
+) -> Result<()> {
+    finish(&mut library.index_command(bench, LIBRARY))?;
+    without_second_tier(&library.index())?;
+    let mut server = Server::start(&mut on_all_cores(&library.serve_command(bench)))?;
+    server.initialize()?;
+    enter(&mut server, LIBRARY)?;
+    settle(&mut server, questions)?;
+    let filler = Filler::start(&library.whole_index_command(bench, LIBRARY))?;
+    wait_for_parts(&library.index())?;
+    let mut ratios = Vec::new();
+    let (mut alone, mut beside) = (Vec::new(), Vec::new());
+    for turn in 0..bench.size(TURNS, FEW_TURNS) {
+        let questions = questions
+            .iter()
+            .cycle()
+            .skip(turn * QUESTIONS)
+            .take(QUESTIONS);
+        let questions: Vec<&String> = questions.collect();
+        filler.signal("STOP")?;
+        let quiet = searched(&mut server, &questions)?;
+        filler.signal("CONT")?;
+        let busy = searched(&mut server, &questions)?;
+        ratios.push(busy.as_secs_f64() / quiet.as_secs_f64());
+        alone.push(quiet);
+        beside.push(busy);
+    }
+    drop(filler);
+    server.stop()?;
+    without_second_tier(&library.index())?;
+    ratios.sort_by(f64::total_cmp);
+    let ratio = ratios
+        .get(ratios.len() / 2)
+        .copied()
+        .unwrap_or(f64::INFINITY);
+    let what = format!(
+        "semantic_search while {} notes are embedded beside it, of one without",
+        library.count
+    );
+    let figures = format!(
+        "{ratio:.2} (target {MOST}; {:.2?} / {:.2?})",
+        middle(beside),
+        middle(alone)
+    );
+    report.line(&what, &figures, ratio <= MOST);
+    Ok(())
+}
+
+/// The time of the middle one of these searches.
+fn searched(server: &mut Server, questions: &[&String]) -> Result<Duration> {
+    let times = questions
+        .iter()
+        .map(|question| Ok(server.call("semantic_search", &asked(question))?.0));
+    Ok(middle(times.collect::<Result<_>>()?))
+}
+
+/// The files of the second tier in the folders of all indexes.
+fn second_tier(indexes: &Path) -> Result<Vec<std::path::PathBuf>> {
+    let mut files = Vec::new();
+    for folder in fs::read_dir(indexes)? {
+        for file in fs::read_dir(folder?.path())? {
+            let file = file?;
+            if file.file_name().to_string_lossy().starts_with("meaning-") {
+                files.push(file.path());
+            }
+        }
+    }
+    Ok(files)
+}
+
+fn without_second_tier(indexes: &Path) -> Result<()> {
+    for file in second_tier(indexes)? {
+        fs::remove_file(file)?;
+    }
+    Ok(())
+}
+
+fn wait_for_parts(indexes: &Path) -> Result<()> {
+    let started = Instant::now();
+    while started.elapsed() < LONGEST_START {
+        if !second_tier(indexes)?.is_empty() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    bail!("nothing was embedded")
+}
