@@ -7,7 +7,11 @@ use super::*;
 use crate::{Chunk, Passage, Query, SegmentBuilder, built_in, transformer};
 
 fn segment(bodies: &[&str]) -> Vec<u8> {
-    let mut builder = SegmentBuilder::new(None);
+    made(SegmentBuilder::new(None), bodies)
+}
+
+/// A file with a document of one chunk for each of these.
+fn made(mut builder: SegmentBuilder<'_>, bodies: &[&str]) -> Vec<u8> {
     for body in bodies {
         builder.document();
         let chunk = Chunk {
@@ -140,21 +144,7 @@ fn what_a_killed_writer_left_is_removed() {
 fn embedded(bodies: &[&str]) -> Vec<u8> {
     let model = built_in().unwrap();
     let mut reader = model.reader();
-    let mut builder = SegmentBuilder::new(Some((model, &mut *reader)));
-    for body in bodies {
-        builder.document();
-        let chunk = Chunk {
-            span: Span::new(0, body.len()),
-            digest: Digest::of(body.as_bytes()),
-            line: 1,
-        };
-        let passage = Passage {
-            body,
-            ..Passage::default()
-        };
-        builder.chunk(&chunk, &passage);
-    }
-    builder.finish()
+    made(SegmentBuilder::new(Some((model, &mut *reader))), bodies)
 }
 
 #[test]

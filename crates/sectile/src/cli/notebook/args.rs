@@ -56,7 +56,7 @@ pub(super) struct IndexArgs {
     /// Where the index goes [default: where a server with the same settings looks].
     #[arg(long, value_name = "WHERE")]
     pub(super) to: Option<To>,
-    /// How far to go [default: transformer; static in a database].
+    /// How far to go [default: transformer; static in a database, which has no other].
     #[arg(long, value_name = "TIER")]
     pub(super) tier: Option<WantedTier>,
     /// Threads that fill the transformer tier [default: half of the cores].
@@ -78,12 +78,12 @@ fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
-/// How far an index goes.
+/// A tier of an index, and its model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum WantedTier {
     /// The one that is ready in seconds.
     Static,
-    /// That and the one that finds more. Only in a folder.
+    /// The one that finds more, and takes its time.
     Transformer,
 }
 
@@ -159,6 +159,9 @@ pub(super) struct EvalArgs {
     /// Other judgements.
     #[arg(long, value_name = "FILE")]
     pub(super) qrels: Option<PathBuf>,
+    /// Whose meaning counts [default: static].
+    #[arg(long, value_name = "TIER")]
+    pub(super) tier: Option<WantedTier>,
     /// Print JSON even on a terminal.
     #[arg(long)]
     pub(super) json: bool,

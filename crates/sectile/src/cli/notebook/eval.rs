@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use sectile_retrieval::{
-    built_in,
+    Embedder, ModelError, built_in,
     evaluation::{Figures, Judgement, TestDocument, TestQuery, TestSet},
+    transformer,
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
 
-use super::args::EvalArgs;
+use super::args::{EvalArgs, WantedTier};
 use crate::{
     cli::ui::{CliError, DIM, NAME, Styled, print, wants_json},
     files,
@@ -64,7 +65,11 @@ pub(super) fn eval(args: &EvalArgs) -> Result<(), CliError> {
         queries: queries.into_iter().map(Asked::into).collect(),
         judgements: judgements(&of(&args.qrels, "qrels.tsv"))?,
     };
-    let embedder = built_in().map_err(|error| {
+    let embedder: Result<&dyn Embedder, ModelError> = match args.tier {
+        Some(WantedTier::Transformer) => transformer().map(|model| model as &dyn Embedder),
+        Some(WantedTier::Static) | None => built_in().map(|model| model as &dyn Embedder),
+    };
+    let embedder = embedder.map_err(|error| {
         CliError::failed(format_args!(
             "the embedding model inside this program cannot be used: {error}."
         ))
@@ -81,6 +86,7 @@ pub(super) fn eval(args: &EvalArgs) -> Result<(), CliError> {
         let report = json!({
             "documents": set.documents.len(),
             "queries": words.queries,
+            "model": embedder.name(),
             "words": of(&words),
             "words_and_meaning": of(&both),
         });
