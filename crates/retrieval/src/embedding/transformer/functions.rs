@@ -184,6 +184,8 @@ pub(super) fn add(numbers: &mut [f32], others: &[f32]) {
 
 #[cfg(test)]
 mod tests {
+    use pulp::Scalar;
+
     use super::*;
 
     #[test]
@@ -197,6 +199,38 @@ mod tests {
                 "{x}: {found} {expected}"
             );
         }
+    }
+
+    #[test]
+    fn rows_have_the_same_bits_whatever_the_processor_takes_at_once() {
+        let numbers: Vec<f32> = (0..384)
+            .map(|at| (at * at % 97) as f32 / 31.0 - 1.5)
+            .collect();
+        let (weight, bias) = (&numbers[..96], &numbers[96..192]);
+        let (mut one, mut other) = (numbers.clone(), numbers.clone());
+        activate(&mut one);
+        Activate {
+            numbers: &mut other,
+        }
+        .with_simd(Scalar);
+        assert_eq!(one, other);
+        distribute(&mut one, 64, 57, 0.25);
+        Distribute {
+            rows: &mut other,
+            stride: 64,
+            count: 57,
+            scale: 0.25,
+        }
+        .with_simd(Scalar);
+        assert_eq!(one, other);
+        normalise(&mut one, weight, bias);
+        Normalise {
+            rows: &mut other,
+            weight,
+            bias,
+        }
+        .with_simd(Scalar);
+        assert_eq!(one, other);
     }
 
     #[test]

@@ -274,3 +274,66 @@ fn add_strip<S: Simd, const ROWS: usize>(
         tile[strip..strip + STRIP].copy_from_slice(sums);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pulp::Scalar;
+
+    use super::*;
+
+    /// Numbers with all kinds of last digits.
+    fn numbers(count: usize) -> Vec<f32> {
+        let mut state = 1_u32;
+        let next = |_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as f32 / 8_388_608.0 - 1.0
+        };
+        (0..count).map(next).collect()
+    }
+
+    #[test]
+    fn sums_have_the_same_bits_whatever_the_processor_takes_at_once() {
+        const DEEP: usize = 77;
+        let (rows, stride) = (BLOCK + 5, 2 * PANEL);
+        let inputs = numbers(rows * DEEP);
+        let weights = numbers(DEEP * PANEL);
+        let (panel, _) = weights.as_chunks::<PANEL>();
+        let mut blocks = Vec::new();
+        let of_inputs = Rows {
+            numbers: &inputs,
+            stride: DEEP,
+            start: 0,
+            count: rows,
+        };
+        arrange(of_inputs, DEEP, &mut blocks);
+        let before = numbers(rows * stride);
+        let product = |outputs| Product {
+            blocks: &blocks,
+            panel,
+            outputs,
+            stride,
+            start: PANEL,
+        };
+        // In order, each product added with one rounding.
+        let mut expected = before.clone();
+        for (row, inputs) in expected.chunks_mut(stride).zip(inputs.chunks(DEEP)) {
+            for (output, sum) in row[PANEL..].iter_mut().enumerate() {
+                for (input, weights) in inputs.iter().zip(panel) {
+                    *sum = input.mul_add(weights[output], *sum);
+                }
+            }
+        }
+        let mut dispatched = before.clone();
+        multiply(product(&mut dispatched));
+        assert_eq!(dispatched, expected);
+        let mut scalar = before.clone();
+        product(&mut scalar).with_simd(Scalar);
+        assert_eq!(scalar, expected);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(simd) = pulp::x86::V3::try_new() {
+            let mut narrower = before;
+            simd.vectorize(|| product(&mut narrower).with_simd(simd));
+            assert_eq!(narrower, expected);
+        }
+    }
+}

@@ -34,7 +34,7 @@ Only notebooks that changed are read. A server takes the new index by itself. Wi
 when it is first searched.
 
 An index has two tiers. The static one is ready in seconds and answers at once. Then the transformer tier is filled, which finds
-more and takes its time, about 30 passages a second and core; it answers for a collection when it is complete. It can be
+more and takes its time, 20 to 30 passages a second and core; it answers for a collection when it is complete. It can be
 stopped at any time: what was done is kept, and the next run goes on from there.
 
 Examples:
