@@ -291,10 +291,26 @@ mod tests {
         (0..count).map(next).collect()
     }
 
+    const DEEP: usize = 77;
+    const STRIDE: usize = 2 * PANEL;
+
+    fn product<'a>(
+        blocks: &'a [[f32; BLOCK]],
+        panel: &'a [[f32; PANEL]],
+        outputs: &'a mut [f32],
+    ) -> Product<'a> {
+        Product {
+            blocks,
+            panel,
+            outputs,
+            stride: STRIDE,
+            start: PANEL,
+        }
+    }
+
     #[test]
     fn sums_have_the_same_bits_whatever_the_processor_takes_at_once() {
-        const DEEP: usize = 77;
-        let (rows, stride) = (BLOCK + 5, 2 * PANEL);
+        let rows = BLOCK + 5;
         let inputs = numbers(rows * DEEP);
         let weights = numbers(DEEP * PANEL);
         let (panel, _) = weights.as_chunks::<PANEL>();
@@ -306,17 +322,10 @@ mod tests {
             count: rows,
         };
         arrange(of_inputs, DEEP, &mut blocks);
-        let before = numbers(rows * stride);
-        let product = |outputs| Product {
-            blocks: &blocks,
-            panel,
-            outputs,
-            stride,
-            start: PANEL,
-        };
+        let before = numbers(rows * STRIDE);
         // In order, each product added with one rounding.
         let mut expected = before.clone();
-        for (row, inputs) in expected.chunks_mut(stride).zip(inputs.chunks(DEEP)) {
+        for (row, inputs) in expected.chunks_mut(STRIDE).zip(inputs.chunks(DEEP)) {
             for (output, sum) in row[PANEL..].iter_mut().enumerate() {
                 for (input, weights) in inputs.iter().zip(panel) {
                     *sum = input.mul_add(weights[output], *sum);
@@ -324,15 +333,15 @@ mod tests {
             }
         }
         let mut dispatched = before.clone();
-        multiply(product(&mut dispatched));
+        multiply(product(&blocks, panel, &mut dispatched));
         assert_eq!(dispatched, expected);
         let mut scalar = before.clone();
-        product(&mut scalar).with_simd(Scalar);
+        product(&blocks, panel, &mut scalar).with_simd(Scalar);
         assert_eq!(scalar, expected);
         #[cfg(target_arch = "x86_64")]
         if let Some(simd) = pulp::x86::V3::try_new() {
             let mut narrower = before;
-            simd.vectorize(|| product(&mut narrower).with_simd(simd));
+            simd.vectorize(|| product(&blocks, panel, &mut narrower).with_simd(simd));
             assert_eq!(narrower, expected);
         }
     }
