@@ -1,7 +1,7 @@
 //! What a text is about, as a direction: texts about the same point the same way.
 //!
-//! A model turns a text into a vector of small whole numbers. All arithmetic is with whole numbers, so a text has the same
-//! vector on every machine.
+//! A model turns a text into a vector of small whole numbers. The table computes with whole numbers, the transformer with
+//! floating point in one order: so a text has the same vector on every machine.
 
 mod file;
 mod fixed_table;
