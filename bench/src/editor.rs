@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use sectile_markdown::edit::PayloadHeadings;
 use sectile_vault::{
-    Editor, NotePath,
-    editor::{EditorLimits, Operation, Scope, SectionRef, UndoRequest, Watch, WriteRequest},
+    Editor, JournalKey, NotePath,
+    editor::{EditorOptions, Operation, Scope, SectionRef, UndoRequest, Watch, WriteRequest},
 };
 use tempfile::TempDir;
 
@@ -44,7 +44,7 @@ impl Workplace {
 
     /// A folder that may have a history.
     fn open(folder: TempDir) -> Result<Self> {
-        let editor = Editor::folder(folder.path(), EditorLimits::default(), now)?;
+        let editor = Editor::folder(folder.path(), options())?;
         let note = NotePath::parse_vault(NOTE)?;
         let view = editor.view(&note)?;
         let section = view.ids().get(view.ids().len() / 2);
@@ -112,6 +112,11 @@ fn request(operation: Operation, name: &str) -> WriteRequest {
         dry_run: false,
         confirmed: true,
     }
+}
+
+/// The options of all editors of the bench, with one key.
+fn options() -> EditorOptions {
+    EditorOptions::new(JournalKey::new(&[7; JournalKey::BYTES]), now)
 }
 
 fn now() -> i64 {

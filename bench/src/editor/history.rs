@@ -6,9 +6,9 @@ use std::{
 };
 
 use anyhow::Result;
-use sectile_vault::{Editor, editor::EditorLimits};
+use sectile_vault::Editor;
 
-use super::{NOTE, Workplace, memory, now};
+use super::{NOTE, Workplace, memory, options};
 use crate::{
     Bench,
     measure::{Report, middle, timed},
@@ -119,7 +119,7 @@ fn open(report: &mut Report, old: &Workplace, length: usize) -> Result<()> {
     let mut times = Vec::new();
     for _ in 0..5 {
         times.push(timed(|| {
-            let editor = Editor::folder(old.folder.path(), EditorLimits::default(), now)?;
+            let editor = Editor::folder(old.folder.path(), options())?;
             editor.view(&old.note)?;
             Ok(())
         })?);

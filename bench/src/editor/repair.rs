@@ -9,7 +9,7 @@ use sectile_vault::{
     editor::{EditorLimits, Operation, SectionRef, Watch, WriteRequest},
 };
 
-use super::{memory, now, request};
+use super::{memory, options, request};
 use crate::{
     Bench, corpus,
     measure::{Report, middle, timed},
@@ -29,7 +29,7 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
         let files = bench.size(full, full / 10);
         let folder = tempfile::tempdir_in(memory(bench))?;
         let bytes = fill(folder.path(), files)?;
-        let editor = Editor::folder(folder.path(), EditorLimits::default(), now)?;
+        let editor = Editor::folder(folder.path(), options())?;
         let (mut times, mut plain) = (Vec::new(), Vec::new());
         let back = [NAMES[1], NAMES[0]];
         for [old, new] in [NAMES, back, NAMES] {

@@ -7,15 +7,15 @@ use std::collections::HashMap;
 
 use crate::{Digest, Document, Span, edit::content_span, lines::line_at};
 
-/// What a section is known by.
+/// What a section is known by. Everything in it is a hash, so that a document's worth of them is small and holds no text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// Text of its heading.
-    pub heading: String,
+    /// Hash of its heading, as [`heading_key`] makes it.
+    pub heading: u64,
     /// Hash of the headings above it and its own.
     pub path: u64,
-    /// Hash of its own text, without blank lines around it.
-    pub body: Digest,
+    /// Hash of its own text without blank lines around it, as [`body_key`] makes it.
+    pub body: u64,
     /// Hashes of the lines of its own text, in order. May be left empty when the text is no longer known.
     pub lines: Vec<u64>,
     /// Whether its own text is empty.
@@ -48,14 +48,27 @@ pub fn fingerprints(bytes: &[u8], document: &Document) -> Vec<Fingerprint> {
             paths.insert(index, path);
             let content = content_span(bytes, extent.own_body);
             Fingerprint {
-                heading: section.text.clone(),
+                heading: heading_key(&section.text),
                 path,
-                body: Digest::of(content.slice(bytes)),
+                body: body_key(&Digest::of(content.slice(bytes))),
                 lines: line_hashes(content.slice(bytes)),
                 is_empty: content.is_empty(),
             }
         })
         .collect()
+}
+
+/// What a heading is known by in a [`Fingerprint`].
+#[must_use]
+pub fn heading_key(heading: &str) -> u64 {
+    hash(0, heading.as_bytes())
+}
+
+/// What a text is known by in a [`Fingerprint`]: the first bytes of its digest.
+#[must_use]
+pub fn body_key(digest: &Digest) -> u64 {
+    let bytes = digest.as_bytes().first_chunk().copied();
+    u64::from_le_bytes(bytes.unwrap_or_default())
 }
 
 /// For each section of `new`, the index of the one in `old` that it is, or `None` for a new one. No old one is named twice.
@@ -64,19 +77,13 @@ pub fn align(old: &[Fingerprint], new: &[Fingerprint]) -> Vec<Option<usize>> {
     let mut pairs = Pairs::new(old, new);
     pairs.match_ends();
     pairs.match_by(|one| Some((one.path, one.body)), Several::InOrder);
-    pairs.match_by(
-        |one| Some((hash(0, one.heading.as_bytes()), one.body)),
-        Several::WhenAsMany,
-    );
+    pairs.match_by(|one| Some((one.heading, one.body)), Several::WhenAsMany);
     pairs.match_by(
         |one| (one.lines.len() >= TELLING_LINES || !one.is_empty).then_some(one.body),
         Several::Never,
     );
     pairs.match_alike(|one| one.path, 0);
-    pairs.match_alike(
-        |one| hash(0, one.heading.as_bytes()),
-        ALIKE_WITH_SAME_HEADING,
-    );
+    pairs.match_alike(|one| one.heading, ALIKE_WITH_SAME_HEADING);
     pairs.match_between_neighbours();
     pairs.of_new
 }
@@ -230,12 +237,12 @@ impl<'a> Pairs<'a> {
                 .take(MAX_CANDIDATES)
                 .collect();
             let heading_is_telling = |old: usize, new: usize| {
-                let heading = &self.new[new].heading;
+                let heading = self.new[new].heading;
                 let olds = candidates
                     .iter()
-                    .filter(|at| self.old[**at].heading == *heading);
-                let news = (at..end).filter(|at| self.new[*at].heading == *heading);
-                self.old[old].heading == *heading && olds.count() == 1 && news.count() == 1
+                    .filter(|at| self.old[**at].heading == heading);
+                let news = (at..end).filter(|at| self.new[*at].heading == heading);
+                self.old[old].heading == heading && olds.count() == 1 && news.count() == 1
             };
             let mut scored = Vec::new();
             for new in (at..end).take(MAX_CANDIDATES) {

@@ -15,6 +15,7 @@ mod reference;
 mod serve;
 mod structure;
 mod tools;
+mod trust;
 mod ui;
 
 use std::process::ExitCode;
@@ -33,6 +34,7 @@ pub fn main() -> ExitCode {
         Command::Tree(args) => structure::run("get_document_tree", &args),
         Command::Facets(args) => structure::run("get_metadata_facets", &args),
         Command::Edit(args) => edit::run(&args),
+        Command::Trust(args) => trust::run(&args),
         Command::Tools(args) => tools::run(&args),
         Command::Auth(args) => auth::run(&args),
         Command::Docs(args) => docs::run(&args),

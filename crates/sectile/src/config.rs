@@ -25,7 +25,7 @@ pub(crate) use self::{
     layers::{Flag, Loaded, Origin, load},
     notebook::{ArtifactPlace, NotebookSettings},
     raw::{DocsRole, EditorErrors, LogFormat, LogLevel},
-    settings::{LogSettings, Settings},
+    settings::{EditorSettings, LogSettings, Settings},
 };
 
 #[cfg(debug_assertions)]

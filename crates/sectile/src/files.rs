@@ -104,6 +104,57 @@ pub(crate) fn read_bytes(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>>
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
 
+/// The secret in the file at `path`: as many random bytes as asked for, written as hexadecimal digits. Where there is no
+/// file, one is made that only its owner can read, or the answer is `None` unless `create` is set.
+pub(crate) fn secret_bytes<const N: usize>(
+    path: &Path,
+    create: bool,
+) -> io::Result<Option<[u8; N]>> {
+    const MOST_BYTES: u64 = 4096;
+    let invalid = || io::Error::from(io::ErrorKind::InvalidData);
+    match read_bytes(path, MOST_BYTES) {
+        Ok(bytes) => {
+            let text = String::from_utf8(bytes.ok_or_else(invalid)?).map_err(|_| invalid())?;
+            let digits = text.trim();
+            if digits.len() != 2 * N || !digits.is_ascii() {
+                return Err(invalid());
+            }
+            let mut secret = [0; N];
+            for (at, byte) in secret.iter_mut().enumerate() {
+                let pair = &digits[2 * at..2 * at + 2];
+                *byte = u8::from_str_radix(pair, 16).map_err(|_| invalid())?;
+            }
+            return Ok(Some(secret));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound && create => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    let mut secret = [0; N];
+    getrandom::fill(&mut secret).map_err(io::Error::other)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)?;
+    // A temporary file is its owner's alone.
+    let mut temporary = tempfile::Builder::new()
+        .prefix(".sectile-")
+        .tempfile_in(folder)?;
+    let digits: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+    temporary.write_all(format!("{digits}\n").as_bytes())?;
+    temporary.as_file().sync_all()?;
+    match temporary.persist_noclobber(path) {
+        Ok(_) => sync_folder(folder).map(|()| Some(secret)),
+        // Another process was quicker. Its secret counts.
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+            secret_bytes(path, false)
+        }
+        Err(error) => Err(error.error),
+    }
+}
+
 /// Makes the folder `name` in `parent`, with these files: wholly, or not at all. `parent` is made when needed; it must not
 /// be a link. Something that is there already, an empty folder aside, stays as it is and is an error.
 pub(crate) fn create_folder(

@@ -10,13 +10,16 @@ mod compact;
 mod conflict;
 mod draft;
 mod error;
+mod foreign;
 mod history;
 mod links;
 mod operation;
 mod recovery;
 mod report;
 mod section;
+mod sighting;
 mod store;
+mod trust;
 mod undo;
 mod view;
 mod watch;
@@ -34,13 +37,14 @@ pub use self::{
     links::{BrokenLink, LinkCheck},
     operation::{At, Operation, Relative, Scope},
     section::{SectionInfo, SectionRef, is_hash, short_hash},
+    trust::{ForeignHistory, Trusted, trust},
     undo::UndoRequest,
     view::View,
     watch::Watch,
 };
 use crate::{
-    NotePath, ReadError, Root, RootError, Walk,
-    fs::{Located, PrivateFolder},
+    JournalKey, NotePath, ReadError, Root, RootError, Walk,
+    fs::{Located, PrivateFolder, is_markdown_name},
 };
 
 /// Bounds on what the editor does.
@@ -82,6 +86,36 @@ impl Default for EditorLimits {
 /// Time in milliseconds since 1970.
 pub type Clock = fn() -> i64;
 
+/// How an editor works.
+#[derive(Clone, Debug)]
+pub struct EditorOptions {
+    /// Its bounds.
+    pub limits: EditorLimits,
+    /// Where times come from.
+    pub clock: Clock,
+    /// The key that shows which history is this user's own.
+    pub key: JournalKey,
+    /// The documents that count: these are listed, can be changed, and have their links repaired and checked. Others can
+    /// still be read.
+    pub walk: Walk,
+    /// Whether nothing is written at all, neither documents nor anything in `.sectile`.
+    pub read_only: bool,
+}
+
+impl EditorOptions {
+    /// Options with the usual bounds, for all documents of a folder.
+    #[must_use]
+    pub fn new(key: JournalKey, clock: Clock) -> Self {
+        Self {
+            limits: EditorLimits::default(),
+            clock,
+            key,
+            walk: Walk::default(),
+            read_only: false,
+        }
+    }
+}
+
 /// Documents that can be edited.
 #[derive(Debug)]
 pub struct Editor {
@@ -91,56 +125,57 @@ pub struct Editor {
     walk: Walk,
     limits: EditorLimits,
     clock: Clock,
+    read_only: bool,
     state: Mutex<store::State>,
     views: Mutex<view::Cache>,
     plans: Mutex<draft::Plans>,
 }
 
 impl Editor {
-    /// An editor of all documents below the folder `location`. What an earlier process left half done is finished or
-    /// dropped.
+    /// An editor of all documents below the folder `location`. What an earlier process of this user left half done is
+    /// finished or dropped.
     ///
     /// # Errors
-    /// [`RootError`] when it is no folder that can be opened.
-    pub fn folder(location: &Path, limits: EditorLimits, clock: Clock) -> Result<Self, RootError> {
-        Ok(Self::new(Root::open(location)?, None, limits, clock))
+    /// [`RootError`] when it is not a folder that can be opened.
+    pub fn folder(location: &Path, options: EditorOptions) -> Result<Self, RootError> {
+        Ok(Self::new(Root::open(location)?, None, options))
     }
 
     /// An editor of the one document at `location`. A link is followed: the document is the file it leads to.
     ///
     /// # Errors
-    /// [`RootError`] when its folder cannot be opened, or it is no file.
-    pub fn document(
-        location: &Path,
-        limits: EditorLimits,
-        clock: Clock,
-    ) -> Result<Self, RootError> {
+    /// [`RootError`] when its folder cannot be opened, or it is not a file.
+    pub fn document(location: &Path, options: EditorOptions) -> Result<Self, RootError> {
         let (root, only) = Root::of_document(location)?;
-        Ok(Self::new(root, Some(only), limits, clock))
+        Ok(Self::new(root, Some(only), options))
     }
 
-    fn new(root: Root, only: Option<NotePath>, limits: EditorLimits, clock: Clock) -> Self {
+    fn new(root: Root, only: Option<NotePath>, options: EditorOptions) -> Self {
+        let EditorOptions {
+            limits,
+            clock,
+            key,
+            walk,
+            read_only,
+        } = options;
         let editor = Self {
             root,
             only,
-            walk: Walk::default(),
+            walk,
             limits,
             clock,
-            state: Mutex::default(),
+            read_only,
+            state: Mutex::new(store::State::new(key)),
             views: Mutex::default(),
             plans: Mutex::default(),
         };
+        if read_only {
+            return editor;
+        }
         // Whatever stands in the way is met again, and reported, by the first call that needs it.
         match editor.recover() {
             Ok(()) | Err(_) => editor,
         }
-    }
-
-    /// The same editor, for which only the documents count that `walk` finds: these are listed, and links in them are
-    /// repaired and checked. Others can still be named.
-    #[must_use]
-    pub fn with_walk(self, walk: Walk) -> Self {
-        Self { walk, ..self }
     }
 
     /// The documents, sorted by path. `stop` says whether the caller has given up.
@@ -180,7 +215,11 @@ impl Editor {
         self.plans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The private folder, for writing to it.
     fn private(&self) -> Result<PrivateFolder, EditorError> {
+        if self.read_only {
+            return Err(EditorError::ReadOnly);
+        }
         self.root
             .make_private_folder()
             .map_err(|error| self.refusal(&error))
@@ -221,18 +260,23 @@ impl Editor {
             None => Err(EditorError::NotMarkdown),
         }
     }
+
+    /// Refuses to write to `real`, a path without links, unless it is a document of this editor. Every change passes here,
+    /// wherever it was asked for or written down.
+    fn check_target(&self, real: &NotePath) -> Result<(), EditorError> {
+        self.check_path(real)?;
+        if self.only.is_some() || self.root.counts(real, &self.walk)? {
+            Ok(())
+        } else {
+            Err(EditorError::NotADocument)
+        }
+    }
 }
 
 /// Whether the name of a file says that it is Markdown.
 #[must_use]
 pub fn is_markdown(path: &NotePath) -> bool {
-    let name = path.file_name();
-    [".md", ".markdown"].iter().any(|ending| {
-        name.len() > ending.len()
-            && name
-                .get(name.len() - ending.len()..)
-                .is_some_and(|end| end.eq_ignore_ascii_case(ending))
-    })
+    is_markdown_name(path.file_name())
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 mod plain;
 mod private;
 mod replace;
+mod search;
 
 use std::{
     io::{self, Read as _},
@@ -229,19 +230,27 @@ impl Root {
             .map(Path::to_path_buf)
     }
 
-    /// Opens `note`, unless links lead from it into the private folder.
+    /// Opens `note`, unless links lead from it into the private folder, or from the name of a document to a file that is
+    /// not one.
     fn open_outside_private_folder(&self, note: &NotePath) -> Result<File, ReadError> {
         /// Nobody edits a document so often between two system calls.
         const MOST_OPENS: usize = 64;
         let path_now = || self.location.join(note.as_str()).canonicalize().ok();
+        let must_be_markdown = is_markdown_name(note.file_name());
+        let may_be_read = |path: &Path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let is_document = !must_be_markdown || is_markdown_name(&name);
+            is_document && !self.is_in_private_folder(path)
+        };
         for _ in 0..MOST_OPENS {
             let file = self.open_note(note)?;
             let opened = open_file_path(&file).or_else(path_now);
-            if opened.is_some_and(|path| !self.is_in_private_folder(&path)) {
+            if opened.is_some_and(|path| may_be_read(&path)) {
                 return Ok(file);
             }
-            // An edit swaps the old file into the private folder. Then it is opened again.
-            if path_now().is_none_or(|path| self.is_in_private_folder(&path)) {
+            // An edit swaps the old file into the private folder, and another program may have removed it. Then it is
+            // opened again.
+            if path_now().is_none_or(|path| !may_be_read(&path)) {
                 break;
             }
         }
@@ -284,6 +293,16 @@ fn canonical(location: &Path) -> Result<PathBuf, RootError> {
     location.canonicalize().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => RootError::NotFound,
         kind => RootError::Unreadable(kind),
+    })
+}
+
+/// Whether the name of a file says that it is Markdown.
+pub(crate) fn is_markdown_name(name: &str) -> bool {
+    [".md", ".markdown"].iter().any(|ending| {
+        name.len() > ending.len()
+            && name
+                .get(name.len() - ending.len()..)
+                .is_some_and(|end| end.eq_ignore_ascii_case(ending))
     })
 }
 

@@ -1,18 +1,82 @@
-//! Ids of sections: a slug to read, and a number that is never used twice below one root.
+//! Ids of sections: a slug to read, and a number that is never used twice.
+//!
+//! The number is a random batch and a count in it. A batch is drawn for every group of ids that is handed out, so an id
+//! names what it was given for or nothing, even after everything that was written down about it is gone.
 
-use sectile_markdown::slug;
+use std::io;
+
+use sectile_markdown::{Digest, align::Fingerprint, slug};
 
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 const MAX_SLUG: usize = 40;
+/// Bits of a number that count within a batch. The other fifty are random: for two folders with a hundred thousand batches
+/// each, that any two are the same has a probability of one in a hundred thousand.
+const COUNT_BITS: u32 = 14;
+/// What an id has between slug and digits when it is not written down.
+const UNRECORDED: char = '~';
+
+/// Hands out new ids.
+pub(crate) struct IdSource<'a> {
+    /// Whether ids of a batch are in use.
+    is_taken: &'a dyn Fn(u64) -> bool,
+    next: u64,
+    left: u64,
+}
+
+impl<'a> IdSource<'a> {
+    pub(crate) fn new(is_taken: &'a dyn Fn(u64) -> bool) -> Self {
+        Self {
+            is_taken,
+            next: 0,
+            left: 0,
+        }
+    }
+
+    /// An id for a section with this heading.
+    pub(crate) fn id(&mut self, heading: &str) -> io::Result<String> {
+        while self.left == 0 {
+            let batch = getrandom::u64().map_err(io::Error::other)? >> COUNT_BITS;
+            // Small numbers are those of earlier versions, which counted.
+            if batch.leading_zeros() < 32 && !(self.is_taken)(batch) {
+                self.next = batch << COUNT_BITS;
+                self.left = 1 << COUNT_BITS;
+            }
+        }
+        self.left -= 1;
+        self.next += 1;
+        Ok(id(heading, self.next - 1))
+    }
+}
 
 /// The id of section number `number`, whose heading is `heading` when it gets it.
 pub(crate) fn id(heading: &str, number: u64) -> String {
     format!("{}-{}", short_slug(heading), base36(number))
 }
 
-/// An id that could not be written down. It lives as long as the process and is never taken for another.
-pub(crate) fn unrecorded(heading: &str, number: u64) -> String {
-    format!("{}-~{}", short_slug(heading), base36(number))
+/// An id that is not written down. It follows from the section and where it is, so that it is the same as long as these
+/// are. `occurrence` tells sections apart that are equal otherwise.
+pub(crate) fn unrecorded(
+    heading: &str,
+    path: &str,
+    print: &Fingerprint,
+    occurrence: usize,
+) -> String {
+    let known_by = format!("{path}\0{}\0{}\0{occurrence}", print.path, print.body);
+    let digest = Digest::of(known_by.as_bytes());
+    let number = digest.as_bytes().first_chunk().copied().unwrap_or_default();
+    let digits = base36(u64::from_le_bytes(number));
+    format!("{}-{UNRECORDED}{digits}", short_slug(heading))
+}
+
+/// The same id with a slug that says nothing.
+pub(crate) fn without_words(id: &str) -> String {
+    let digits = id.rsplit_once('-').map_or("", |(_, digits)| digits);
+    format!("section-{digits}")
+}
+
+/// The readable part of an id.
+pub(crate) fn words(id: &str) -> &str {
+    id.rsplit_once('-').map_or(id, |(slug, _)| slug)
 }
 
 fn short_slug(heading: &str) -> String {
@@ -33,11 +97,9 @@ pub(crate) fn number(id: &str) -> Option<u64> {
     u64::from_str_radix(digits, 36).ok()
 }
 
-/// The first number of a journal made at `time` milliseconds after 1970. A journal that was deleted and made again
-/// counts from elsewhere, so that ids of the old one name nothing.
-pub(crate) fn first_number(time: i64) -> u64 {
-    const EPOCH_SECONDS: i64 = 1_700_000_000;
-    u64::try_from(time / 1000 - EPOCH_SECONDS).unwrap_or_default()
+/// The batch that an id is from.
+pub(crate) fn batch(id: &str) -> Option<u64> {
+    number(id).map(|number| number >> COUNT_BITS)
 }
 
 fn base36(mut number: u64) -> String {
@@ -58,6 +120,8 @@ fn base36(mut number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -70,6 +134,42 @@ mod tests {
             Some(123_456_789)
         );
         assert_eq!(number("nothing"), None);
-        assert_eq!(number(&unrecorded("Alpha child", 71)), None);
+        assert_eq!(words("alpha-child-1z"), "alpha-child");
+        assert_eq!(without_words("alpha-child-1z"), "section-1z");
+    }
+
+    #[test]
+    fn new_ids_are_unique_and_keep_clear_of_what_is_taken() {
+        let never = |_| false;
+        let mut source = IdSource::new(&never);
+        let count = (3 << COUNT_BITS) + 1;
+        let ids: HashSet<String> = (0..count).map(|_| source.id("A").unwrap()).collect();
+        assert_eq!(ids.len(), count);
+        let batches: HashSet<u64> = ids.iter().filter_map(|id| batch(id)).collect();
+        assert_eq!(batches.len(), 4);
+        let asked = std::cell::Cell::new(0);
+        let first_three = |_| {
+            asked.set(asked.get() + 1);
+            asked.get() <= 3
+        };
+        assert!(IdSource::new(&first_three).id("A").is_ok());
+        assert_eq!(asked.get(), 4);
+    }
+
+    #[test]
+    fn an_id_that_is_not_written_down_follows_from_the_section() {
+        let print = Fingerprint {
+            heading: 1,
+            path: 2,
+            body: 3,
+            lines: Vec::new(),
+            is_empty: false,
+        };
+        let id = unrecorded("Alpha child", "a.md", &print, 0);
+        assert_eq!(id, unrecorded("Alpha child", "a.md", &print, 0));
+        assert_ne!(id, unrecorded("Alpha child", "a.md", &print, 1));
+        assert_ne!(id, unrecorded("Alpha child", "b.md", &print, 0));
+        assert!(id.starts_with("alpha-child-~"), "{id}");
+        assert_eq!(number(&id), None);
     }
 }

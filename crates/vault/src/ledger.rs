@@ -5,8 +5,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::journal::{
-    Adopt, Checkpoint, Damage, Entry, Header, Kind, Line, Mark, Read, Record, Splice, Step,
+use crate::{
+    ids,
+    journal::{
+        Adopt, Checkpoint, Damage, Entry, Header, Kind, Line, Mark, Origin, Prints, Read, Record,
+        Splice, Step,
+    },
 };
 
 /// State of a root as its journal tells it.
@@ -21,16 +25,18 @@ pub(crate) struct Ledger {
     entries: BTreeMap<u64, EntryCard>,
     pending: BTreeMap<u64, Pending>,
     requests: HashMap<String, (String, u64)>,
+    /// What the ids that were ever handed out begin with.
+    batches: HashSet<u64>,
     next: Numbers,
     first_entry: u64,
     damage: Vec<Damage>,
+    foreign_lines: usize,
 }
 
 /// The next free number of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Numbers {
     pub(crate) entry: u64,
-    pub(crate) id: u64,
     pub(crate) document: u64,
 }
 
@@ -38,7 +44,6 @@ impl Default for Numbers {
     fn default() -> Self {
         Self {
             entry: 1,
-            id: 0,
             document: 1,
         }
     }
@@ -57,7 +62,7 @@ pub(crate) struct DocumentState {
     /// The ids of its sections, in order.
     pub(crate) ids: Vec<String>,
     /// What its sections are known by, when its text is not in the journal.
-    pub(crate) marks: Vec<Mark>,
+    pub(crate) prints: Prints,
     /// Its entries, oldest first.
     pub(crate) entries: Vec<u64>,
     /// Entries before this index do not connect to what is there now.
@@ -79,6 +84,7 @@ pub(crate) struct EntryCard {
     pub(crate) operation: String,
     pub(crate) reason: Option<String>,
     pub(crate) kind: Kind,
+    pub(crate) origin: Origin,
     pub(crate) steps: Vec<StepCard>,
     pub(crate) offset: u64,
     pub(crate) len: usize,
@@ -100,6 +106,7 @@ pub(crate) struct StepCard {
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
     pub(crate) entry: Entry,
+    pub(crate) origin: Origin,
     offset: u64,
     len: usize,
 }
@@ -125,8 +132,18 @@ impl Ledger {
         damage.for_each(|one| self.add_damage(one));
     }
 
-    /// Takes in one line.
+    /// Takes in one line. A foreign one that would let an id name two sections is damage.
     pub(crate) fn apply(&mut self, line: Line) {
+        if line.origin == Origin::Foreign {
+            self.foreign_lines += 1;
+            if !self.is_sound(&line.record) {
+                self.damage.push(Damage {
+                    offset: line.offset,
+                    len: line.len as u64,
+                });
+                return;
+            }
+        }
         match line.record {
             Record::Header(header) => self.header(&header),
             Record::Adopt(adopt) => self.adopt(adopt),
@@ -137,6 +154,7 @@ impl Ledger {
                 self.next.entry = self.next.entry.max(entry.number.saturating_add(1));
                 let pending = Pending {
                     entry: *entry,
+                    origin: line.origin,
                     offset: line.offset,
                     len: line.len,
                 };
@@ -144,7 +162,7 @@ impl Ledger {
             }
             Record::Commit { entry } => {
                 if let Some(pending) = self.pending.remove(&entry) {
-                    self.commit(&pending.entry, pending.offset, pending.len);
+                    self.commit(&pending);
                 }
             }
             Record::Abort { entry } => {
@@ -154,19 +172,54 @@ impl Ledger {
                 self.end_earlier(&entry);
                 self.count_ids(&entry);
                 self.next.entry = self.next.entry.max(entry.number.saturating_add(1));
-                self.commit(&entry, line.offset, line.len);
+                self.commit(&Pending {
+                    entry: *entry,
+                    origin: line.origin,
+                    offset: line.offset,
+                    len: line.len,
+                });
             }
+            // They belong into the file of ids.
+            Record::Sighting(_) | Record::Forget { .. } => {}
+        }
+    }
+
+    /// Whether the ids that a record gives to sections are free, and each is given once.
+    fn is_sound(&self, record: &Record) -> bool {
+        fn are_distinct<'a>(mut ids: impl Iterator<Item = &'a String>) -> bool {
+            let mut met = HashSet::new();
+            ids.all(|id| met.insert(id))
+        }
+        let is_free_for = |document: u64| {
+            move |id: &String| self.by_id.get(id).is_none_or(|holder| *holder == document)
+        };
+        match record {
+            Record::Adopt(adopt) => {
+                let ids = || adopt.sections.iter().map(|mark| &mark.id);
+                are_distinct(ids()) && ids().all(is_free_for(adopt.document))
+            }
+            Record::Checkpoint(checkpoint) => {
+                are_distinct(checkpoint.ids.iter())
+                    && checkpoint.ids.iter().all(is_free_for(checkpoint.document))
+            }
+            Record::Intent(entry) | Record::Done(entry) => {
+                let steps = || entry.steps.iter();
+                let removed: HashSet<&String> =
+                    steps().flat_map(|step| &step.ids.removed).collect();
+                let inserted = || steps().flat_map(|step| &step.ids.inserted);
+                let is_free = |id: &String| removed.contains(id) || !self.by_id.contains_key(id);
+                are_distinct(inserted())
+                    && inserted().all(is_free)
+                    && steps().all(|step| are_distinct(step.section_ids.iter()))
+            }
+            _ => true,
         }
     }
 
     fn add_damage(&mut self, damage: Damage) {
         // Numbers that were given out there are not given out again. Every one of them took more than a byte.
-        let Numbers {
-            entry,
-            id,
-            document,
-        } = &mut self.next;
-        for next in [entry, id, document] {
+        let Numbers { entry, document } = &mut self.next;
+        for next in [entry, document] {
             *next = next.saturating_add(damage.len);
         }
         self.damage.push(damage);
@@ -178,6 +231,21 @@ impl Ledger {
 
     pub(crate) fn next(&self) -> Numbers {
         self.next
+    }
+
+    /// How many lines came with the folder instead of from this user.
+    pub(crate) fn foreign_lines(&self) -> usize {
+        self.foreign_lines
+    }
+
+    /// Whether ids of this batch were handed out.
+    pub(crate) fn has_batch(&self, batch: u64) -> bool {
+        self.batches.contains(&batch)
+    }
+
+    /// Whether an id names a section of the journal, or did once.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        self.by_id.contains_key(id) || self.deleted.contains_key(id)
     }
 
     /// The first entry that was not dropped.
@@ -248,7 +316,8 @@ impl Ledger {
         self.requests.get(id)
     }
 
-    /// Intents without an end that concern the document at `path`, or all of them.
+    /// Intents of ours without an end that concern the document at `path`, or all of them. Foreign ones are never acted
+    /// on.
     pub(crate) fn pending(&self, path: Option<&str>) -> Vec<Entry> {
         let concerns = |entry: &Entry| {
             path.is_none_or(|path| {
@@ -260,10 +329,17 @@ impl Ledger {
         };
         self.pending
             .values()
+            .filter(|pending| pending.origin == Origin::Own)
             .map(|pending| &pending.entry)
             .filter(|entry| concerns(entry))
             .cloned()
             .collect()
+    }
+
+    /// How many intents without an end came with the folder.
+    pub(crate) fn foreign_intents(&self) -> usize {
+        let foreign = |pending: &&Pending| pending.origin == Origin::Foreign;
+        self.pending.values().filter(foreign).count()
     }
 
     pub(crate) fn is_pending(&self, entry: u64) -> bool {
@@ -301,14 +377,13 @@ impl Ledger {
                     len: pending.len as u64,
                 });
                 if was_made {
-                    self.commit(&pending.entry, pending.offset, pending.len);
+                    self.commit(&pending);
                 }
             }
         }
     }
 
     fn header(&mut self, header: &Header) {
-        self.next.id = self.next.id.max(header.first_id);
         self.next.entry = self.next.entry.max(header.first_entry.max(1));
         self.first_entry = header.first_entry;
     }
@@ -325,7 +400,7 @@ impl Ledger {
         state.hash = Some(adopt.hash);
         state.created = adopt.created;
         state.ids = ids;
-        state.marks = adopt.sections;
+        state.prints = Prints::of_marks(&adopt.sections);
         state.chain_start = state.entries.len();
         state.weight_since_snapshot = None;
     }
@@ -343,7 +418,7 @@ impl Ledger {
         state.hash = checkpoint.hash;
         state.created = checkpoint.created;
         state.ids = checkpoint.ids;
-        state.marks = checkpoint.marks;
+        state.prints = known_by(checkpoint.prints, &checkpoint.marks);
     }
 
     /// Notes where a document is, and takes the place away from whichever was there.
@@ -373,7 +448,13 @@ impl Ledger {
         }
     }
 
-    fn commit(&mut self, entry: &Entry, offset: u64, len: usize) {
+    fn commit(&mut self, pending: &Pending) {
+        let Pending {
+            entry,
+            origin,
+            offset,
+            len,
+        } = pending;
         let kept_elsewhere: HashSet<&String> = entry
             .steps
             .iter()
@@ -391,8 +472,8 @@ impl Ledger {
             if !connected && (state.hash.is_some() || state.entries.is_empty()) {
                 // A line between the two is missing altogether.
                 self.damage.push(Damage {
-                    offset,
-                    len: len as u64,
+                    offset: *offset,
+                    len: *len as u64,
                 });
             }
             state.hash.clone_from(&step.after);
@@ -401,10 +482,10 @@ impl Ledger {
                 Some(ids) if connected => state.ids = ids,
                 _ => {
                     // The line that connects them is damaged. What can be known again is taken from the entry.
-                    state.ids = if step.marks.is_empty() {
-                        Vec::new()
-                    } else {
+                    state.ids = if step.section_ids.is_empty() {
                         step.marks.iter().map(|mark| mark.id.clone()).collect()
+                    } else {
+                        step.section_ids.clone()
                     };
                     state.hash = if state.ids.is_empty() {
                         None
@@ -417,7 +498,7 @@ impl Ledger {
                 state.chain_start = state.entries.len() - usize::from(step.changes.is_some());
                 state.weight_since_snapshot = None;
             }
-            state.marks.clone_from(&step.marks);
+            state.prints = known_by(step.prints.clone(), &step.marks);
             state.weight_since_snapshot = match step.snapshot {
                 Some(_) => Some(step.weight()),
                 None => state
@@ -441,12 +522,14 @@ impl Ledger {
             }
             self.stacks(step.document, entry);
         }
-        if let Some(request) = &entry.request {
+        // What a stranger claims to have done already must not stand in for what is asked now.
+        if let Some(request) = &entry.request
+            && *origin == Origin::Own
+        {
             self.requests
                 .insert(request.id.clone(), (request.digest.clone(), entry.number));
         }
-        self.entries
-            .insert(entry.number, EntryCard::of(entry, offset, len));
+        self.entries.insert(entry.number, EntryCard::of(pending));
     }
 
     fn stacks(&mut self, document: u64, entry: &Entry) {
@@ -487,14 +570,22 @@ impl Ledger {
     }
 
     fn saw_ids<'a>(&mut self, ids: impl Iterator<Item = &'a String>) {
-        for number in ids.filter_map(|id| crate::ids::number(id)) {
-            self.next.id = self.next.id.max(number.saturating_add(1));
-        }
+        self.batches.extend(ids.filter_map(|id| ids::batch(id)));
+    }
+}
+
+/// What sections are known by, whichever version wrote it.
+fn known_by(prints: Prints, marks: &[Mark]) -> Prints {
+    if prints.is_empty() {
+        Prints::of_marks(marks)
+    } else {
+        prints
     }
 }
 
 impl EntryCard {
-    fn of(entry: &Entry, offset: u64, len: usize) -> Self {
+    fn of(pending: &Pending) -> Self {
+        let entry = &pending.entry;
         Self {
             number: entry.number,
             time: entry.time,
@@ -502,6 +593,7 @@ impl EntryCard {
             operation: entry.operation.clone(),
             reason: entry.reason.clone(),
             kind: entry.kind,
+            origin: pending.origin,
             steps: entry
                 .steps
                 .iter()
@@ -515,8 +607,8 @@ impl EntryCard {
                     has_snapshot: step.snapshot.is_some(),
                 })
                 .collect(),
-            offset,
-            len,
+            offset: pending.offset,
+            len: pending.len,
         }
     }
 

@@ -11,9 +11,11 @@ mod ids;
 pub mod journal;
 mod ledger;
 mod path;
+mod sightings;
 mod walk;
 
 pub use editor::Editor;
 pub use fs::{FileTimes, Place, ReadError, Root, RootError};
+pub use journal::JournalKey;
 pub use path::{NotePath, PathError};
 pub use walk::{FileStamp, PassedOver, PatternError, Survey, Walk, WalkError};

@@ -38,6 +38,8 @@ pub(super) enum Command {
     Facets(NoteArgs),
     /// Edit documents section by section: list, get, insert, update, move, delete, rename, undo, redo, history.
     Edit(super::edit::EditArgs),
+    /// Take the history that came with a folder for your own, so that it can be undone and purged.
+    Trust(TrustArgs),
     /// List the tools of every world, or of one.
     Tools(ToolsArgs),
     /// Make, list and revoke the API keys that clients sign in with over HTTP.
@@ -96,7 +98,7 @@ pub(super) struct ServeArgs {
     /// Settings file [default: the one named by SECTILE_CONFIG, if any].
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
-    /// Leave out every tool that could change something.
+    /// Leave out every tool that could change something, and write nothing: neither documents nor anything about them.
     #[arg(long)]
     pub(super) read_only: bool,
 }
@@ -114,6 +116,26 @@ pub(super) struct NoteArgs {
         hide_default_value = true
     )]
     pub(super) root: PathBuf,
+    /// Print JSON even on a terminal.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+A folder that was cloned, copied or synced may bring its own .sectile. What stands there may name sections and is shown as
+history, but nothing is written because of it: no unfinished change is finished, and nothing can be undone or purged. This
+command says that you know where it comes from.")]
+pub(super) struct TrustArgs {
+    /// The folder, or the document.
+    #[arg(value_name = "DIR")]
+    pub(super) path: PathBuf,
+    /// Only say what there is.
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Settings file [default: the one named by SECTILE_CONFIG, if any].
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
     /// Print JSON even on a terminal.
     #[arg(long)]
     pub(super) json: bool,

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use sectile_vault::{Walk, editor::EditorLimits};
+use sectile_vault::{Walk, editor::EditorOptions};
 use serde_json::{Value, json};
 use tokio::{
     io::{
@@ -13,7 +13,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::ui::{CliError, DIM, HEADING, NAME, Styled, print};
+use super::{
+    trust::key_of_this_process,
+    ui::{CliError, DIM, HEADING, NAME, Styled, print},
+};
 use crate::{
     files,
     mcp::{Limits, Policy, Surface, stdio},
@@ -225,9 +228,8 @@ fn vault_surface(root: &Path) -> Result<Surface, CliError> {
 }
 
 fn editor_surface(root: &Path) -> Result<Surface, CliError> {
-    let (state, extent) =
-        EditorWorld::open(root, EditorLimits::default(), MAX_BYTES, Walk::default())
-            .map_err(CliError::failed)?;
+    let options = EditorOptions::new(key_of_this_process()?, editor::now);
+    let (state, extent) = EditorWorld::open(root, options, MAX_BYTES).map_err(CliError::failed)?;
     let spec = editor::spec(extent, ErrorStyle::Protocol);
     Ok(Surface::new(spec, state, Policy::default(), LIMITS))
 }

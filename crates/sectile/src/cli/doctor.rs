@@ -4,6 +4,7 @@ use std::path::Path;
 
 use clap::ValueEnum as _;
 use sectile_retrieval::{Embedder, Place, StorageError, Store, StoreError, VectorSearch as _};
+use sectile_vault::JournalKey;
 
 use super::{
     args::{Client, DoctorArgs},
@@ -11,6 +12,7 @@ use super::{
     connect, docs,
     library::Opened,
     serve::folder_of,
+    trust::journal_key,
     ui::{BAD, CliError, DIM, GOOD, Styled, print, visible},
 };
 use crate::{
@@ -68,6 +70,22 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
     if let Some(notebook) = settings.as_ref().map(|settings| &settings.notebook) {
         problems += library(notebook)?;
     }
+    let key = match settings
+        .as_ref()
+        .map(|settings| journal_key(&settings.editor, true))
+    {
+        Some(Ok(key)) => Some(key),
+        Some(Err(error)) => {
+            problems += 1;
+            bad(&format!("editor: {}", error.message()))?;
+            None
+        }
+        None => None,
+    };
+    let journal = |root: &Path| match &key {
+        Some(key) => journal(root, key.clone()),
+        None => Ok(0),
+    };
     let edited = settings.and_then(|settings| settings.editor.root);
     match (&args.root, edited) {
         // What is wrong with this one is said already.
@@ -205,10 +223,22 @@ fn index_state(folder: &Path) -> Result<Option<Tier>, String> {
 }
 
 /// Looks at the journal of a folder or document that was edited. The number of problems.
-fn journal(root: &Path) -> Result<usize, CliError> {
-    match sectile_vault::editor::examine(root) {
+fn journal(root: &Path, key: JournalKey) -> Result<usize, CliError> {
+    match sectile_vault::editor::examine(root, key) {
         Ok(None) => {
             note("editor: nothing was edited here yet")?;
+            Ok(0)
+        }
+        Ok(Some(journal)) if journal.foreign_lines > 0 => {
+            let unfinished = match journal.foreign_intents {
+                0 => String::new(),
+                1 => ", 1 of them unfinished".to_owned(),
+                more => format!(", {more} of them unfinished"),
+            };
+            note(&format!(
+                "editor: the history came with the folder ({} entries{unfinished}); it is shown and not acted on. If you know where it comes from: sectile trust DIR",
+                journal.entries + journal.foreign_intents
+            ))?;
             Ok(0)
         }
         Ok(Some(journal)) if journal.damaged_places == 0 => {

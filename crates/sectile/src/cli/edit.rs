@@ -9,12 +9,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sectile_vault::{NotePath, editor::EditorLimits};
+use sectile_vault::{
+    NotePath,
+    editor::{EditorLimits, EditorOptions},
+};
 use serde_json::{Value, json};
 
 use self::args::{EditCommand, Place, Target, WriteFlags};
 pub(super) use self::{args::EditArgs, show::diff};
-use super::ui::{CliError, print, wants_json};
+use super::{
+    trust::editor_options,
+    ui::{CliError, print, wants_json},
+};
 use crate::{
     config::{self, Settings},
     files,
@@ -140,7 +146,11 @@ impl Desk {
             max_diff_bytes: NO_PAGES,
             ..settings.editor.limits
         };
-        let opened = EditorWorld::open(&root, limits, NO_PAGES, settings.editor.walk);
+        let options = EditorOptions {
+            limits,
+            ..editor_options(&settings.editor, false)?
+        };
+        let opened = EditorWorld::open(&root, options, NO_PAGES);
         let (world, extent) = opened.map_err(|error| {
             CliError::failed(format_args!("the folder cannot be edited: {error}."))
                 .next("give the folder of the documents with --root DIR")

@@ -14,6 +14,7 @@ use super::{
     args::{ServeArgs, World},
     docs,
     library::Opened,
+    trust::editor_options,
     ui::CliError,
 };
 use crate::{
@@ -209,13 +210,9 @@ fn hosted_surface(args: &ServeArgs, settings: &Settings) -> Result<Option<Surfac
 }
 
 fn editor_surface(root: &Path, args: &ServeArgs, settings: &Settings) -> Result<Surface, CliError> {
-    let (state, extent) = EditorWorld::open(
-        root,
-        settings.editor.limits,
-        settings.editor.max_answer_bytes,
-        settings.editor.walk.clone(),
-    )
-    .map_err(|error| {
+    let options = editor_options(&settings.editor, args.read_only)?;
+    let opened = EditorWorld::open(root, options, settings.editor.max_answer_bytes);
+    let (state, extent) = opened.map_err(|error| {
         CliError::failed(format_args!("the editor cannot be served: {error}."))
             .next("give a document or a folder: sectile serve editor PATH")
     })?;

@@ -48,6 +48,14 @@ pub(crate) fn home_folder() -> Option<PathBuf> {
     std::env::home_dir()
 }
 
+/// Where programs keep what belongs to the user and to this machine, such as keys that they made themselves.
+pub(super) fn state_folder() -> Option<PathBuf> {
+    let named = os_variable("XDG_STATE_HOME").or_else(|| os_variable("LOCALAPPDATA"));
+    named
+        .filter(|folder| folder.is_absolute())
+        .or_else(|| Some(home_folder()?.join(".local/state")))
+}
+
 /// The fault that a test asks for.
 #[cfg(debug_assertions)]
 pub(crate) fn fault() -> Option<String> {

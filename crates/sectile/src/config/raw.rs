@@ -107,6 +107,9 @@ pub(crate) struct Editor {
     /// How long to wait for a document that another process is changing, in milliseconds.
     #[schemars(range(min = 1, max = 600_000))]
     pub(crate) lock_timeout_ms: u64,
+    /// File with the key that seals your history, relative to the settings file; it is made when it is first needed. Empty:
+    /// sectile/journal.key in your state folder.
+    pub(crate) key_file: String,
 }
 
 /// Where the errors of the editor world go.
@@ -318,6 +321,7 @@ impl Default for Editor {
             max_answer_bytes: 32 << 10,
             confirm_delete_bytes: 64 << 10,
             lock_timeout_ms: 10_000,
+            key_file: String::new(),
         }
     }
 }

@@ -10,7 +10,7 @@ use sectile_vault::{Walk, editor::EditorLimits};
 
 use super::{
     AccessSettings, ConfigError, DocsSettings, EditorErrors, FrontSettings, HostedSettings, Loaded,
-    LogFormat, LogLevel, NotebookSettings, Origin, error::nearest, raw,
+    LogFormat, LogLevel, NotebookSettings, Origin, env::state_folder, error::nearest, raw,
 };
 use crate::mcp::{
     Limits, Policy, WorldCard, fixed_part,
@@ -43,6 +43,8 @@ pub(crate) struct EditorSettings {
     pub(crate) limits: EditorLimits,
     pub(crate) max_answer_bytes: usize,
     pub(crate) walk: Walk,
+    /// Where the key of the history is, when there is any place for it.
+    pub(crate) key_file: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +103,8 @@ impl Settings {
                 limits: editor_limits(&raw.editor),
                 max_answer_bytes: raw.editor.max_answer_bytes,
                 walk: walk(loaded)?,
+                key_file: place("editor.key_file", &raw.editor.key_file)
+                    .or_else(|| Some(state_folder()?.join("sectile/journal.key"))),
             },
             docs: DocsSettings::resolve(loaded, base)?,
             notebook: NotebookSettings::resolve(loaded, base)?,

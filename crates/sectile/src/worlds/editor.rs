@@ -17,8 +17,8 @@ mod watcher;
 use std::path::Path;
 
 use sectile_vault::{
-    NotePath, RootError, Walk,
-    editor::{Editor, EditorLimits},
+    NotePath, RootError,
+    editor::{Editor, EditorOptions},
 };
 use tokio::sync::broadcast;
 
@@ -79,23 +79,21 @@ pub(crate) fn spec(extent: Extent, errors: ErrorStyle) -> WorldSpec<EditorWorld>
 }
 
 impl EditorWorld {
-    /// Opens a file or a folder. What an earlier process left half done is settled.
+    /// Opens a file or a folder. What an earlier process of this user left half done is settled, unless nothing may be
+    /// written.
     pub(crate) fn open(
         location: &Path,
-        limits: EditorLimits,
+        options: EditorOptions,
         max_answer_bytes: usize,
-        walk: Walk,
     ) -> Result<(Self, Extent), RootError> {
-        let (editor, extent) = match Editor::folder(location, limits, now) {
-            Err(RootError::NotAFolder) => {
-                (Editor::document(location, limits, now)?, Extent::Document)
-            }
+        let (editor, extent) = match Editor::folder(location, options.clone()) {
+            Err(RootError::NotAFolder) => (Editor::document(location, options)?, Extent::Document),
             editor => (editor?, Extent::Folder),
         };
         let (notices, _) = broadcast::channel(NOTICES);
         Ok((
             Self {
-                editor: editor.with_walk(walk),
+                editor,
                 notices,
                 max_answer_bytes,
                 _watcher: None,

@@ -94,6 +94,8 @@ pub(crate) fn sectile() -> Command {
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("SECTILE_")) {
         command.env_remove(name);
     }
+    // All processes of a test run are those of one user, who is not the one who runs the tests.
+    command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command
 }
 

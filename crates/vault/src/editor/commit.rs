@@ -7,13 +7,15 @@ use sectile_markdown::Digest;
 use super::{
     Editor, EditorError, Operation, View, Watch, WriteReport, WriteRequest,
     draft::{Draft, PlannedDocument, Transaction, fresh_index},
+    foreign::{adopted, needs_snapshot},
 };
 use crate::{
     NotePath,
     fault::step,
     fs::{Located, PrivateFolder, Swap},
-    ids,
+    ids::IdSource,
     journal::{Bytes, Entry, Kind, Record, Request, Splice, Step, written},
+    ledger::DocumentState,
 };
 
 /// A document that another program writes at the same moment is tried again this often.
@@ -227,8 +229,12 @@ impl Editor {
                     paths.insert(real.as_str().to_owned());
                 }
             }
-            let known = ids.iter().filter_map(|id| state.ledger.document_of(id));
-            paths.extend(known.filter_map(|known| known.path.clone()));
+            for id in ids {
+                match state.ledger.document_of(id) {
+                    Some(known) => paths.extend(known.path.clone()),
+                    None => paths.extend(self.sighted_with(&state, id)),
+                }
+            }
         }
         Ok(paths)
     }
@@ -247,16 +253,17 @@ impl Editor {
             .collect::<Result<Vec<Places>, EditorError>>()?;
         let digest = |draft: &&Draft| draft.bytes.as_deref().map(Digest::of);
         let digests: Vec<Option<Digest>> = drafts.iter().map(digest).collect();
-        let (number, new_ids, final_ids) = self.record(|ledger| {
+        let (number, new_ids, final_ids) = self.record(|state| {
             // The last moment: what comes after the intent is finished, whoever waits for it.
             watch.check()?;
-            let first = ledger.next().id;
-            let new_ids: Vec<String> = fresh
-                .iter()
-                .zip(first..)
-                .map(|(heading, number)| ids::id(heading, number))
-                .collect();
+            let ledger = &state.ledger;
+            let is_taken = |batch| state.has_batch(batch);
+            let mut source = IdSource::new(&is_taken);
+            let new_ids = fresh.iter().map(|heading| source.id(heading));
+            let new_ids = new_ids.collect::<Result<Vec<_>, _>>();
+            let new_ids = new_ids.map_err(|error| EditorError::io(&error))?;
             let mut next_document = ledger.next().document;
+            let mut records = Vec::new();
             let mut steps = Vec::new();
             let mut final_ids = Vec::new();
             for (draft, after) in drafts.iter().zip(&digests) {
@@ -270,11 +277,17 @@ impl Editor {
                     next_document += 1;
                     next_document - 1
                 });
-                let needs_snapshot = draft.base.is_some()
-                    && known.is_none_or(|known| match known.weight_since_snapshot {
-                        None => true,
-                        Some(weight) => weight > draft.text().len().max(SNAPSHOT_AFTER),
-                    });
+                // One that was only read until now enters the journal with the ids that its sections have.
+                let unknown = draft.base.as_ref().filter(|_| known.is_none());
+                let unknown = unknown.map(|base| self.without_history(base));
+                if let Some(unknown) = &unknown {
+                    records.push(Record::Adopt(adopted(document, unknown)));
+                }
+                let known = known.or(unknown.as_ref());
+                let old = draft.base.as_ref().map(|base| base.bytes());
+                let needs_snapshot = old
+                    .zip(known)
+                    .is_some_and(|(old, known)| needs_snapshot(known, old));
                 let old_ids = known.map(|known| known.ids.as_slice()).unwrap_or_default();
                 steps.push(step_of(
                     draft,
@@ -298,10 +311,8 @@ impl Editor {
                 steps,
             };
             let number = entry.number;
-            Ok((
-                vec![Record::Intent(Box::new(entry))],
-                (number, new_ids, final_ids),
-            ))
+            records.push(Record::Intent(Box::new(entry)));
+            Ok((records, (number, new_ids, final_ids)))
         })?;
         let folder = self.private()?;
         let mut placed = 0;
@@ -338,6 +349,17 @@ impl Editor {
         })
     }
 
+    /// A document that was only read until now, as the journal would know it.
+    fn without_history(&self, base: &View) -> DocumentState {
+        DocumentState {
+            path: Some(base.path().as_str().to_owned()),
+            hash: Some(base.hash().to_string()),
+            created: self.root.times(base.path()).created,
+            ids: base.ids().to_vec(),
+            ..DocumentState::default()
+        }
+    }
+
     fn view_after(
         &self,
         draft: &Draft,
@@ -361,6 +383,10 @@ impl Editor {
 
     /// Where a draft's file is, and where it will be. The folders above a new place are made.
     fn places(&self, draft: &Draft) -> Result<Places, EditorError> {
+        self.check_target(&draft.path)?;
+        if let Some(path) = &draft.moved_to {
+            self.check_target(path)?;
+        }
         if draft.base.is_none() || draft.moved_to.is_some() {
             self.root
                 .make_folders_above(draft.final_path())
@@ -464,7 +490,7 @@ impl Editor {
 }
 
 /// A journal with fewer bytes of changes since a snapshot does not need another.
-const SNAPSHOT_AFTER: usize = 64 << 10;
+pub(super) const SNAPSHOT_AFTER: usize = 64 << 10;
 
 /// Where a document's file is before and after.
 pub(super) struct Places {
@@ -573,7 +599,7 @@ fn step_of(
             .map(|old| Bytes(old.to_vec())),
         ids: Splice::between(old_ids, ids),
         touched: given_out(&draft.touched, new_ids),
-        marks: Vec::new(),
+        ..Step::default()
     }
 }
 

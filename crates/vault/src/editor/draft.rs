@@ -191,6 +191,8 @@ impl<'e> Transaction<'e> {
     pub(super) fn draft(&mut self, path: &NotePath) -> Result<&mut Draft, EditorError> {
         self.editor.check_path(path)?;
         let real = self.editor.real_path(path)?;
+        // A link may have the name of a document and lead to something else.
+        self.editor.check_path(&real)?;
         let key = self.key_of(&real);
         if !self.drafts.contains_key(&key) {
             self.hold(&real)?;
@@ -341,14 +343,10 @@ impl<'e> Transaction<'e> {
                     // Looking at the document may be what tells its ids.
                     self.draft(path)?;
                 }
-                let known = self
-                    .editor
-                    .state()
-                    .ledger
-                    .document_of(&id)
-                    .and_then(|known| known.path.clone());
-                let known = known.and_then(|path| NotePath::parse_vault(&path).ok());
-                let draft = match known {
+                if let Some(found) = path.and_then(|path| self.in_draft(path, &id)) {
+                    return Ok(found);
+                }
+                let draft = match self.editor.document_of(&id) {
                     Some(known) => self.draft(&known)?,
                     None => return Err(self.unknown(path, &id)),
                 };
@@ -369,6 +367,17 @@ impl<'e> Transaction<'e> {
             path: key,
             position,
             id,
+        })
+    }
+
+    /// The section of an id in the draft of the document at `path`.
+    fn in_draft(&self, path: &NotePath, id: &str) -> Option<Found> {
+        let key = self.key_of(&self.editor.real_path(path).ok()?);
+        let ids = &self.drafts.get(&key)?.ids;
+        Some(Found {
+            position: ids.iter().position(|known| known == id)?,
+            path: key,
+            id: id.to_owned(),
         })
     }
 

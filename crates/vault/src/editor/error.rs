@@ -22,6 +22,19 @@ pub enum EditorError {
     /// The path does not end in `.md` or `.markdown`.
     #[error("Only Markdown documents can be edited: the path must end in .md or .markdown.")]
     NotMarkdown,
+    /// The path is hidden, ignored or excluded.
+    #[error(
+        "The path is hidden, ignored or excluded, so it is not a document that can be changed."
+    )]
+    NotADocument,
+    /// Nothing may be written here.
+    #[error("The folder was opened for reading only. Nothing was written.")]
+    ReadOnly,
+    /// What would be undone or purged was not written by this user.
+    #[error(
+        "The history came with the folder and was not written by you, so it is shown and not acted on."
+    )]
+    ForeignHistory,
     /// No document was named.
     #[error("No document is named.")]
     NoDocument,
@@ -114,6 +127,12 @@ pub enum EditorError {
     StillThere {
         /// Which document.
         path: String,
+    },
+    /// Something in the private folder still holds the text that was purged.
+    #[error("The text is still in .sectile/{name}.")]
+    NotPurged {
+        /// Which file, below the private folder.
+        name: String,
     },
     /// There is no such plan.
     #[error("There is no such plan; it may have been dropped.")]

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     NotePath,
-    journal::{Damage, Entry, Kind, Record, Step},
+    journal::{Damage, Entry, JournalKey, Kind, Origin, Record, Step},
     ledger::{DocumentState, EntryCard, Ledger},
 };
 
@@ -31,6 +31,8 @@ pub struct HistoryEntry {
     pub undoes: Option<u64>,
     /// Whether another program did it.
     pub is_foreign: bool,
+    /// Whether the entry came with the folder instead of from this user. It is shown, and cannot be undone.
+    pub is_unverified: bool,
     /// Whether it is in force: not taken back.
     pub is_undone: bool,
     /// The documents that it changed.
@@ -76,6 +78,9 @@ impl Remembered {
     }
 }
 
+/// The number of a document that was only read. The journal has no document with this number.
+const WITHOUT_HISTORY: u64 = 0;
+
 /// A document at an earlier time.
 struct Past {
     path: String,
@@ -105,6 +110,9 @@ impl Editor {
         document: &Remembered,
         filter: &HistoryFilter,
     ) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
+        if document.number == WITHOUT_HISTORY {
+            return Ok((Vec::new(), false));
+        }
         let state = self.state();
         let known = state
             .ledger
@@ -150,8 +158,13 @@ impl Editor {
             Some(view) => state.ledger.document(view.path().as_str()),
             None => self.known_at(&state.ledger, path),
         };
+        let number = match (known, there) {
+            (Some(known), _) => known.id,
+            (None, Some(_)) => WITHOUT_HISTORY,
+            (None, None) => return Err(EditorError::DocumentNotFound),
+        };
         Ok(Remembered {
-            number: known.ok_or(EditorError::DocumentNotFound)?.id,
+            number,
             path: path.as_str().to_owned(),
         })
     }
@@ -204,6 +217,10 @@ impl Editor {
                     path: known.path.clone()?,
                 });
             }
+            if let Some(path) = self.sighted_with(&state, id) {
+                let number = WITHOUT_HISTORY;
+                return Some(Remembered { number, path });
+            }
             state.ledger.deleted_by(id)?
         };
         let steps = self.entry(deleted_by).ok()?.steps;
@@ -222,8 +239,15 @@ impl Editor {
     pub fn can_undo_redo(&self, document: &Remembered) -> (bool, bool) {
         let state = self.state();
         let known = state.ledger.document_by_number(document.number);
+        let is_ours = |number: &u64| {
+            let card = state.ledger.entry(*number);
+            card.is_some_and(|card| card.origin == Origin::Own)
+        };
         known.map_or((false, false), |known| {
-            (!known.done.is_empty(), !known.undone.is_empty())
+            (
+                known.done.last().is_some_and(is_ours),
+                known.undone.last().is_some_and(is_ours),
+            )
         })
     }
 
@@ -237,6 +261,18 @@ impl Editor {
     }
 
     fn revision_of(&self, document: &Remembered, number: u64) -> Result<Revision, EditorError> {
+        if document.number == WITHOUT_HISTORY {
+            let path = NotePath::parse_vault(&document.path);
+            let path = path.map_err(|_| EditorError::OutsideRoot)?;
+            return match number {
+                0 => Ok(Revision {
+                    entry: 0,
+                    bytes: Some(self.view(&path)?.bytes().to_vec()),
+                    path: document.path.clone(),
+                }),
+                _ => Err(EditorError::EntryNotFound),
+            };
+        }
         let known = self
             .state()
             .ledger
@@ -352,7 +388,7 @@ impl Editor {
                 Some(Record::Intent(entry) | Record::Done(entry)) if entry.number == number => {
                     return Ok(*entry);
                 }
-                // Another process may have written the journal anew; else the place is damaged.
+                // Another process may have rewritten the journal; else the place is damaged.
                 _ => self.catch_up(&mut state)?,
             }
         }
@@ -465,6 +501,7 @@ fn shown(card: &EntryCard, known: &DocumentState, taken_back: &HashSet<u64>) -> 
             Kind::Edit | Kind::Foreign => None,
         },
         is_foreign: card.kind == Kind::Foreign,
+        is_unverified: card.origin == Origin::Foreign,
         is_undone: taken_back.contains(&card.number),
         documents: card
             .steps
@@ -487,13 +524,17 @@ pub struct JournalState {
     pub documents: usize,
     /// Places that cannot be read.
     pub damaged_places: usize,
+    /// Lines that came with the folder instead of from this user.
+    pub foreign_lines: usize,
+    /// Unfinished changes among them.
+    pub foreign_intents: usize,
 }
 
 /// Looks at the journal of the folder or document at `location` and changes nothing. `None` when there is none.
 ///
 /// # Errors
 /// [`EditorError`] when the folder or its journal cannot be read.
-pub fn examine(location: &Path) -> Result<Option<JournalState>, EditorError> {
+pub fn examine(location: &Path, key: JournalKey) -> Result<Option<JournalState>, EditorError> {
     let root = match crate::Place::at(location) {
         Ok(crate::Place::Folder(root) | crate::Place::File(root, _)) => root,
         Ok(crate::Place::Other) => return Ok(None),
@@ -506,16 +547,15 @@ pub fn examine(location: &Path) -> Result<Option<JournalState>, EditorError> {
     let Some(folder) = folder else {
         return Ok(None);
     };
-    let mut state = State::default();
+    let mut state = State::new(key);
     take_news(&mut state, &folder)?;
+    let documents = state.ledger.documents();
+    let recorded = documents.iter().filter(|known| known.path.is_some());
     Ok(Some(JournalState {
         entries: state.ledger.entries().count(),
-        documents: state
-            .ledger
-            .documents()
-            .iter()
-            .filter(|known| known.path.is_some())
-            .count(),
+        documents: recorded.count() + state.sightings.len(),
         damaged_places: state.ledger.damage().len(),
+        foreign_lines: state.ledger.foreign_lines(),
+        foreign_intents: state.ledger.foreign_intents(),
     }))
 }

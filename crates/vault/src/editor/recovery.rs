@@ -1,4 +1,5 @@
-//! After a crash: what was half done is finished or dropped.
+//! After a crash: what was half done is finished or dropped. Only intents with our seal count; what a folder brings along
+//! is never carried out.
 //!
 //! A process holds the locks of the documents it changes, and they are released when it ends in whatever way. So whoever
 //! can lock a document knows that nobody is at work on it, and that an open intent about it is a left-over.
@@ -16,7 +17,7 @@ use super::{
 use crate::{
     NotePath, ReadError,
     fs::{PrivateFolder, Swap},
-    journal::{Entry, Record, Step, UNFINISHED_JOURNAL},
+    journal::{Entry, IDS, JOURNAL, Record, Step, UNFINISHED},
 };
 
 /// Where a document stands in a change that was cut off.
@@ -54,10 +55,13 @@ impl Editor {
             if let Some(path) = first
                 && let Some(_locks) = self.try_lock_documents([path.as_str()])?
             {
-                self.resolve(entry.number)?;
+                // One that cannot be settled now is met again by the first call that needs its documents.
+                match self.resolve(entry.number) {
+                    Ok(()) | Err(_) => {}
+                }
             }
         }
-        self.drop_unfinished_journal(&folder)?;
+        self.drop_unfinished_journals(&folder)?;
         let names = folder
             .temporary_files()
             .map_err(|error| EditorError::io(&error))?;
@@ -78,19 +82,21 @@ impl Editor {
         Ok(())
     }
 
-    /// Removes a new journal that was never put in place, unless somebody is just writing it.
-    fn drop_unfinished_journal(&self, folder: &PrivateFolder) -> Result<(), EditorError> {
-        let removed = if folder.exists(UNFINISHED_JOURNAL) {
-            folder
-                .lock(JOURNAL_LOCK, Instant::now(), &|| true)
-                .and_then(|lock| match lock {
-                    Some(_lock) => folder.remove(UNFINISHED_JOURNAL),
-                    None => Ok(()),
-                })
-        } else {
-            Ok(())
-        };
-        removed.map_err(|error| EditorError::io(&error))
+    /// Removes a new journal or file of ids that was never put in place, unless somebody is just writing it.
+    fn drop_unfinished_journals(&self, folder: &PrivateFolder) -> Result<(), EditorError> {
+        for name in [JOURNAL, IDS] {
+            let unfinished = format!("{name}{UNFINISHED}");
+            if !folder.exists(&unfinished) {
+                continue;
+            }
+            let lock = folder.lock(JOURNAL_LOCK, Instant::now(), &|| true);
+            let removed = lock.and_then(|lock| match lock {
+                Some(_lock) => folder.remove(&unfinished),
+                None => Ok(()),
+            });
+            removed.map_err(|error| EditorError::io(&error))?;
+        }
+        Ok(())
     }
 
     /// Settles intents about a document that the caller has locked.
@@ -131,6 +137,9 @@ impl Editor {
             Record::Abort { entry: number }
         } else if among(&[Standing::After, Standing::OtherAfter]) {
             Record::Commit { entry: number }
+        } else if !self.are_targets(&entry) {
+            // Nothing is written to what is not a document. What is there is entered as the work of another program.
+            Record::Abort { entry: number }
         } else if among(&[Standing::Before, Standing::Halfway, Standing::After]) {
             self.roll(&entry, &standings, Direction::Forward)?;
             Record::Commit { entry: number }
@@ -141,6 +150,19 @@ impl Editor {
         self.record(|_| Ok((vec![record], ())))?;
         self.drop_temporary(&folder, number, entry.steps.len());
         Ok(())
+    }
+
+    /// Whether all that an entry writes to are documents.
+    fn are_targets(&self, entry: &Entry) -> bool {
+        let steps = entry.steps.iter();
+        let mut paths = steps.flat_map(|step| [Some(&step.path), step.moved_to.as_ref()]);
+        paths.all(|path| {
+            path.is_none_or(|path| {
+                let note = NotePath::parse_vault(path).ok();
+                let real = note.and_then(|note| self.real_path(&note).ok());
+                real.is_some_and(|real| self.check_target(&real).is_ok())
+            })
+        })
     }
 
     /// Whether nothing of an entry is in place any more.

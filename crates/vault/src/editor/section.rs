@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sectile_markdown::{Digest, Span, edit::content_span};
 
 use super::{Candidate, Editor, EditorError, View, draft::shown_id};
-use crate::NotePath;
+use crate::{NotePath, ids};
 
 /// How a caller names a section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -141,10 +141,10 @@ impl Editor {
                 entry,
             };
         }
-        let words = id.rsplit_once('-').map_or(id, |(slug, _)| slug);
+        let near = within.map(|view| view.near(ids::words(id)));
         EditorError::SectionNotFound {
             section_id: Some(id.to_owned()),
-            near: within.map(|view| view.near(words)).unwrap_or_default(),
+            near: near.unwrap_or_default(),
         }
     }
 
@@ -162,8 +162,11 @@ impl Editor {
         if self.catch_up(&mut state).is_err() {
             return None;
         }
-        let path = state.ledger.document_of(id)?.path.clone()?;
-        NotePath::parse_vault(&path).ok()
+        let path = match state.ledger.document_of(id) {
+            Some(known) => known.path.clone(),
+            None => self.sighted_with(&state, id),
+        };
+        NotePath::parse_vault(&path?).ok()
     }
 }
 

@@ -1,36 +1,43 @@
-//! The journal as the editor uses it: caught up before every look, locked for every line.
+//! The journal and the ids as the editor uses them: caught up before every look, locked for every line.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     time::Instant,
 };
 
-use sectile_markdown::{Digest, align::Fingerprint};
+use sectile_markdown::Digest;
 
-use super::{Editor, EditorError};
+use super::{Editor, EditorError, sighting::Unrecorded};
 use crate::{
     fs::{HeldLock, PrivateFolder},
-    ids,
-    journal::{Header, Journal, News, Record, VERSION},
+    journal::{Durability, Header, JOURNAL, Journal, JournalKey, News, Record, VERSION},
     ledger::Ledger,
+    sightings::Sightings,
 };
 
 /// What is known of the root.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct State {
     pub(super) journal: Journal,
     pub(super) ledger: Ledger,
-    /// Documents whose ids could not be written down.
-    pub(super) unrecorded: HashMap<String, Unrecorded>,
-    pub(super) unrecorded_ids: u64,
+    pub(super) sightings: Sightings,
+    pub(super) unrecorded: Unrecorded,
 }
 
-/// A document as it was seen when nothing could be written down.
-#[derive(Debug)]
-pub(super) struct Unrecorded {
-    pub(super) hash: Digest,
-    pub(super) prints: Vec<Fingerprint>,
-    pub(super) ids: Vec<String>,
+impl State {
+    pub(super) fn new(key: JournalKey) -> Self {
+        Self {
+            journal: Journal::new(JOURNAL, key.clone()),
+            ledger: Ledger::default(),
+            sightings: Sightings::new(key),
+            unrecorded: Unrecorded::default(),
+        }
+    }
+
+    /// Whether ids of this batch were handed out.
+    pub(super) fn has_batch(&self, batch: u64) -> bool {
+        self.ledger.has_batch(batch) || self.sightings.has_batch(batch)
+    }
 }
 
 /// Locks on documents, held until dropped. Documents share locks, and a lock that is held cannot be taken again.
@@ -54,11 +61,12 @@ impl Editor {
         match self.root.private_folder() {
             Ok(Some(folder)) => take_news(state, &folder),
             Ok(None) => {
+                // Somebody may have removed the folder. Then what it said is gone.
                 if state.journal.len() > 0 {
-                    // Somebody removed the folder. What it said is gone.
-                    state.journal = Journal::default();
+                    state.journal.forget();
                     state.ledger = Ledger::counting_from(state.ledger.next());
                 }
+                state.sightings.forget();
                 Ok(())
             }
             Err(error) => Err(self.refusal(&error)),
@@ -68,25 +76,42 @@ impl Editor {
     /// Appends the records that `make` gives, knowing everything that was written before, and takes them in.
     pub(super) fn record<T>(
         &self,
-        make: impl FnOnce(&Ledger) -> Result<(Vec<Record>, T), EditorError>,
+        make: impl FnOnce(&State) -> Result<(Vec<Record>, T), EditorError>,
     ) -> Result<T, EditorError> {
         let folder = self.private()?;
-        let deadline = Instant::now() + self.limits.lock_timeout;
-        let _lock = folder
-            .lock(JOURNAL_LOCK, deadline, &|| false)
-            .map_err(|error| EditorError::io(&error))?
-            .ok_or(EditorError::Busy)?;
+        let _lock = self.lock_journal(&folder)?;
         let mut state = self.state();
         take_news(&mut state, &folder)?;
+        let (mut records, result) = make(&state)?;
         if state.journal.len() == 0 {
             let header = self.first_header(&state.ledger);
-            let lines = state.journal.append(&folder, &[Record::Header(header)])?;
-            lines.into_iter().for_each(|line| state.ledger.apply(line));
+            records.insert(0, Record::Header(header));
         }
-        let (records, result) = make(&state.ledger)?;
-        let lines = state.journal.append(&folder, &records)?;
+        let lines = state
+            .journal
+            .append(&folder, &records, Durability::Flushed)?;
         lines.into_iter().for_each(|line| state.ledger.apply(line));
+        let adopted = records.into_iter().filter_map(|record| match record {
+            Record::Adopt(adopt) => Some(Record::Forget { path: adopt.path }),
+            _ => None,
+        });
+        let adopted: Vec<Record> = adopted.collect();
+        if !adopted.is_empty() {
+            // The journal has these documents now. What the file of ids says of them is passed over in any case.
+            match state.sightings.append(&folder, &adopted) {
+                Ok(()) | Err(_) => {}
+            }
+        }
         Ok(result)
+    }
+
+    /// Takes the lock of the journal and the ids.
+    pub(super) fn lock_journal(&self, folder: &PrivateFolder) -> Result<HeldLock, EditorError> {
+        let deadline = Instant::now() + self.limits.lock_timeout;
+        folder
+            .lock(JOURNAL_LOCK, deadline, &|| false)
+            .map_err(|error| EditorError::io(&error))?
+            .ok_or(EditorError::Busy)
     }
 
     fn first_header(&self, ledger: &Ledger) -> Header {
@@ -96,8 +121,9 @@ impl Editor {
             version: VERSION,
             generation: 1,
             created,
-            first_id: ids::first_number(created).max(next.id),
+            first_id: 0,
             first_entry: next.entry,
+            rewritten_bytes: 0,
         }
     }
 
@@ -172,5 +198,5 @@ pub(super) fn take_news(state: &mut State, folder: &PrivateFolder) -> Result<(),
         }
     };
     state.ledger.take_in(read);
-    Ok(())
+    Ok(state.sightings.take_news(folder)?)
 }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     NotePath, ReadError,
-    journal::{Entry, Kind, Request, Step},
+    journal::{Entry, Kind, Origin, Request, Step},
     ledger::DocumentState,
 };
 
@@ -135,10 +135,12 @@ impl Editor {
             }),
             (None, None) => return Err(EditorError::NoDocument),
         };
-        let known = known.ok_or(if request.entry.is_some() {
-            EditorError::EntryNotFound
-        } else {
-            EditorError::DocumentNotFound
+        let is_there = || path.is_some_and(|path| self.root.find(path).is_some());
+        let known = known.ok_or_else(|| match (request.entry, request.redo) {
+            (Some(_), _) => EditorError::EntryNotFound,
+            (None, false) if is_there() => EditorError::NothingToUndo,
+            (None, true) if is_there() => EditorError::NothingToRedo,
+            (None, _) => EditorError::DocumentNotFound,
         })?;
         let target = match (request.entry, request.redo) {
             (Some(entry), _) => entry,
@@ -159,10 +161,12 @@ impl Editor {
         };
         let last = known.entries.iter().rev().find(is_about);
         let last = *last.ok_or(EditorError::EntryNotFound)?;
-        let is_undone = state
-            .ledger
-            .entry(last)
-            .is_some_and(|card| card.kind == Kind::Undo(target));
+        let reverted = state.ledger.entry(last);
+        let is_undone = reverted.is_some_and(|card| card.kind == Kind::Undo(target));
+        let is_ours = reverted.is_some_and(|card| card.origin == Origin::Own);
+        if !is_ours || card.origin != Origin::Own {
+            return Err(EditorError::ForeignHistory);
+        }
         match card.kind {
             Kind::Undo(_) | Kind::Redo(_) => Err(EditorError::EntryNotFound),
             _ if request.redo && !known.undone.contains(&target) => Err(EditorError::NothingToRedo),
@@ -314,6 +318,13 @@ impl Editor {
         let mut last_with: HashMap<String, usize> = HashMap::new();
         let afters: Vec<Option<String>> = {
             let state = self.state();
+            let is_foreign = |number: &u64| {
+                let card = state.ledger.entry(*number);
+                card.is_some_and(|card| card.origin == Origin::Foreign)
+            };
+            if later.iter().any(is_foreign) {
+                return Err(EditorError::ForeignHistory);
+            }
             let after = |number: &u64| {
                 let card = state.ledger.entry(*number)?;
                 card.step(known.id)?.after.clone()

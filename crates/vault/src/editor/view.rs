@@ -1,7 +1,7 @@
 //! A document as it is now: its bytes, its sections and their ids. Looking at one notices what other programs did to it.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     sync::{Arc, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
@@ -10,19 +10,10 @@ use sectile_markdown::{
     Digest, Document, Source, Span,
     align::{self, Fingerprint},
     edit::content_span,
-    line_changes,
 };
 
-use super::{
-    Editor, EditorError,
-    history::before,
-    store::{State, Unrecorded},
-};
-use crate::{
-    NotePath, ReadError, ids,
-    journal::{Adopt, Entry, Kind, Mark, Record, Splice, Step, written},
-    ledger::DocumentState,
-};
+use super::{Editor, EditorError, sighting::MOST_SIGHTED_SECTIONS, store::State};
+use crate::{NotePath, ReadError};
 
 /// A document at one moment.
 #[derive(Debug)]
@@ -33,6 +24,8 @@ pub struct View {
     document: Document,
     ids: Vec<String>,
     revision: u64,
+    /// Where the ids stand in the file of ids, when they are from there.
+    sighted_at: Option<u64>,
     outline: OnceLock<Vec<Outline>>,
     hashes: OnceLock<Vec<OnceLock<Hashes>>>,
 }
@@ -71,9 +64,16 @@ impl View {
             document,
             ids,
             revision,
+            sighted_at: None,
             outline: OnceLock::new(),
             hashes: OnceLock::new(),
         }
+    }
+
+    /// About how much memory it takes. What is made of small sections is many times their text.
+    fn weight(&self) -> usize {
+        const OF_SECTION: usize = 256;
+        self.bytes.len() + self.ids.len() * OF_SECTION
     }
 
     /// Where the file is, below the root.
@@ -164,7 +164,7 @@ pub(super) struct Cache {
     clock: u64,
 }
 
-/// Views of documents of this many bytes are kept.
+/// Views of about this many bytes are kept.
 const CACHE_BYTES: usize = 64 << 20;
 
 impl Cache {
@@ -177,10 +177,10 @@ impl Cache {
 
     pub(super) fn put(&mut self, view: &Arc<View>) {
         self.clock += 1;
-        self.bytes += view.bytes.len();
+        self.bytes += view.weight();
         let key = view.path.as_str().to_owned();
         if let Some((_, old)) = self.views.insert(key, (self.clock, Arc::clone(view))) {
-            self.bytes -= old.bytes.len();
+            self.bytes -= old.weight();
         }
         while self.bytes > CACHE_BYTES && self.views.len() > 1 {
             let oldest = self
@@ -189,14 +189,14 @@ impl Cache {
                 .min_by_key(|(_, (used, _))| *used)
                 .map(|(path, _)| path.clone());
             if let Some((_, old)) = oldest.and_then(|path| self.views.remove(&path)) {
-                self.bytes -= old.bytes.len();
+                self.bytes -= old.weight();
             }
         }
     }
 
     pub(super) fn forget(&mut self, path: &str) {
         if let Some((_, old)) = self.views.remove(path) {
-            self.bytes -= old.bytes.len();
+            self.bytes -= old.weight();
         }
     }
 }
@@ -206,21 +206,22 @@ const SETTLING: Duration = Duration::from_millis(4);
 const MOST_LOOKS: usize = 50;
 /// Programs that write in place empty the file first. An empty one has to stay so for this many looks.
 const LOOKS_AT_NOTHING: usize = 50;
-/// So many entries of other programs are searched for a section that is back.
-const MOST_ENTRIES_BACK: usize = 8;
 
 impl Editor {
-    /// The document at `path` as it is on disk now. Sections that have no id yet get one; changes by other programs are
-    /// entered into the history.
+    /// The document at `path` as it is on disk now. Sections that have no id yet get one; what other programs changed in a
+    /// document with a history is entered there.
     ///
     /// # Errors
     /// [`EditorError`] when it cannot be read.
     pub fn view(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
         self.check_path(path)?;
         let located = self.locate(path)?;
+        // A link may have the name of a document and lead to something else.
+        self.check_path(located.path())?;
         match self.recorded(located.path()) {
             Err(
-                EditorError::NotPermitted
+                EditorError::ReadOnly
+                | EditorError::NotPermitted
                 | EditorError::ReadOnlyFileSystem
                 | EditorError::DiskFull
                 | EditorError::JournalTooNew
@@ -235,73 +236,24 @@ impl Editor {
         {
             let mut state = self.state();
             self.catch_up(&mut state)?;
-            if let Some(view) = self.known(&state, real, &bytes) {
+            if let Some(view) = self.known(&state, real, &bytes)? {
                 return Ok(view);
             }
         }
         let _locks = self.lock_documents([real.as_str()], &|| false)?;
-        let view = self.settled(real)?;
-        self.state().unrecorded.remove(real.as_str());
-        Ok(view)
-    }
-
-    /// A view of a document when nothing can be written down: what has an id keeps it, the rest gets ids that last as
-    /// long as this process. Nothing can be edited by these.
-    fn unrecorded(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
-        let bytes = self.read(path)?;
-        let (hash, document) = (Digest::of(&bytes), Source::new(&bytes).parse());
-        let known = self.state().ledger.document(path.as_str()).cloned();
-        let revision = known
-            .as_ref()
-            .and_then(|known| known.entries.last().copied());
-        let known = known.map(|known| (self.prints_of(&known), known.ids));
-        let mut state = self.state();
-        let State {
-            unrecorded,
-            unrecorded_ids,
-            ..
-        } = &mut *state;
-        let seen = unrecorded.remove(path.as_str());
-        let seen = match seen {
-            Some(seen) if seen.hash == hash => seen,
-            seen => {
-                let prints = align::fingerprints(&bytes, &document);
-                let old = seen.map(|seen| (seen.prints, seen.ids)).or(known);
-                let (old_prints, old_ids) = old
-                    .filter(|(prints, ids)| prints.len() == ids.len())
-                    .unwrap_or_default();
-                let ids = align::align(&old_prints, &prints)
-                    .into_iter()
-                    .zip(&prints)
-                    .map(|(origin, print)| match origin {
-                        Some(at) => old_ids[at].clone(),
-                        None => {
-                            *unrecorded_ids += 1;
-                            ids::unrecorded(&print.heading, *unrecorded_ids)
-                        }
-                    })
-                    .collect();
-                Unrecorded { hash, prints, ids }
-            }
-        };
-        let ids = seen.ids.clone();
-        unrecorded.insert(path.as_str().to_owned(), seen);
-        drop(state);
-        let revision = revision.unwrap_or(0);
-        Ok(Arc::new(View::new(
-            path.clone(),
-            bytes,
-            hash,
-            document,
-            ids,
-            revision,
-        )))
+        self.settled(real)
     }
 
     /// When the file of a document was made, in milliseconds since 1970, as far as that is known.
     #[must_use]
     pub fn created(&self, path: &NotePath) -> Option<i64> {
-        self.state().ledger.document(path.as_str())?.created
+        let state = self.state();
+        let known = state.ledger.document(path.as_str());
+        let sighted = || state.sightings.card(path.as_str());
+        known.map_or_else(
+            || sighted().and_then(|card| card.created),
+            |known| known.created,
+        )
     }
 
     pub(super) fn read(&self, path: &NotePath) -> Result<Vec<u8>, EditorError> {
@@ -317,34 +269,57 @@ impl Editor {
         self.views.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A view of `bytes` when the journal knows them.
-    fn known(&self, state: &State, path: &NotePath, bytes: &[u8]) -> Option<Arc<View>> {
-        let known = state.ledger.document(path.as_str())?;
-        let revision = known.entries.last().copied().unwrap_or(0);
+    /// A view of `bytes` when the ids of just these are written down.
+    fn known(
+        &self,
+        state: &State,
+        path: &NotePath,
+        bytes: &[u8],
+    ) -> Result<Option<Arc<View>>, EditorError> {
         let cached = self.views().get(path.as_str());
         let cached = cached.filter(|view| view.bytes == bytes);
         let hash = cached
             .as_ref()
             .map_or_else(|| Digest::of(bytes), |view| view.hash);
-        if known.hash.as_deref() != Some(hash.to_string().as_str()) {
-            return None;
-        }
-        if let Some(view) = cached.filter(|view| view.revision == revision && view.ids == known.ids)
-        {
-            return Some(view);
+        let is_hash = |known: &str| known == hash.to_string();
+        let (ids, revision, sighted_at) = match state.ledger.document(path.as_str()) {
+            Some(known) => {
+                if !known.hash.as_deref().is_some_and(is_hash) {
+                    return Ok(None);
+                }
+                (known.ids.clone(), known.entries.last().copied(), None)
+            }
+            None => match state.sightings.card(path.as_str()) {
+                Some(card) if is_hash(&card.hash) => {
+                    let offset = Some(card.offset);
+                    if let Some(view) = cached.as_ref().filter(|view| view.sighted_at == offset) {
+                        return Ok(Some(Arc::clone(view)));
+                    }
+                    match self.sighting(state, path.as_str())? {
+                        Some(sighting) => (sighting.ids, None, offset),
+                        None => return Ok(None),
+                    }
+                }
+                Some(_) => return Ok(None),
+                None => match state.unrecorded.ids(path.as_str(), &hash) {
+                    Some(ids) => (ids.to_vec(), None, None),
+                    None => return Ok(None),
+                },
+            },
+        };
+        let revision = revision.unwrap_or(0);
+        let is_same = |view: &Arc<View>| {
+            (view.revision, view.sighted_at) == (revision, sighted_at) && view.ids == ids
+        };
+        if let Some(view) = cached.filter(is_same) {
+            return Ok(Some(view));
         }
         let document = Source::new(bytes).parse();
-        if document.top_level().count() != known.ids.len() {
-            return None;
+        if document.top_level().count() != ids.len() {
+            return Ok(None);
         }
-        Some(self.keep(View::new(
-            path.clone(),
-            bytes.to_vec(),
-            hash,
-            document,
-            known.ids.clone(),
-            revision,
-        )))
+        let view = View::new(path.clone(), bytes.to_vec(), hash, document, ids, revision);
+        Ok(Some(self.keep(View { sighted_at, ..view })))
     }
 
     pub(super) fn keep(&self, view: View) -> Arc<View> {
@@ -361,10 +336,11 @@ impl Editor {
         for _ in 0..MOST_LOOKS + LOOKS_AT_NOTHING {
             let mut state = self.state();
             self.catch_up(&mut state)?;
-            if let Some(view) = self.known(&state, path, &bytes) {
+            if let Some(view) = self.known(&state, path, &bytes)? {
                 return Ok(view);
             }
-            let is_new = state.ledger.document(path.as_str()).is_none();
+            let is_new = state.ledger.document(path.as_str()).is_none()
+                && state.sightings.card(path.as_str()).is_none();
             drop(state);
             if is_new {
                 break;
@@ -389,256 +365,66 @@ impl Editor {
             path,
             bytes: &bytes,
             hash,
+            document: &document,
             prints: &prints,
         };
-        let known = self.state().ledger.document(path.as_str()).cloned();
-        let ids = match known {
-            Some(known) => self.enter_foreign_edit(&known, &new)?,
-            None => match self.moved_from(&hash) {
-                Some(known) => self.enter_foreign_edit(&known, &new)?,
-                None => self.adopt(&new)?,
-            },
-        };
-        let state = self.state();
-        let revision = state
-            .ledger
-            .document(path.as_str())
-            .and_then(|known| known.entries.last().copied())
-            .unwrap_or(0);
-        drop(state);
-        Ok(self.keep(View::new(
-            path.clone(),
-            bytes,
-            hash,
-            document,
-            ids,
-            revision,
-        )))
-    }
-
-    /// A document that was at another path with the same bytes, where no file is now.
-    fn moved_from(&self, hash: &Digest) -> Option<DocumentState> {
-        let wanted = hash.to_string();
-        let candidates: Vec<DocumentState> = {
+        let (known, sighting) = {
             let state = self.state();
-            state.ledger.documents_with(&wanted).cloned().collect()
+            let known = state.ledger.document(path.as_str()).cloned();
+            let sighting = match known {
+                Some(_) => None,
+                None => self.sighting(&state, path.as_str())?,
+            };
+            (known, sighting)
         };
-        candidates.into_iter().find(|known| {
-            let path = known
-                .path
-                .as_deref()
-                .and_then(|path| NotePath::parse_vault(path).ok());
-            path.is_some_and(|path| matches!(self.root.read(&path, 0), Err(ReadError::NotFound)))
-        })
-    }
-
-    fn adopt(&self, new: &New<'_>) -> Result<Vec<String>, EditorError> {
-        self.record(|ledger| {
-            let first = ledger.next().id;
-            let ids: Vec<String> = new
-                .prints
-                .iter()
-                .zip(first..)
-                .map(|(print, number)| ids::id(&print.heading, number))
-                .collect();
-            let adopt = Adopt {
-                document: ledger.next().document,
-                path: new.path.as_str().to_owned(),
-                hash: new.hash.to_string(),
-                created: self.root.times(new.path).created,
-                sections: marks(&ids, new.prints),
-            };
-            Ok((vec![Record::Adopt(adopt)], ids))
-        })
-    }
-
-    /// What the sections of a document are known by.
-    fn prints_of(&self, known: &DocumentState) -> Vec<Fingerprint> {
-        match self.text_of(known) {
-            Some(text) => align::fingerprints(&text, &Source::new(&text).parse()),
-            None => known.marks.iter().filter_map(fingerprint).collect(),
-        }
-    }
-
-    /// Sections that other programs took out of a document since we last changed it, in case they put them back: the
-    /// latest first. A program that empties a file and writes it anew does just that.
-    fn ghosts(&self, known: &DocumentState, text: Option<Vec<u8>>) -> Vec<(Fingerprint, String)> {
-        let mut ghosts: Vec<(Fingerprint, String)> = Vec::new();
-        let (mut text, mut ids) = (text, known.ids.clone());
-        let chain = known.entries.get(known.chain_start..).unwrap_or_default();
-        for number in chain.iter().rev().take(MOST_ENTRIES_BACK) {
-            let is_foreign = {
-                let state = self.state();
-                let card = state.ledger.entry(*number);
-                card.is_some_and(|card| card.kind == Kind::Foreign)
-            };
-            let Some(step) = is_foreign.then(|| self.step(*number, known.id)) else {
-                break;
-            };
-            let Ok(step) = step else { break };
-            let (Ok(older), Some(older_ids)) = (
-                before(&step, text.as_deref()),
-                step.ids.inverse().apply(&ids),
-            ) else {
-                break;
-            };
-            let bytes = older.clone().unwrap_or_default();
-            let prints = align::fingerprints(&bytes, &Source::new(&bytes).parse());
-            let gone = prints.into_iter().zip(&older_ids).filter(|(_, id)| {
-                !known.ids.contains(id) && !ghosts.iter().any(|(_, ghost)| ghost == *id)
-            });
-            let gone: Vec<_> = gone.map(|(print, id)| (print, id.clone())).collect();
-            ghosts.extend(gone);
-            (text, ids) = (older, older_ids);
-        }
-        let state = self.state();
-        ghosts.retain(|(_, id)| state.ledger.deleted_by(id).is_some());
-        ghosts
-    }
-
-    /// Enters what another program did to a document.
-    fn enter_foreign_edit(
-        &self,
-        known: &DocumentState,
-        new: &New<'_>,
-    ) -> Result<Vec<String>, EditorError> {
-        let old_text = self.text_of(known);
-        let old_prints = self.prints_of(known);
-        let same_list = old_prints.len() == known.ids.len();
-        let lineage = if same_list {
-            align::align(&old_prints, new.prints)
-        } else {
-            vec![None; new.prints.len()]
+        let given = match (known, sighting) {
+            (Some(known), _) => self.enter_foreign_edit(&known, &new)?,
+            (None, _) if prints.len() > MOST_SIGHTED_SECTIONS => self.carry_ids(&new)?,
+            (None, Some(sighting)) => self.sight_again(sighting, &new)?,
+            (None, None) => self.sight_first(&new)?,
         };
-        let mut ids: Vec<Option<String>> = lineage
-            .iter()
-            .map(|origin| origin.map(|at| known.ids[at].clone()))
-            .collect();
-        if ids.contains(&None) {
-            revive(self.ghosts(known, old_text.clone()), new.prints, &mut ids);
-        }
-        let old_path = known.path.clone().unwrap_or_default();
-        let moved_to = (old_path != new.path.as_str()).then(|| new.path.as_str().to_owned());
-        self.record(|ledger| {
-            let same = ledger
-                .document_by_number(known.id)
-                .is_some_and(|now| (&now.path, &now.hash) == (&known.path, &known.hash));
-            if !same {
-                // It was found at another path, too, and that was quicker.
-                return Err(EditorError::KeepsChanging);
-            }
-            let mut next = ledger.next().id;
-            let ids: Vec<String> = ids
-                .iter()
-                .zip(new.prints)
-                .map(|(id, print)| match id {
-                    Some(id) => id.clone(),
-                    None => {
-                        next += 1;
-                        ids::id(&print.heading, next - 1)
-                    }
-                })
-                .collect();
-            let touched = touched((&known.ids, &old_prints), (&ids, new.prints), &lineage);
-            let changes = old_text
-                .as_ref()
-                .map(|old| written(&line_changes(old, new.bytes), old));
-            let step = Step {
-                document: known.id,
-                path: old_path.clone(),
-                moved_to: moved_to.clone(),
-                before: known.hash.clone(),
-                after: Some(new.hash.to_string()),
-                marks: if changes.is_none() {
-                    marks(&ids, new.prints)
-                } else {
-                    Vec::new()
-                },
-                changes,
-                ids: Splice::between(&known.ids, &ids),
-                touched,
-                snapshot: None,
-            };
-            let entry = Entry {
-                number: ledger.next().entry,
-                time: (self.clock)(),
-                actor: "another program".to_owned(),
-                operation: "external_edit".to_owned(),
-                reason: None,
-                request: None,
-                kind: Kind::Foreign,
-                steps: vec![step],
-            };
-            Ok((vec![Record::Done(Box::new(entry))], ids))
-        })
+        let revision = {
+            let state = self.state();
+            let known = state.ledger.document(path.as_str());
+            known.and_then(|known| known.entries.last().copied())
+        };
+        let revision = revision.unwrap_or(0);
+        let view = View::new(path.clone(), bytes, hash, document, given.ids, revision);
+        Ok(self.keep(View {
+            sighted_at: given.sighted_at,
+            ..view
+        }))
     }
 }
 
 /// A document as it was just read.
-struct New<'a> {
-    path: &'a NotePath,
-    bytes: &'a [u8],
-    hash: Digest,
-    prints: &'a [Fingerprint],
+pub(super) struct New<'a> {
+    pub(super) path: &'a NotePath,
+    pub(super) bytes: &'a [u8],
+    pub(super) hash: Digest,
+    pub(super) document: &'a Document,
+    pub(super) prints: &'a [Fingerprint],
 }
 
-/// Gives sections that another program took out and put back their ids again.
-fn revive(
-    mut ghosts: Vec<(Fingerprint, String)>,
-    prints: &[Fingerprint],
-    ids: &mut [Option<String>],
-) {
-    for (slot, print) in ids.iter_mut().zip(prints) {
-        if slot.is_none()
-            && let Some(at) = ghosts.iter().position(|(ghost, _)| ghost == print)
-        {
-            *slot = Some(ghosts.remove(at).1);
-        }
+impl New<'_> {
+    /// The headings of its sections, in order.
+    pub(super) fn headings(&self) -> impl Iterator<Item = &str> {
+        let sections = self.document.top_level();
+        sections.map(|(_, section, _)| section.text.as_str())
     }
 }
 
-/// The sections that a foreign edit is about: changed, new or gone.
-fn touched(
-    (old_ids, old): (&[String], &[Fingerprint]),
-    (ids, new): (&[String], &[Fingerprint]),
-    lineage: &[Option<usize>],
-) -> Vec<String> {
-    const MOST: usize = 64;
-    let is_touched = |(origin, print): (&Option<usize>, &Fingerprint)| {
-        let was = origin.and_then(|at| old.get(at));
-        was.is_none_or(|was| was.body != print.body || was.heading != print.heading)
-    };
-    let touched = lineage.iter().zip(new).map(is_touched);
-    let changed = ids.iter().zip(touched).filter(|(_, touched)| *touched);
-    let kept: HashSet<&String> = ids.iter().collect();
-    let gone = old_ids.iter().filter(|id| !kept.contains(id));
-    changed
-        .map(|(id, _)| id)
-        .chain(gone)
-        .take(MOST)
-        .cloned()
-        .collect()
+/// The ids that the sections of a document have, and where they stand when that is the file of ids.
+pub(super) struct GivenIds {
+    pub(super) ids: Vec<String>,
+    pub(super) sighted_at: Option<u64>,
 }
 
-pub(super) fn marks(ids: &[String], prints: &[Fingerprint]) -> Vec<Mark> {
-    ids.iter()
-        .zip(prints)
-        .map(|(id, print)| Mark {
-            id: id.clone(),
-            heading: print.heading.clone(),
-            path: print.path,
-            body: print.body.to_string(),
-            empty: print.is_empty,
-        })
-        .collect()
-}
-
-fn fingerprint(mark: &Mark) -> Option<Fingerprint> {
-    Some(Fingerprint {
-        heading: mark.heading.clone(),
-        path: mark.path,
-        body: Digest::parse(&mark.body)?,
-        lines: Vec::new(),
-        is_empty: mark.empty,
-    })
+impl From<Vec<String>> for GivenIds {
+    fn from(ids: Vec<String>) -> Self {
+        Self {
+            ids,
+            sighted_at: None,
+        }
+    }
 }

@@ -1,16 +1,19 @@
-//! The journal as a file: reading what is new, appending, and writing it anew.
+//! The journal as a file: reading what is new, appending, and rewriting it. The file of ids has the same form.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 
 use cap_std::fs::File;
 use sectile_markdown::Digest;
 
-use super::{Header, Record};
+use super::{Header, JournalKey, Origin, Record};
 use crate::{fault::step, fs::PrivateFolder};
 
-const NAME: &str = "journal";
-/// A journal that is being written to take the place of the other.
-pub(crate) const UNFINISHED_JOURNAL: &str = "journal.new";
+/// The history.
+pub(crate) const JOURNAL: &str = "journal";
+/// The ids of documents that were only read.
+pub(crate) const IDS: &str = "ids";
+/// What the name of a file ends in that is being written to take the place of the other.
+pub(crate) const UNFINISHED: &str = ".new";
 /// The format that this program writes and reads.
 pub(crate) const VERSION: u32 = 1;
 const CHECKSUM_DIGITS: usize = 16;
@@ -20,6 +23,7 @@ const CHECKSUM_DIGITS: usize = 16;
 pub(crate) struct Line {
     pub(crate) offset: u64,
     pub(crate) len: usize,
+    pub(crate) origin: Origin,
     pub(crate) record: Record,
 }
 
@@ -41,9 +45,11 @@ pub(crate) enum JournalError {
     Io(#[from] io::Error),
 }
 
-/// How far the journal has been read.
-#[derive(Debug, Default)]
+/// How far the journal, or the file of ids, has been read.
+#[derive(Debug)]
 pub(crate) struct Journal {
+    name: &'static str,
+    key: JournalKey,
     header: Option<Header>,
     /// Everything before this is known.
     end: u64,
@@ -59,7 +65,7 @@ const LAST_BYTES: usize = 96;
 pub(crate) enum News {
     /// These lines are new.
     More(Read),
-    /// The journal was written anew; these are all its lines.
+    /// It is another journal than before; these are all its lines.
     Anew(Read),
 }
 
@@ -73,12 +79,38 @@ pub(crate) struct Read {
     pub(crate) torn: u64,
 }
 
+/// How safe a line is when [`Journal::append`] returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// It survives a power cut.
+    Flushed,
+    /// It survives the end of the process.
+    Written,
+}
+
 impl Journal {
+    /// The file `name`, of which nothing was read yet.
+    pub(crate) fn new(name: &'static str, key: JournalKey) -> Self {
+        Self {
+            name,
+            key,
+            header: None,
+            end: 0,
+            first_line: Vec::new(),
+            last_bytes: Vec::new(),
+        }
+    }
+
+    /// Begins at the start again.
+    pub(crate) fn forget(&mut self) {
+        *self = Self::new(self.name, self.key.clone());
+    }
+
     /// Reads what was appended since the last look.
     pub(crate) fn news(&mut self, folder: &PrivateFolder) -> Result<News, JournalError> {
-        let Some(mut file) = folder.open_for_reading(NAME)? else {
+        let Some(mut file) = folder.open_for_reading(self.name)? else {
             let anew = self.end > 0;
-            *self = Self::default();
+            self.forget();
             return Ok(if anew {
                 News::Anew(Read::default())
             } else {
@@ -88,13 +120,13 @@ impl Journal {
         let mut bytes = Vec::new();
         if self.is_continued_in(&mut file)? {
             file.read_to_end(&mut bytes)?;
-            let read = read_lines(&bytes, self.end);
+            let read = read_lines(&bytes, self.end, &self.key);
             self.advance(&bytes[..to_index(read.complete)]);
             return Ok(News::More(read));
         }
         file.seek(SeekFrom::Start(0))?;
         file.read_to_end(&mut bytes)?;
-        let read = read_lines(&bytes, 0);
+        let read = read_lines(&bytes, 0, &self.key);
         let header = match read.lines.first() {
             Some(Line {
                 offset: 0,
@@ -109,7 +141,7 @@ impl Journal {
         {
             return Err(JournalError::UnknownVersion);
         }
-        *self = Self::default();
+        self.forget();
         self.header = header;
         self.advance(&bytes[..to_index(read.complete)]);
         Ok(News::Anew(read))
@@ -146,18 +178,20 @@ impl Journal {
         &mut self,
         folder: &PrivateFolder,
         records: &[Record],
+        durability: Durability,
     ) -> Result<Vec<Line>, JournalError> {
-        let mut file = step("open_journal", || folder.open_log(NAME, true))?;
+        let mut file = step("open_journal", || folder.open_log(self.name, true))?;
         if file.metadata()?.len() != self.end {
             step("cut_journal", || file.set_len(self.end))?;
         }
         let mut bytes = Vec::new();
         let mut lines = Vec::with_capacity(records.len());
         for record in records {
-            let written = line(record)?;
+            let written = line(record, Origin::Own, &self.key)?;
             lines.push(Line {
                 offset: self.end + bytes.len() as u64,
                 len: written.len(),
+                origin: Origin::Own,
                 record: record.clone(),
             });
             bytes.extend_from_slice(&written);
@@ -170,7 +204,10 @@ impl Journal {
             }
             file.write_all(&bytes)
         })
-        .and_then(|()| step("flush_journal", || file.sync_data()));
+        .and_then(|()| match durability {
+            Durability::Flushed => step("flush_journal", || file.sync_data()),
+            Durability::Written => Ok(()),
+        });
         if let Err(error) = result {
             // What did get written is taken back; where even that fails, it is cut off by the next writer.
             return match file.set_len(self.end) {
@@ -178,7 +215,9 @@ impl Journal {
             };
         }
         if self.end == 0 {
-            step("flush_private_folder", || folder.flush())?;
+            if durability == Durability::Flushed {
+                step("flush_private_folder", || folder.flush())?;
+            }
             if let Some(Record::Header(header)) = records.first() {
                 self.header = Some(header.clone());
             }
@@ -187,25 +226,34 @@ impl Journal {
         Ok(lines)
     }
 
-    /// Puts a journal of these records in place of the one that is there.
+    /// Puts a journal of these records behind `header` in place of the one that is there, if there is one. Only what is
+    /// ours is sealed: rewriting must not make a foreign line trusted.
     pub(crate) fn rewrite(
         &mut self,
         folder: &PrivateFolder,
-        records: &[Record],
+        header: Header,
+        records: Vec<(Origin, Record)>,
     ) -> Result<Vec<Line>, JournalError> {
-        let mut bytes = Vec::new();
-        for record in records {
-            bytes.extend_from_slice(&line(record)?);
+        let mut body = Vec::new();
+        for (origin, record) in records {
+            body.extend_from_slice(&line(&record, origin, &self.key)?);
         }
+        let header = Record::Header(Header {
+            rewritten_bytes: body.len() as u64,
+            ..header
+        });
+        let mut bytes = line(&header, Origin::Own, &self.key)?;
+        bytes.append(&mut body);
+        let unfinished = format!("{}{UNFINISHED}", self.name);
         let file = step("write_new_journal", || {
-            folder.write_file(UNFINISHED_JOURNAL, &bytes)
+            folder.write_file(&unfinished, &bytes)
         })?;
         step("flush_new_journal", || file.sync_all())?;
         step("place_new_journal", || {
-            folder.rename(UNFINISHED_JOURNAL, NAME)
+            folder.rename(&unfinished, self.name)
         })?;
         step("flush_private_folder", || folder.flush())?;
-        *self = Self::default();
+        self.forget();
         match self.news(folder)? {
             News::More(read) | News::Anew(read) => Ok(read.lines),
         }
@@ -218,7 +266,7 @@ impl Journal {
         offset: u64,
         len: usize,
     ) -> Result<Option<Record>, JournalError> {
-        let Some(mut file) = folder.open_for_reading(NAME)? else {
+        let Some(mut file) = folder.open_for_reading(self.name)? else {
             return Ok(None);
         };
         file.seek(SeekFrom::Start(offset))?;
@@ -227,7 +275,8 @@ impl Journal {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
             result => result?,
         }
-        Ok(parse(bytes.strip_suffix(b"\n").unwrap_or(&bytes)))
+        let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        Ok(parse(line, &self.key).map(|(record, _)| record))
     }
 
     pub(crate) fn header(&self) -> Option<&Header> {
@@ -245,8 +294,12 @@ fn to_index(length: u64) -> usize {
     usize::try_from(length).unwrap_or(usize::MAX)
 }
 
-fn line(record: &Record) -> io::Result<Vec<u8>> {
+fn line(record: &Record, origin: Origin, key: &JournalKey) -> io::Result<Vec<u8>> {
     let json = serde_json::to_vec(record)?;
+    let json = match origin {
+        Origin::Own => key.sealed(json),
+        Origin::Foreign => json,
+    };
     let mut line = checksum(&json).into_bytes();
     line.push(b' ');
     line.extend_from_slice(&json);
@@ -260,26 +313,28 @@ fn checksum(json: &[u8]) -> String {
     digits
 }
 
-fn parse(line: &[u8]) -> Option<Record> {
+fn parse(line: &[u8], key: &JournalKey) -> Option<(Record, Origin)> {
     let (sum, rest) = line.split_at_checked(CHECKSUM_DIGITS)?;
     let json = rest.strip_prefix(b" ")?;
     if checksum(json).as_bytes() != sum {
         return None;
     }
-    serde_json::from_slice(json).ok()
+    let record: Record = serde_json::from_slice(json).ok()?;
+    record.is_plausible().then(|| (record, key.origin(json)))
 }
 
 /// The complete lines of `bytes`, which stand at `offset` of the journal.
-pub(crate) fn read_lines(bytes: &[u8], offset: u64) -> Read {
+pub(crate) fn read_lines(bytes: &[u8], offset: u64, key: &JournalKey) -> Read {
     let mut read = Read::default();
     let mut at = 0;
-    while let Some(length) = bytes[at..].iter().position(|byte| *byte == b'\n') {
+    while let Some(length) = memchr::memchr(b'\n', &bytes[at..]) {
         let len = length + 1;
         let place = offset + at as u64;
-        match parse(&bytes[at..at + length]) {
-            Some(record) => read.lines.push(Line {
+        match parse(&bytes[at..at + length], key) {
+            Some((record, origin)) => read.lines.push(Line {
                 offset: place,
                 len,
+                origin,
                 record,
             }),
             None => read.damage.push(Damage {

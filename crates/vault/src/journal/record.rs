@@ -2,7 +2,11 @@
 
 use std::fmt;
 
-use sectile_markdown::{Change, Changes, Span};
+use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
+use sectile_markdown::{
+    Change, Changes, Digest, Span,
+    align::{Fingerprint, body_key, heading_key},
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// One line of the journal.
@@ -29,6 +33,35 @@ pub(crate) enum Record {
     },
     /// A change that was already made when it was written down.
     Done(Box<Entry>),
+    /// The ids of a document that was only read. It stands in the file of ids, not in the journal.
+    Sighting(Box<Sighting>),
+    /// What was said of the document at this path in the file of ids no longer counts.
+    Forget {
+        /// The path.
+        path: String,
+    },
+}
+
+/// Numbers of entries and documents stay below this, which no folder reaches by itself. A journal that came with a folder
+/// could otherwise use the numbers up.
+const MOST_NUMBERS: u64 = 1 << 48;
+
+impl Record {
+    /// Whether its numbers can be what counting leads to.
+    pub(super) fn is_plausible(&self) -> bool {
+        let numbers: Vec<u64> = match self {
+            Self::Header(header) => vec![header.first_entry],
+            Self::Adopt(adopt) => vec![adopt.document],
+            Self::Checkpoint(checkpoint) => vec![checkpoint.document],
+            Self::Intent(entry) | Self::Done(entry) => {
+                let documents = entry.steps.iter().map(|step| step.document);
+                documents.chain([entry.number]).collect()
+            }
+            Self::Commit { entry } | Self::Abort { entry } => vec![*entry],
+            Self::Sighting(_) | Self::Forget { .. } => Vec::new(),
+        };
+        numbers.iter().all(|number| *number < MOST_NUMBERS)
+    }
 }
 
 /// What the journal says of itself.
@@ -36,18 +69,35 @@ pub(crate) enum Record {
 pub(crate) struct Header {
     /// Version of the format.
     pub(crate) version: u32,
-    /// Grows when the journal is written anew.
+    /// Grows when the journal is rewritten.
     pub(crate) generation: u64,
     /// When it was made, in milliseconds since 1970.
     pub(crate) created: i64,
-    /// Ids with smaller numbers were never handed out from here.
+    /// Earlier versions counted ids from here. It is written so that they can read the journal.
+    #[serde(default)]
     pub(crate) first_id: u64,
     /// Entries with smaller numbers were dropped.
     #[serde(default)]
     pub(crate) first_entry: u64,
+    /// How long the rest of the journal was when it was rewritten.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) rewritten_bytes: u64,
 }
 
-/// A document that is met for the first time.
+impl Default for Header {
+    fn default() -> Self {
+        Self {
+            version: super::VERSION,
+            generation: 1,
+            created: 0,
+            first_id: 0,
+            first_entry: 0,
+            rewritten_bytes: 0,
+        }
+    }
+}
+
+/// A document that is about to be edited for the first time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Adopt {
     pub(crate) document: u64,
@@ -59,15 +109,101 @@ pub(crate) struct Adopt {
     pub(crate) sections: Vec<Mark>,
 }
 
-/// A section as it was when it got its id: enough to find it again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A section as it was when its document entered the journal. Only earlier versions wrote more than the id.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark {
     pub(crate) id: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) heading: String,
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) path: u64,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) body: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) empty: bool,
+}
+
+/// The sections of a document that was read and never edited, so that they keep their ids.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sighting {
+    pub(crate) path: String,
+    /// Digest of the document's bytes.
+    pub(crate) hash: String,
+    /// When the file was made, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) created: Option<i64>,
+    pub(crate) ids: Vec<String>,
+    pub(crate) prints: Prints,
+}
+
+/// What the sections of a document are known by, in order: 24 bytes each, and none of their text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Prints(Vec<[u64; 3]>);
+
+impl Prints {
+    pub(crate) fn of(prints: &[Fingerprint]) -> Self {
+        let packed = prints.iter().map(|one| [one.heading, one.path, one.body]);
+        Self(packed.collect())
+    }
+
+    /// What marks of an earlier version come to; nothing when one of them cannot be read.
+    pub(crate) fn of_marks(marks: &[Mark]) -> Self {
+        let packed = marks.iter().map(|mark| {
+            let body = body_key(&Digest::parse(&mark.body)?);
+            Some([heading_key(&mark.heading), mark.path, body])
+        });
+        Self(packed.collect::<Option<Vec<_>>>().unwrap_or_default())
+    }
+
+    pub(crate) fn fingerprints(&self) -> Vec<Fingerprint> {
+        let of_nothing = body_key(&Digest::of(b""));
+        let unpacked = self.0.iter().map(|[heading, path, body]| Fingerprint {
+            heading: *heading,
+            path: *path,
+            body: *body,
+            lines: Vec::new(),
+            is_empty: *body == of_nothing,
+        });
+        unpacked.collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Serialize for Prints {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let bytes: Vec<u8> = self
+            .0
+            .iter()
+            .flatten()
+            .flat_map(|number| number.to_le_bytes())
+            .collect();
+        serializer.serialize_str(&STANDARD_NO_PAD.encode(bytes))
+    }
+}
+
+impl<'de> Deserialize<'de> for Prints {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = STANDARD_NO_PAD.decode(text).map_err(de::Error::custom)?;
+        let numbers = bytes.as_chunks::<8>();
+        let prints = numbers.0.as_chunks::<3>();
+        if !numbers.1.is_empty() || !prints.1.is_empty() {
+            return Err(de::Error::custom("not whole prints"));
+        }
+        let unpacked = prints.0.iter().map(|print| print.map(u64::from_le_bytes));
+        Ok(Self(unpacked.collect()))
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks with a reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A document at the point where its history now starts.
@@ -83,6 +219,9 @@ pub(crate) struct Checkpoint {
     /// Ids that no longer name a section, with the entry that deleted it.
     pub(crate) deleted: Vec<(String, u64)>,
     /// What the sections were, when the text is not known.
+    #[serde(default, skip_serializing_if = "Prints::is_empty")]
+    pub(crate) prints: Prints,
+    /// The same, as earlier versions wrote it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) marks: Vec<Mark>,
 }
@@ -150,7 +289,12 @@ pub(crate) struct Step {
     /// The sections that it is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) touched: Vec<String>,
-    /// What the sections are afterwards, when the text is not kept.
+    /// What the sections are afterwards, and their ids, when the text is not kept.
+    #[serde(default, skip_serializing_if = "Prints::is_empty")]
+    pub(crate) prints: Prints,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) section_ids: Vec<String>,
+    /// The same, as earlier versions wrote it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) marks: Vec<Mark>,
 }
@@ -294,7 +438,7 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-fn from_hex(hex: &str) -> Option<Vec<u8>> {
+pub(super) fn from_hex(hex: &str) -> Option<Vec<u8>> {
     let digits = hex.as_bytes();
     if !digits.len().is_multiple_of(2) {
         return None;

@@ -127,6 +127,39 @@ impl Root {
         Ok(true)
     }
 
+    /// Whether a file at `file`, a path without links, is or would be a document of a walk: nothing on the way to it is
+    /// hidden, excluded, ignored or a link. Neither it nor the folders above it need be there.
+    pub(crate) fn counts(&self, file: &NotePath, walk: &Walk) -> Result<bool, WalkError> {
+        let mut dir = Some(self.dir().map_err(unreadable)?);
+        let mut folder = top();
+        let mut segments = file.segments().peekable();
+        while let Some(segment) = segments.next() {
+            let is_folder = segments.peek().is_some();
+            let rules = match &dir {
+                Some(dir) => Rules::read(dir, &folder),
+                None => folder.rules.clone(),
+            };
+            let path = joined(&folder.path, segment);
+            if is_left_out(segment, &path, is_folder, walk, rules.as_deref()) {
+                return Ok(false);
+            }
+            if is_folder {
+                dir = match dir.as_ref().map(|dir| open_folder(dir, segment)) {
+                    None => None,
+                    Some(Ok(dir)) => Some(dir),
+                    Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => None,
+                    Some(Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
+                        return Err(unreadable(error));
+                    }
+                    // It is a link, or a file.
+                    Some(Err(_)) => return Ok(false),
+                };
+                folder = Folder { path, rules };
+            }
+        }
+        Ok(is_markdown(file) && walk.includes(file.as_str()))
+    }
+
     fn listed(
         &self,
         folder: &str,

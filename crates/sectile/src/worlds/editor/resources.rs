@@ -113,6 +113,9 @@ struct HistoryDetails {
     /// Another program did it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     external: bool,
+    /// It came with the folder instead of from this user: it is shown, and cannot be undone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unverified: bool,
     /// It was taken back.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     undone: bool,
@@ -138,6 +141,7 @@ impl HistoryLine {
                 reason: entry.reason.clone(),
                 of_entry: entry.undoes,
                 external: entry.is_foreign,
+                unverified: entry.is_unverified,
                 undone: entry.is_undone,
                 documents: entry.documents.clone(),
                 section_ids: entry.sections.clone(),

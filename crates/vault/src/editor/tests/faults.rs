@@ -166,7 +166,7 @@ impl Scenario {
             max_journal_bytes,
             ..EditorLimits::default()
         };
-        Editor::folder(folder, limits, clock).unwrap()
+        open_within(folder, limits)
     }
 }
 
@@ -238,19 +238,6 @@ fn documents(folder: &Path) -> Documents {
         }
     }
     found
-}
-
-fn copy_folder(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_folder(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 /// A folder ready for a scenario, and what it holds before and after.
@@ -399,7 +386,7 @@ fn check_whole(folder: &Path, what: &str) {
         .iter()
         .flat_map(|folder| fs::read_dir(folder).into_iter().flatten())
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| !["tmp", "locks", "journal", ".gitignore"].contains(&name.as_str()))
+        .filter(|name| !["tmp", "locks", "journal", "ids", ".gitignore"].contains(&name.as_str()))
         .collect();
     assert!(left.is_empty(), "{what}: left over: {left:?}");
 }

@@ -514,7 +514,8 @@ fn what_is_ignored_or_no_text_is_left_alone() {
     ]);
     fs::write(bench.path("latin.md"), b"caf\xe9 [a](a.md#a)\n").unwrap();
     let walk = Walk::new(Vec::new(), vec!["drafts/".to_owned()]).unwrap();
-    let editor = bench.reopened().with_walk(walk);
+    let options = EditorOptions { walk, ..options() };
+    let editor = Editor::folder(bench.folder.path(), options).unwrap();
     let report = editor
         .write(
             &request(vec![rename("a.md", by_heading("A"), "Z")]),
@@ -537,7 +538,7 @@ fn an_editor_of_one_document_touches_and_tells_of_no_other() {
         ("a.md", "# A\n\n[self](a.md#a) [own](#a) [[a#A]]\n"),
         ("b.md", "[a](a.md#a)\n"),
     ]);
-    let editor = Editor::document(&bench.path("a.md"), EditorLimits::default(), clock).unwrap();
+    let editor = Editor::document(&bench.path("a.md"), options()).unwrap();
     assert_eq!(editor.documents(&|| false).unwrap(), [note("a.md")]);
     let operations = vec![
         rename("a.md", by_heading("A"), "Z"),

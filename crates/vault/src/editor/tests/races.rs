@@ -57,7 +57,7 @@ impl Race {
             lock_timeout: Duration::from_secs(300),
             ..EditorLimits::default()
         };
-        Editor::folder(folder, limits, clock).unwrap()
+        open_within(folder, limits)
     }
 
     fn text(self) -> String {

@@ -127,6 +127,14 @@ pub(super) static TABLE: &[Row] = &[
     },
     Row {
         group: DOCUMENT,
+        kind: InvalidPath,
+        code: "not_a_document",
+        meaning: "The path is hidden, ignored or excluded, so it is not a document that can be changed.",
+        recovery: "Give a path that list_documents shows, or a new one beside those.",
+        covers: |cause| matches!(cause, Editor(EditorError::NotADocument)),
+    },
+    Row {
+        group: DOCUMENT,
         kind: InvalidArguments,
         code: "no_document",
         meaning: "No document is named.",
@@ -382,6 +390,14 @@ pub(super) static TABLE: &[Row] = &[
     },
     Row {
         group: PAST,
+        kind: Conflict,
+        code: "foreign_history",
+        meaning: "The history came with the folder and was not written by this user, so it is shown and not acted on.",
+        recovery: "Ask the user to run `sectile trust DIR` if they know where the folder comes from.",
+        covers: |cause| matches!(cause, Editor(EditorError::ForeignHistory)),
+    },
+    Row {
+        group: PAST,
         kind: NotFound,
         code: "entry_not_found",
         meaning: "There is no such entry in the history.",
@@ -411,6 +427,14 @@ pub(super) static TABLE: &[Row] = &[
         meaning: "A document still holds the text that shall be forgotten.",
         recovery: "Take the text out of the document first.",
         covers: |cause| matches!(cause, Editor(EditorError::StillThere { .. })),
+    },
+    Row {
+        group: PAST,
+        kind: Conflict,
+        code: "not_purged",
+        meaning: "Something in .sectile still holds the text that was purged.",
+        recovery: "Remove that file by hand, then purge again.",
+        covers: |cause| matches!(cause, Editor(EditorError::NotPurged { .. })),
     },
     Row {
         group: LIMITS,
@@ -472,9 +496,14 @@ pub(super) static TABLE: &[Row] = &[
         group: SYSTEM,
         kind: Unreadable,
         code: "read_only",
-        meaning: "The file system is read-only. The document is as it was.",
+        meaning: "The file system is read-only, or the server is. The document is as it was.",
         recovery: "Ask the operator for a folder that can be written.",
-        covers: |cause| matches!(cause, Editor(EditorError::ReadOnlyFileSystem)),
+        covers: |cause| {
+            matches!(
+                cause,
+                Editor(EditorError::ReadOnlyFileSystem | EditorError::ReadOnly)
+            )
+        },
     },
     Row {
         group: SYSTEM,

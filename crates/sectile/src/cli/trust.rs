@@ -1,0 +1,122 @@
+//! `sectile trust`: history that came with a folder counts as your own from now on. And the key that tells the two apart.
+
+use sectile_vault::{
+    JournalKey,
+    editor::{self as vault_editor, EditorOptions, ForeignHistory, Trusted},
+};
+use serde_json::json;
+
+use super::{
+    args::TrustArgs,
+    serve::folder_of,
+    ui::{CliError, print, visible, wants_json},
+};
+use crate::{
+    config::{self, EditorSettings, Settings},
+    files, worlds,
+};
+
+/// How an editor works with these settings.
+pub(super) fn editor_options(
+    settings: &EditorSettings,
+    read_only: bool,
+) -> Result<EditorOptions, CliError> {
+    Ok(EditorOptions {
+        limits: settings.limits,
+        walk: settings.walk.clone(),
+        read_only,
+        ..EditorOptions::new(journal_key(settings, read_only)?, worlds::editor::now)
+    })
+}
+
+/// The key that seals this user's history. Where there is none yet and nothing may be written, or no place for one, it is a
+/// key that nobody has: then no history counts as this user's.
+pub(super) fn journal_key(
+    settings: &EditorSettings,
+    read_only: bool,
+) -> Result<JournalKey, CliError> {
+    let found = match &settings.key_file {
+        Some(file) => files::secret_bytes(file, !read_only).map_err(|error| {
+            CliError::failed(format_args!(
+                "the key of your history cannot be read or made ({}).",
+                error.kind()
+            ))
+            .next("name a file that you may write with editor.key_file, or remove the one that is there")
+        })?,
+        None => {
+            tracing::warn!("there is no home folder for the key of the history: set editor.key_file");
+            None
+        }
+    };
+    match found {
+        Some(bytes) => Ok(JournalKey::new(&bytes)),
+        None => key_of_this_process(),
+    }
+}
+
+/// A key that is gone with this process.
+pub(super) fn key_of_this_process() -> Result<JournalKey, CliError> {
+    let mut bytes = [0; JournalKey::BYTES];
+    getrandom::fill(&mut bytes).map_err(CliError::failed)?;
+    Ok(JournalKey::new(&bytes))
+}
+
+pub(super) fn run(args: &TrustArgs) -> Result<(), CliError> {
+    let file = args.config.clone().or_else(config::named_config_file);
+    let loaded = config::load(file.as_deref(), &[])?;
+    let settings = Settings::resolve(&loaded, &folder_of(file.as_deref()), worlds::cards_in)?;
+    let options = editor_options(&settings.editor, args.dry_run)?;
+    let trusted = vault_editor::trust(&args.path, &options).map_err(|error| {
+        CliError::failed(format_args!("{}: {error}", args.path.display()))
+            .next("give the folder of the documents: sectile trust DIR")
+    })?;
+    if wants_json(args.json) {
+        let (state, history) = match &trusted {
+            Trusted::Now(history) if args.dry_run => ("foreign", history.clone()),
+            Trusted::Now(history) => ("trusted", history.clone()),
+            Trusted::Already => ("own", ForeignHistory::default()),
+            _ => ("none", ForeignHistory::default()),
+        };
+        return print(format_args!(
+            "{}\n",
+            json!({
+                "history": state,
+                "foreign_lines": history.lines,
+                "entries": history.entries,
+                "unfinished": history.unfinished,
+            })
+        ));
+    }
+    print(match &trusted {
+        Trusted::Now(history) => described(history, args.dry_run),
+        Trusted::Already => "The history of this folder is yours already.\n".to_owned(),
+        _ => "This folder has no history.\n".to_owned(),
+    })
+}
+
+fn described(history: &ForeignHistory, dry_run: bool) -> String {
+    let entries = match history.entries {
+        1 => "1 change".to_owned(),
+        more => format!("{more} changes"),
+    };
+    let mut text = if dry_run {
+        format!(
+            "This folder brought along a history with {entries}. Run `sectile trust` without --dry-run to take it for yours.\n"
+        )
+    } else {
+        format!(
+            "The history of this folder, with {entries}, counts as yours from now on: it can be undone and purged.\n"
+        )
+    };
+    if !history.unfinished.is_empty() {
+        text += if dry_run {
+            "Changes of these documents were begun and not finished; they would be finished or taken back:\n"
+        } else {
+            "Changes of these documents were begun and not finished; they are finished or taken back when the folder is next opened:\n"
+        };
+        for path in &history.unfinished {
+            text += &format!("  {}\n", visible(path));
+        }
+    }
+    text
+}

@@ -1,0 +1,318 @@
+//! Documents without a history: their sections have ids, and reading them leaves the journal alone.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use sectile_markdown::{
+    Digest, Document, Source,
+    align::{self, Fingerprint},
+};
+
+use super::{
+    Editor, EditorError, View,
+    store::{State, take_news},
+    view::{GivenIds, New},
+};
+use crate::{
+    NotePath, ReadError,
+    ids::{self, IdSource},
+    journal::{Prints, Record, Sighting},
+    ledger::DocumentState,
+};
+
+/// The ids of a document with more sections are not written down before it is edited: they last as long as the process.
+/// A line of the file of ids is thus at most a few megabytes.
+pub(super) const MOST_SIGHTED_SECTIONS: usize = 1 << 16;
+
+/// Ids that are not written down, and last as long as this process.
+#[derive(Debug, Default)]
+pub(super) struct Unrecorded {
+    documents: HashMap<String, UnrecordedDocument>,
+    sections: usize,
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct UnrecordedDocument {
+    hash: Digest,
+    prints: Prints,
+    ids: Arc<[String]>,
+    /// Whether the ids follow from the sections. Such ids are never written down: they could come to name another section.
+    is_derived: bool,
+    used: u64,
+}
+
+/// Ids of this many sections are kept, or of one document.
+const MOST_UNRECORDED_SECTIONS: usize = 1 << 20;
+
+impl Unrecorded {
+    /// The ids of the document at `path` that may be used in an edit, if its bytes have this digest.
+    pub(super) fn ids(&self, path: &str, hash: &Digest) -> Option<&[String]> {
+        let known = self.documents.get(path)?;
+        (known.hash == *hash && !known.is_derived).then_some(&known.ids)
+    }
+
+    fn take(&mut self, path: &str) -> Option<UnrecordedDocument> {
+        let known = self.documents.remove(path)?;
+        self.sections -= known.ids.len();
+        Some(known)
+    }
+
+    fn put(&mut self, path: &str, mut document: UnrecordedDocument) {
+        self.take(path);
+        self.clock += 1;
+        self.sections += document.ids.len();
+        document.used = self.clock;
+        self.documents.insert(path.to_owned(), document);
+        while self.sections > MOST_UNRECORDED_SECTIONS && self.documents.len() > 1 {
+            let all = self.documents.iter();
+            let oldest = all.min_by_key(|(_, known)| known.used);
+            match oldest.map(|(path, _)| path.clone()) {
+                Some(path) => self.take(&path),
+                None => break,
+            };
+        }
+    }
+}
+
+impl Editor {
+    /// What the file of ids says of the document at `path`. Ids that the journal knows are not for the file to tell: then
+    /// the document was edited since, and is another one now.
+    pub(super) fn sighting(
+        &self,
+        state: &State,
+        path: &str,
+    ) -> Result<Option<Sighting>, EditorError> {
+        if state.sightings.card(path).is_none() {
+            return Ok(None);
+        }
+        let folder = self.root.private_folder();
+        let Some(folder) = folder.map_err(|error| self.refusal(&error))? else {
+            return Ok(None);
+        };
+        let sighting = state.sightings.load(&folder, path)?;
+        Ok(sighting.filter(|one| !one.ids.iter().any(|id| state.ledger.knows(id))))
+    }
+
+    /// The path of the document without a history that holds the section of an id.
+    pub(super) fn sighted_with(&self, state: &State, id: &str) -> Option<String> {
+        let holds = |path: &String| {
+            let sighting = self.sighting(state, path);
+            sighting.is_ok_and(|one| one.is_some_and(|one| one.ids.iter().any(|held| held == id)))
+        };
+        state.sightings.paths_for_id(id).into_iter().find(holds)
+    }
+
+    /// Ids for a document that was never seen, or that was at another path.
+    pub(super) fn sight_first(&self, new: &New<'_>) -> Result<GivenIds, EditorError> {
+        let hash = new.hash.to_string();
+        let is_gone = |path: &str| {
+            NotePath::parse_vault(path)
+                .is_ok_and(|path| matches!(self.root.read(&path, 0), Err(ReadError::NotFound)))
+        };
+        let (recorded, sighted): (Vec<DocumentState>, Vec<String>) = {
+            let state = self.state();
+            let recorded = state.ledger.documents_with(&hash).cloned().collect();
+            (recorded, state.sightings.paths_with_hash(&hash))
+        };
+        let recorded = recorded
+            .into_iter()
+            .find(|known| known.path.as_deref().is_some_and(is_gone));
+        if let Some(known) = recorded {
+            return self.enter_foreign_edit(&known, new);
+        }
+        let moved = sighted.into_iter().find(|path| is_gone(path));
+        let moved = match moved {
+            Some(path) => {
+                let state = self.state();
+                self.sighting(&state, &path)?
+            }
+            None => None,
+        };
+        match moved.filter(|moved| moved.ids.len() == new.prints.len()) {
+            Some(moved) => {
+                let ids = moved.ids.into_iter().map(Some).collect();
+                self.sight(new, ids, Some(moved.path))
+            }
+            None => self.sight(new, vec![None; new.prints.len()], None),
+        }
+    }
+
+    /// Ids for a document that another program has changed.
+    pub(super) fn sight_again(
+        &self,
+        sighting: Sighting,
+        new: &New<'_>,
+    ) -> Result<GivenIds, EditorError> {
+        // A program may empty a file before it writes it again. The sections are told by what is there then.
+        if new.bytes.is_empty() {
+            return Ok(Vec::new().into());
+        }
+        let known = DocumentState {
+            path: Some(sighting.path),
+            hash: Some(sighting.hash),
+            created: sighting.created,
+            ids: sighting.ids,
+            prints: sighting.prints,
+            ..DocumentState::default()
+        };
+        if self.text_of(&known).is_some() {
+            return self.enter_foreign_edit(&known, new);
+        }
+        let old = known.prints.fingerprints();
+        let lineage = if old.len() == known.ids.len() {
+            align::align(&old, new.prints)
+        } else {
+            vec![None; new.prints.len()]
+        };
+        let ids = lineage.into_iter();
+        let ids = ids.map(|origin| origin.map(|at| known.ids[at].clone()));
+        self.sight(new, ids.collect(), None)
+    }
+
+    /// Writes down the ids of a document: those that its sections have, and new ones for the others.
+    fn sight(
+        &self,
+        new: &New<'_>,
+        ids: Vec<Option<String>>,
+        moved_from: Option<String>,
+    ) -> Result<GivenIds, EditorError> {
+        let folder = self.private()?;
+        let _lock = self.lock_journal(&folder)?;
+        let mut state = self.state();
+        take_news(&mut state, &folder)?;
+        let ids = {
+            let is_taken = |batch| state.has_batch(batch);
+            let mut source = IdSource::new(&is_taken);
+            let ids = ids.into_iter().zip(new.headings());
+            let ids = ids.map(|(id, heading)| id.map_or_else(|| source.id(heading), Ok));
+            let ids = ids.collect::<Result<Vec<_>, _>>();
+            ids.map_err(|error| EditorError::io(&error))?
+        };
+        let sighting = Sighting {
+            path: new.path.as_str().to_owned(),
+            hash: new.hash.to_string(),
+            created: self.root.times(new.path).created,
+            ids: ids.clone(),
+            prints: Prints::of(new.prints),
+        };
+        let forgotten = moved_from.map(|path| Record::Forget { path });
+        let records: Vec<Record> = forgotten
+            .into_iter()
+            .chain([Record::Sighting(Box::new(sighting))])
+            .collect();
+        state.sightings.append(&folder, &records)?;
+        let card = state.sightings.card(new.path.as_str());
+        Ok(GivenIds {
+            ids,
+            sighted_at: card.map(|card| card.offset),
+        })
+    }
+
+    /// Ids for a document with so many sections that they are not written down.
+    pub(super) fn carry_ids(&self, new: &New<'_>) -> Result<GivenIds, EditorError> {
+        let mut state = self.state();
+        let seen = state.unrecorded.take(new.path.as_str());
+        let seen = seen.filter(|seen| !seen.is_derived);
+        let seen = seen.map(|seen| (seen.prints.fingerprints(), seen.ids.to_vec()));
+        let (old, old_ids) = seen.unwrap_or_default();
+        let ids = {
+            let is_taken = |batch| state.has_batch(batch);
+            let mut source = IdSource::new(&is_taken);
+            let origins = align::align(&old, new.prints).into_iter();
+            let ids = origins.zip(new.headings()).map(|(origin, heading)| {
+                origin.map_or_else(|| source.id(heading), |at| Ok(old_ids[at].clone()))
+            });
+            let ids = ids.collect::<Result<Vec<_>, _>>();
+            ids.map_err(|error| EditorError::io(&error))?
+        };
+        let document = UnrecordedDocument {
+            hash: new.hash,
+            prints: Prints::of(new.prints),
+            ids: ids.as_slice().into(),
+            is_derived: false,
+            used: 0,
+        };
+        state.unrecorded.put(new.path.as_str(), document);
+        Ok(ids.into())
+    }
+
+    /// A view of a document when nothing can be written down: what has an id keeps it, and the rest gets ids that follow
+    /// from the sections. Nothing can be edited by these.
+    pub(super) fn unrecorded(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
+        let bytes = self.read(path)?;
+        let (hash, document) = (Digest::of(&bytes), Source::new(&bytes).parse());
+        let (recorded, sighting) = {
+            let state = self.state();
+            let recorded = state.ledger.document(path.as_str()).cloned();
+            // What cannot be read gives no ids.
+            let sighting = self.sighting(&state, path.as_str()).unwrap_or_default();
+            (recorded, sighting)
+        };
+        let revision = recorded
+            .as_ref()
+            .and_then(|known| known.entries.last().copied());
+        let recorded = recorded.map(|known| (self.prints_of(&known), known.ids));
+        let sighted = || sighting.map(|seen| (seen.prints.fingerprints(), seen.ids));
+        let known = recorded.or_else(sighted);
+        let mut state = self.state();
+        let seen = match state.unrecorded.take(path.as_str()) {
+            Some(seen) if seen.hash == hash => seen,
+            seen => {
+                let seen = seen.map(|seen| (seen.prints.fingerprints(), seen.ids.to_vec()));
+                let old = seen.or(known);
+                let old = old.filter(|(prints, ids)| prints.len() == ids.len());
+                let prints = align::fingerprints(&bytes, &document);
+                UnrecordedDocument {
+                    hash,
+                    ids: derived_ids(path, &document, &prints, &old.unwrap_or_default()).into(),
+                    prints: Prints::of(&prints),
+                    is_derived: true,
+                    used: 0,
+                }
+            }
+        };
+        let ids = seen.ids.to_vec();
+        state.unrecorded.put(path.as_str(), seen);
+        drop(state);
+        let revision = revision.unwrap_or(0);
+        Ok(self.keep(View::new(
+            path.clone(),
+            bytes,
+            hash,
+            document,
+            ids,
+            revision,
+        )))
+    }
+}
+
+/// Ids for sections of which none can be written down: those that they had, and for the others such as follow from them.
+fn derived_ids(
+    path: &NotePath,
+    document: &Document,
+    prints: &[Fingerprint],
+    (old, old_ids): &(Vec<Fingerprint>, Vec<String>),
+) -> Vec<String> {
+    let origins = align::align(old, prints);
+    let carried = origins.iter().flatten().map(|at| old_ids[*at].clone());
+    let mut taken: HashSet<String> = carried.collect();
+    let mut occurrences: HashMap<(u64, u64), usize> = HashMap::new();
+    let sections = document.top_level().zip(prints).zip(origins);
+    let ids = sections.map(|(((_, section, _), print), origin)| {
+        if let Some(at) = origin {
+            return old_ids[at].clone();
+        }
+        let occurrence = occurrences.entry((print.path, print.body)).or_default();
+        loop {
+            let id = ids::unrecorded(&section.text, path.as_str(), print, *occurrence);
+            *occurrence += 1;
+            if taken.insert(id.clone()) {
+                return id;
+            }
+        }
+    });
+    ids.collect()
+}

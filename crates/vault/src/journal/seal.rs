@@ -1,0 +1,119 @@
+//! Seals: how a line of the journal shows that this user wrote it.
+//!
+//! A journal may arrive with a cloned repository or a synced folder. The checksum of a line only finds damage, since
+//! anybody can compute one. The seal is a keyed hash, and its key lives outside every folder of notes.
+
+use std::fmt;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
+/// The secret that seals what this user writes. Whoever does not have it can write a journal, but not one that causes a
+/// document to be written.
+#[derive(Clone)]
+pub struct JournalKey(Hmac<Sha256>);
+
+/// Who wrote a line of the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// It carries the seal of this user.
+    Own,
+    /// It came with the folder. It may name sections and be shown, and it never causes a write.
+    Foreign,
+}
+
+/// How the seal of a line begins; it is the last field of the object.
+const FIELD: &[u8] = b",\"seal\":\"";
+const END: &[u8] = b"\"}";
+/// Half of the hash: 128 bits cannot be guessed, and every line has one.
+const SEAL_BYTES: usize = 16;
+
+impl JournalKey {
+    /// How many bytes a key has.
+    pub const BYTES: usize = 32;
+
+    /// The key made of these bytes.
+    #[must_use]
+    pub fn new(bytes: &[u8; Self::BYTES]) -> Self {
+        // A key of the block's size or less is used as it is, so this is the same as `new_from_slice`, without its error.
+        let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
+        block[..Self::BYTES].copy_from_slice(bytes);
+        Self(Hmac::new(&block))
+    }
+
+    /// The seal of `json`, an object.
+    fn seal(&self, parts: &[&[u8]]) -> Hmac<Sha256> {
+        let mut mac = self.0.clone();
+        parts.iter().for_each(|part| mac.update(part));
+        mac
+    }
+
+    /// `json`, an object with at least one field, with its seal as the last field.
+    pub(super) fn sealed(&self, mut json: Vec<u8>) -> Vec<u8> {
+        let seal = self.seal(&[&json]).finalize().into_bytes();
+        json.pop();
+        json.extend_from_slice(FIELD);
+        for byte in &seal[..SEAL_BYTES] {
+            json.extend_from_slice(format!("{byte:02x}").as_bytes());
+        }
+        json.extend_from_slice(END);
+        json
+    }
+
+    /// Who wrote `json`.
+    pub(super) fn origin(&self, json: &[u8]) -> Origin {
+        if self.has_seal(json).unwrap_or_default() {
+            Origin::Own
+        } else {
+            Origin::Foreign
+        }
+    }
+
+    fn has_seal(&self, json: &[u8]) -> Option<bool> {
+        let rest = json.strip_suffix(END)?;
+        let (rest, digits) = rest.split_at_checked(rest.len().checked_sub(2 * SEAL_BYTES)?)?;
+        let body = rest.strip_suffix(FIELD)?;
+        let seal = super::record::from_hex(std::str::from_utf8(digits).ok()?)?;
+        let mac = self.seal(&[body, b"}"]);
+        // Compared in constant time.
+        Some(mac.verify_truncated_left(&seal).is_ok())
+    }
+}
+
+impl fmt::Debug for JournalKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JournalKey")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_ours_only_with_our_seal_over_just_these_bytes() {
+        let key = JournalKey::new(&[7; 32]);
+        let sealed = key.sealed(br#"{"record":"commit","entry":1}"#.to_vec());
+        assert!(sealed.starts_with(br#"{"record":"commit","entry":1,"seal":""#));
+        assert!(serde_json::from_slice::<serde_json::Value>(&sealed).is_ok());
+        assert_eq!(key.origin(&sealed), Origin::Own);
+        assert_eq!(JournalKey::new(&[8; 32]).origin(&sealed), Origin::Foreign);
+        for at in 0..sealed.len() {
+            let mut other = sealed.clone();
+            other[at] ^= 1;
+            assert_eq!(key.origin(&other), Origin::Foreign, "byte {at}");
+        }
+        for end in 0..sealed.len() {
+            assert_eq!(key.origin(&sealed[..end]), Origin::Foreign, "cut at {end}");
+        }
+    }
+
+    #[test]
+    fn the_seal_is_that_of_rfc_2104() {
+        // Computed with Python's hmac module.
+        let key = JournalKey::new(&[7; 32]);
+        let sealed = key.sealed(br#"{"a":1}"#.to_vec());
+        let expected = r#"{"a":1,"seal":"0d733feec304f131c0dcbceb873c317e"}"#;
+        assert_eq!(String::from_utf8(sealed).unwrap(), expected);
+    }
+}
