@@ -136,7 +136,7 @@ pub(super) struct TrustArgs {
     /// Settings file [default: the one named by SECTILE_CONFIG, if any].
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
-    /// Print JSON even on a terminal.
+    /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
 }

@@ -28,6 +28,7 @@ use crate::{
     worlds::{
         self,
         editor::{self, EditorWorld, ErrorStyle, Extent},
+        notebook::storage::INDEX_FOLDER,
     },
 };
 
@@ -349,7 +350,7 @@ impl Desk {
             .map_err(CliError::failed)?;
         let entries = self
             .world
-            .purge(note.as_ref(), text.as_deref())
+            .purge(note.as_ref(), text.as_deref(), &[INDEX_FOLDER])
             .map_err(|failure| self.failed(&failure))?;
         let report = json!({ "message": "History purged.", "entries": entries });
         self.print(&report, show::purged)

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{
     args::TrustArgs,
     serve::folder_of,
-    ui::{CliError, print, visible, wants_json},
+    ui::{CliError, print, visible},
 };
 use crate::{
     config::{self, EditorSettings, Settings},
@@ -70,7 +70,7 @@ pub(super) fn run(args: &TrustArgs) -> Result<(), CliError> {
         CliError::failed(format_args!("{}: {error}", args.path.display()))
             .next("give the folder of the documents: sectile trust DIR")
     })?;
-    if wants_json(args.json) {
+    if args.json {
         let (state, history) = match &trusted {
             Trusted::Now(history) if args.dry_run => ("foreign", history.clone()),
             Trusted::Now(history) => ("trusted", history.clone()),

@@ -18,7 +18,7 @@ use std::path::Path;
 
 use sectile_vault::{
     NotePath, RootError,
-    editor::{Editor, EditorOptions},
+    editor::{Editor, EditorError, EditorOptions},
 };
 use tokio::sync::broadcast;
 
@@ -107,12 +107,20 @@ impl EditorWorld {
         self.editor.knows(id)
     }
 
-    /// Forgets history for good: up to the last entry about `path`, or that holds `text`, or all of it.
+    /// Forgets history for good: up to the last entry about `path`, or that holds `text`, or all of it. What else may hold
+    /// the text and can be made again, the folders `derived` inside the private folder, goes too.
     pub(crate) fn purge(
         &self,
         path: Option<&NotePath>,
         text: Option<&str>,
+        derived: &[&str],
     ) -> Result<usize, Failure> {
+        if text.is_some() {
+            for folder in derived {
+                let removed = self.editor.root().remove_private(folder);
+                removed.map_err(|error| failure(&EditorError::Io(error.kind())))?;
+            }
+        }
         self.editor
             .purge(path, text)
             .map_err(|error| failure(&error))

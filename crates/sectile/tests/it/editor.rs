@@ -32,6 +32,8 @@ mod processes;
 mod real_client;
 /// Which section is meant, and where it goes.
 mod sections;
+/// What a folder brings along, and a server that writes nothing.
+mod untrusted;
 /// What is hidden, and what only reads.
 mod visibility;
 

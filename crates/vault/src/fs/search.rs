@@ -1,4 +1,4 @@
-//! Looking for bytes in the private folder, to see that a secret is gone.
+//! Looking for bytes in the private folder, to see that a secret is gone, and removing what can be made again.
 
 use std::io::{self, Read as _};
 
@@ -6,10 +6,27 @@ use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOpt
 use cap_std::fs::{Dir, OpenOptions};
 use memchr::memmem::Finder;
 
-use super::PrivateFolder;
+use super::{PrivateFolder, Root};
 
 /// How much of a file is looked at in one piece.
 const PIECE: usize = 1 << 20;
+
+impl Root {
+    /// Removes a folder inside the private folder that others keep there, such as an index. Whether it was there.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn remove_private(&self, name: &str) -> io::Result<bool> {
+        let Some(folder) = self.private_folder()? else {
+            return Ok(false);
+        };
+        match folder.dir.remove_dir_all(name) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
 
 impl PrivateFolder {
     /// The path, from this folder, of the first file at any depth that holds one of the `needles`. Links are not followed.

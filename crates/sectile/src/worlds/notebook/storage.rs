@@ -18,6 +18,8 @@ use sectile_retrieval::{
 };
 use sectile_vault::{FileStamp, NotePath, ReadError, Root, RootError, Walk, WalkError};
 
+/// The name of the folder inside the private folder that has the indexes, where no other place is given for them.
+pub(crate) const INDEX_FOLDER: &str = "notebook";
 /// Folders below `_artifacts` of a collection.
 const MAX_ARTIFACT_FOLDERS: usize = 10_000;
 
@@ -53,7 +55,7 @@ impl FolderStorage {
 
     /// Where indexes are, unless somebody says otherwise.
     pub(crate) fn index_folder(&self) -> PathBuf {
-        self.root.private_location().join("notebook")
+        self.root.private_location().join(INDEX_FOLDER)
     }
 
     /// Makes the folder that [`Self::index_folder`] is in.
