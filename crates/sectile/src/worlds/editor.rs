@@ -86,6 +86,11 @@ impl EditorWorld {
         max_answer_bytes: usize,
         walk: Walk,
     ) -> Result<(Self, Extent), RootError> {
+        // What is not shown as a whole is not replaced by a part of it.
+        let limits = EditorLimits {
+            max_shown_bytes: max_answer_bytes,
+            ..limits
+        };
         let (editor, extent) = match Editor::folder(location, limits, now) {
             Err(RootError::NotAFolder) => {
                 (Editor::document(location, limits, now)?, Extent::Document)

@@ -8,6 +8,7 @@
 mod faults;
 mod findings;
 mod links;
+mod parts;
 mod races;
 mod scripts;
 
