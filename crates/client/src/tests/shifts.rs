@@ -29,8 +29,10 @@ fn chunked(body: &str) -> String {
 /// What goes wrong with an answer: its name, what is sent at once, and what a while later.
 struct Trouble {
     name: &'static str,
-    write: fn(&str) -> (String, String),
+    write: Written,
 }
+
+type Written = fn(&str) -> (String, String);
 
 /// Answers after which no connection is used again.
 const TROUBLES: &[Trouble] = &[
@@ -176,7 +178,7 @@ const TROUBLES: &[Trouble] = &[
 ];
 
 /// A server that answers each request with its trouble. What comes later comes after `pause`.
-fn troubled(write: fn(&str) -> (String, String), pause: Duration) -> Server {
+fn troubled(write: Written, pause: Duration) -> Server {
     Server::start(move |heads, mut stream| {
         while let Some(head) = read_head(&mut stream) {
             let path = head.split(' ').nth(1).unwrap();
@@ -246,7 +248,7 @@ async fn a_connection_with_any_trouble_is_not_used_again() {
 
 #[tokio::test]
 async fn a_connection_without_trouble_is_used_again_for_the_same_request_only() {
-    let answers: [fn(&str) -> (String, String); 3] = [
+    let answers: [Written; 3] = [
         |own| (plain(own), String::new()),
         |own| (chunked(own), String::new()),
         // In time.

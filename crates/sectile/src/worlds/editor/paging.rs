@@ -55,12 +55,12 @@ impl Part {
     /// `None` when the page from `offset` on is all there is.
     pub(super) fn of(page: &str, offset: usize, total: usize) -> Option<Self> {
         let end = offset + page.len();
-        (end - offset < total).then_some(Self { offset, total, end })
+        (page.len() < total).then_some(Self { offset, total, end })
     }
 
     /// Whether nothing comes after it.
     pub(super) fn is_last(&self) -> bool {
-        self.end >= self.total
+        self.offset < self.total && self.end == self.total
     }
 
     /// What a caller has to know about it, in words. `what` is the text it is a part of, `advice` how not to lose the rest.
