@@ -3,7 +3,10 @@
 use std::{
     io,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -155,12 +158,61 @@ impl Service<Uri> for Route {
 pub struct Wire {
     stream: TokioIo<TcpStream>,
     is_proxied: bool,
+    rest: Rest,
 }
 
 impl Wire {
     fn new(stream: TokioIo<TcpStream>, is_proxied: bool) -> Self {
-        Self { stream, is_proxied }
+        Self {
+            stream,
+            is_proxied,
+            rest: Rest::default(),
+        }
     }
+
+    pub(crate) fn is_proxied(&self) -> bool {
+        self.is_proxied
+    }
+
+    pub(crate) fn rest(&self) -> Rest {
+        self.rest.clone()
+    }
+}
+
+/// Whether a connection is at rest. Nothing may be read from it then, and its end counts as much as bytes do.
+#[derive(Clone, Default)]
+pub(crate) struct Rest(Arc<AtomicBool>);
+
+/// At rest until this is dropped.
+pub(crate) struct Resting(Rest);
+
+impl Rest {
+    pub(crate) fn begin(&self) -> Resting {
+        self.0.store(true, Ordering::Relaxed);
+        Resting(self.clone())
+    }
+
+    fn is_on(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Resting {
+    fn drop(&mut self) {
+        self.0.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Whether the system has nothing to be read from `stream`, not even its end. The runtime cannot be asked: it learns of what
+/// came in only when it next waits for events.
+fn is_silent(stream: &TcpStream) -> bool {
+    #[cfg(unix)]
+    let same = std::os::fd::AsFd::as_fd(stream).try_clone_to_owned();
+    #[cfg(windows)]
+    let same = std::os::windows::io::AsSocket::as_socket(stream).try_clone_to_owned();
+    // It does not block, because the original does not.
+    let looked = same.and_then(|same| std::net::TcpStream::from(same).peek(&mut [0]));
+    matches!(looked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
 }
 
 impl Connection for Wire {
@@ -175,6 +227,9 @@ impl Read for Wire {
         cx: &mut Context<'_>,
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.rest.is_on() && !is_silent(self.stream.inner()) {
+            return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+        }
         Pin::new(&mut self.stream).poll_read(cx, buffer)
     }
 }

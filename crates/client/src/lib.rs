@@ -1,9 +1,11 @@
 //! The HTTP client for the servers that this one asks: note stores, key sets, contexts.
 //!
 //! One GET at a time: no redirects, no cookies, no proxies but a configured one, bounded in time and size. A request is
-//! sent again only when nothing of it had been sent.
+//! sent again only when nothing of it had been sent. A connection is used again only for the very same request, so that no
+//! answer can reach anybody but those who asked for it.
 
 mod connect;
+mod connections;
 #[cfg(test)]
 mod tests;
 
@@ -13,19 +15,12 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header, uri::PathAndQuery};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::{Body, Incoming};
-use hyper_util::{
-    client::legacy,
-    rt::{TokioExecutor, TokioTimer},
+
+pub use self::{
+    connect::{Connector, Wire, tls},
+    connections::{Connections, Purpose},
 };
 
-pub use self::connect::{Connector, Wire, tls};
-
-/// How long a connection that nobody uses is kept.
-const IDLE: Duration = Duration::from_secs(30);
-/// How many of them are kept for each server.
-const MAX_IDLE: usize = 256;
-/// Longest head of an answer, give or take what comes with one read.
-const MAX_HEAD_BYTES: usize = 64 << 10;
 /// How much of a body that nobody wants is read, so that its connection can be used again, and for how long.
 const MAX_REST_BYTES: usize = 16 << 10;
 const REST_TIMEOUT: Duration = Duration::from_millis(100);
@@ -132,7 +127,7 @@ fn is_host_and_port(host: &str, authority: &str) -> bool {
 pub struct Client(Arc<Inner>);
 
 struct Inner {
-    http: legacy::Client<Connector, Empty<Bytes>>,
+    connections: Connections<Empty<Bytes>>,
     timeout: Duration,
     max_body_bytes: usize,
 }
@@ -172,17 +167,8 @@ impl Client {
     pub fn new(settings: ClientSettings) -> Result<Self, &'static str> {
         let roots = settings.extra_roots.as_deref();
         let connector = Connector::new(settings.proxy, roots, settings.connect_timeout)?;
-        // Requests that a connection never began to send are the only ones that may go out again. The library gives back
-        // those that it had not written, and sends only these again.
-        let http = legacy::Client::builder(TokioExecutor::new())
-            .retry_canceled_requests(true)
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
-            .pool_max_idle_per_host(MAX_IDLE)
-            .http1_max_buf_size(MAX_HEAD_BYTES)
-            .build(connector);
         Ok(Self(Arc::new(Inner {
-            http,
+            connections: Connections::new(connector),
             timeout: settings.timeout,
             max_body_bytes: settings.max_body_bytes,
         })))
@@ -212,24 +198,24 @@ impl Client {
 
 impl Inner {
     async fn exchange(&self, request: Request<Empty<Bytes>>) -> Result<Reply, ClientError> {
-        let response = self.http.request(request).await.map_err(|error| {
-            if error.is_connect() {
-                ClientError::Unreachable
-            } else {
-                ClientError::Broken
-            }
-        })?;
-        let status = response.status();
-        if !status.is_success() {
-            drain(response.into_body()).await;
-            let body = Bytes::new();
-            return Ok(Reply { status, body });
-        }
-        if is_encoded(&response) {
-            return Err(ClientError::Encoded);
-        }
-        let body = read(response.into_body(), self.max_body_bytes).await?;
-        Ok(Reply { status, body })
+        let purpose = Purpose::request(&request);
+        let max_body_bytes = self.max_body_bytes;
+        let answer = self
+            .connections
+            .ask(purpose, request, |response| async move {
+                let status = response.status();
+                if !status.is_success() {
+                    drain(response.into_body()).await;
+                    let body = Bytes::new();
+                    return Ok(Reply { status, body });
+                }
+                if is_encoded(&response) {
+                    return Err(ClientError::Encoded);
+                }
+                let body = read(response.into_body(), max_body_bytes).await?;
+                Ok(Reply { status, body })
+            });
+        answer.await?
     }
 }
 

@@ -1,5 +1,8 @@
 //! What goes over the wire, byte for byte, and what comes of every answer, with servers that write raw bytes.
 
+/// Answers that are in doubt, and those that nobody asked for.
+mod shifts;
+
 use std::{
     io::Write as _,
     net::{TcpListener, TcpStream},
@@ -16,6 +19,7 @@ use super::*;
 
 const CERTIFICATE: &str = include_str!("../test_data/tls/certificate.pem");
 const KEY: &str = include_str!("../test_data/tls/key.pem");
+const HI: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
 
 /// Whatever bytes go both ways.
 trait Stream: std::io::Read + std::io::Write {}
@@ -508,10 +512,10 @@ async fn a_request_that_was_read_is_never_sent_again() {
     });
     let client = client();
     let target = server.target("");
-    let first = client.get(&target, "/1", HeaderMap::new()).await;
+    let first = client.get(&target, "/", HeaderMap::new()).await;
     assert_eq!(first.unwrap().status, StatusCode::OK);
     settle().await;
-    let second = client.get(&target, "/2", HeaderMap::new()).await;
+    let second = client.get(&target, "/", HeaderMap::new()).await;
     assert_eq!(second.unwrap_err(), ClientError::Broken);
     settle().await;
     assert_eq!(server.connections(), 1);
@@ -551,8 +555,9 @@ async fn a_proxy_is_told_the_whole_address() {
     assert_eq!(proxy.heads(), [head]);
 }
 
-/// A server that first answers `hello`, if there is any, to a request in the open, and then speaks TLS.
-fn encrypted(hello: Option<&'static str>) -> Server {
+/// A server that first answers `hello`, if there is any, to a request in the open, and then speaks TLS: `answer` makes the
+/// answers of the number of requests before.
+fn encrypted(hello: Option<&'static str>, answer: fn(usize) -> String) -> Server {
     use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
     let certificates = CertificateDer::pem_slice_iter(CERTIFICATE.as_bytes());
     let certificates = certificates.map(Result::unwrap).collect();
@@ -573,10 +578,8 @@ fn encrypted(hello: Option<&'static str>) -> Server {
         }
         let connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
         let mut stream = rustls::StreamOwned::new(connection, stream);
-        converse(heads, &mut stream, &|_, stream| {
-            stream
-                .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi")
-                .unwrap();
+        converse(heads, &mut stream, &|before, stream| {
+            stream.write_all(answer(before).as_bytes()).unwrap();
             stream.flush().unwrap();
             Then::Keep
         });
@@ -585,7 +588,7 @@ fn encrypted(hello: Option<&'static str>) -> Server {
 
 #[tokio::test]
 async fn only_certificates_that_are_trusted_are_talked_to() {
-    let server = encrypted(None);
+    let server = encrypted(None, |_| HI.to_owned());
     let at = |host: &str| Target::parse(&format!("https://{host}:{}", server.port)).unwrap();
     let mut trusting = settings();
     trusting.extra_roots = Some(CERTIFICATE.to_owned());
@@ -604,7 +607,7 @@ async fn only_certificates_that_are_trusted_are_talked_to() {
 
 #[tokio::test]
 async fn a_proxy_is_a_tunnel_for_what_is_encrypted() {
-    let proxy = encrypted(Some("HTTP/1.1 200 Connected\r\n\r\n"));
+    let proxy = encrypted(Some("HTTP/1.1 200 Connected\r\n\r\n"), |_| HI.to_owned());
     let mut through = settings();
     through.proxy = Some(format!("http://127.0.0.1:{}", proxy.port).parse().unwrap());
     through.extra_roots = Some(CERTIFICATE.to_owned());

@@ -14,6 +14,7 @@ mod foreign;
 mod history;
 mod links;
 mod operation;
+mod part;
 mod recovery;
 mod report;
 mod section;
@@ -36,7 +37,8 @@ pub use self::{
     history::{HistoryEntry, HistoryFilter, JournalState, Remembered, Revision, examine},
     links::{BrokenLink, LinkCheck},
     operation::{At, Operation, Relative, Scope},
-    section::{SectionInfo, SectionRef, is_hash, short_hash},
+    part::{is_hash, page, part_hash, short_hash},
+    section::{SectionInfo, SectionRef},
     trust::{ForeignHistory, Trusted, trust},
     undo::UndoRequest,
     view::View,
@@ -64,6 +66,8 @@ pub struct EditorLimits {
     pub lock_timeout: Duration,
     /// Deleting more than this wants a confirmation.
     pub confirm_delete_bytes: usize,
+    /// Longest text that callers are shown at once. A longer one is replaced only by those who read all of it.
+    pub max_shown_bytes: usize,
     /// Whether every change of a section must say what it is based on.
     pub require_hash: bool,
 }
@@ -78,6 +82,7 @@ impl Default for EditorLimits {
             max_diff_bytes: 16 << 10,
             lock_timeout: Duration::from_secs(10),
             confirm_delete_bytes: 64 << 10,
+            max_shown_bytes: usize::MAX,
             require_hash: false,
         }
     }

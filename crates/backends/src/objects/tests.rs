@@ -235,6 +235,22 @@ fn an_object_is_whole_or_a_failure() {
     }
 }
 
+/// A storage that sends one answer too many: the next object is not taken for the one before it.
+#[test]
+fn an_answer_too_many_is_not_the_next_object() {
+    let server = Server::start(|head| {
+        let key = head.split(' ').nth(1).unwrap();
+        let name = &key[key.len() - 4..];
+        answer("200 OK", "", name).repeat(2)
+    });
+    let storage = server.objects();
+    for name in ["a.md", "b.md", "c.md"].repeat(20) {
+        let read = storage.read_listed("a", &path(name)).unwrap();
+        assert_eq!(read.as_deref(), Some(name.as_bytes()));
+    }
+    assert_eq!(server.heads().len(), 60);
+}
+
 #[test]
 fn keys_that_are_no_paths_are_hidden() {
     let keys = [

@@ -15,10 +15,6 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
-use hyper_util::{
-    client::legacy,
-    rt::{TokioExecutor, TokioTimer},
-};
 use object_store::{
     ClientOptions,
     client::{
@@ -26,19 +22,13 @@ use object_store::{
         HttpService,
     },
 };
-use sectile_client::Connector;
+use sectile_client::{ClientError, Connections, Connector, Purpose};
 
 use super::{
     listing::Page,
     trouble::{Trouble, error_code},
 };
 
-/// How long a connection that nobody uses is kept.
-const IDLE: Duration = Duration::from_secs(30);
-/// How many of them are kept.
-const MAX_IDLE: usize = 64;
-/// Longest head of an answer, give or take what comes with one read.
-const MAX_HEAD_BYTES: usize = 64 << 10;
 /// Longest page of a list: a thousand of the longest keys, each character written as an entity.
 const MAX_PAGE_BYTES: u64 = 16 << 20;
 /// Longest answer that says what is wrong.
@@ -163,7 +153,7 @@ impl Answer {
 pub(super) struct Wire(Arc<Inner>);
 
 struct Inner {
-    http: legacy::Client<Connector, HttpRequestBody>,
+    connections: Connections<HttpRequestBody>,
     /// For one request, to the last byte of its answer.
     timeout: Duration,
 }
@@ -176,28 +166,25 @@ impl fmt::Debug for Wire {
 
 impl Wire {
     pub(super) fn new(connector: Connector, timeout: Duration) -> Self {
-        let http = legacy::Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
-            .pool_max_idle_per_host(MAX_IDLE)
-            .http1_max_buf_size(MAX_HEAD_BYTES)
-            .build(connector);
-        Self(Arc::new(Inner { http, timeout }))
+        Self(Arc::new(Inner {
+            connections: Connections::new(connector),
+            timeout,
+        }))
     }
 
     async fn answer(&self, request: HttpRequest, wanted: Wanted) -> Result<Answer, Trouble> {
-        let exchange =
-            async {
-                let response = self.0.http.request(request).await.map_err(|error| {
-                    match error.is_connect() {
-                        true => Trouble::Unreachable,
-                        false => Trouble::BrokenOff,
-                    }
-                })?;
-                whole(response, wanted).await
-            };
-        let answered = tokio::time::timeout(self.0.timeout, exchange).await;
-        answered.unwrap_or(Err(Trouble::TimedOut))
+        // All requests are made in one name, and most of them only once.
+        let purpose = Purpose::server(request.uri());
+        let exchange = self
+            .0
+            .connections
+            .ask(purpose, request, |response| whole(response, wanted));
+        match tokio::time::timeout(self.0.timeout, exchange).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(ClientError::Unreachable)) => Err(Trouble::Unreachable),
+            Ok(Err(_)) => Err(Trouble::BrokenOff),
+            Err(_) => Err(Trouble::TimedOut),
+        }
     }
 }
 

@@ -251,7 +251,8 @@ pub(crate) struct Hosted {
     /// Longest answer of the store, in bytes.
     #[schemars(range(min = 1024, max = 67_108_864))]
     pub(crate) max_response_bytes: usize,
-    /// Failed requests in a row after which the store is left alone for a while.
+    /// Requests of one user in a vault without an answer, in a row, after which the store is not asked for that user for a
+    /// while. Connections in a row that cannot be made, or users without an answer, after which nobody asks it.
     #[schemars(range(min = 1, max = 10_000))]
     pub(crate) breaker_failures: u32,
     /// How long the store is then left alone, in milliseconds.

@@ -122,6 +122,7 @@ fn editor_limits(raw: &raw::Editor) -> EditorLimits {
         max_diff_bytes: raw.max_answer_bytes / 2,
         lock_timeout: Duration::from_millis(raw.lock_timeout_ms),
         confirm_delete_bytes: raw.confirm_delete_bytes,
+        max_shown_bytes: raw.max_answer_bytes,
         require_hash: raw.require_hash,
     }
 }

@@ -18,7 +18,7 @@ use std::path::Path;
 
 use sectile_vault::{
     NotePath, RootError,
-    editor::{Editor, EditorError, EditorOptions},
+    editor::{Editor, EditorError, EditorLimits, EditorOptions},
 };
 use tokio::sync::broadcast;
 
@@ -86,6 +86,14 @@ impl EditorWorld {
         options: EditorOptions,
         max_answer_bytes: usize,
     ) -> Result<(Self, Extent), RootError> {
+        // What is not shown as a whole is not replaced by a part of it.
+        let options = EditorOptions {
+            limits: EditorLimits {
+                max_shown_bytes: max_answer_bytes,
+                ..options.limits
+            },
+            ..options
+        };
         let (editor, extent) = match Editor::folder(location, options.clone()) {
             Err(RootError::NotAFolder) => (Editor::document(location, options)?, Extent::Document),
             editor => (editor?, Extent::Folder),

@@ -18,7 +18,11 @@ use sectile_vault::NotePath;
 use serde::Serialize;
 use serde_json::json;
 
-use self::{breaker::Breaker, reply::StoredNote, request::NoteRequest};
+use self::{
+    breaker::{Breaker, Tenant},
+    reply::StoredNote,
+    request::NoteRequest,
+};
 use crate::{
     access::{Identity, Secret},
     mcp::{
@@ -110,8 +114,8 @@ const ERRORS: [(FailureKind, &str, &str); 8] = [
     ),
     (
         FailureKind::Unavailable,
-        "The store did not answer, or what it answered is no note: `Runtime failure`. It has failed too often and is left \
-         alone for a while: `Upstream unavailable`.",
+        "The store did not answer, or what it answered is no note: `Runtime failure`. It has failed too often, for this \
+         caller or for all, and is left alone for a while: `Upstream unavailable`.",
         "Wait a moment, then call again.",
     ),
     (
@@ -136,7 +140,8 @@ fn errors() -> ErrorList {
 }
 
 impl Hosted {
-    /// The world in front of `store`. After so many failures in a row the store is left alone for the length of `pause`.
+    /// The world in front of `store`. After so many failures in a row the store is left alone for the length of `pause`: by
+    /// the tenant whose requests failed, or by all when it is gone.
     pub(crate) fn new(
         store: Target,
         client: Client,
@@ -174,21 +179,25 @@ impl Hosted {
 
     /// What the store says of the note at `path`: one request, and none at all for somebody who has not signed in.
     async fn fetch(&self, path: &NotePath, identity: Option<&Identity>) -> Result<Bytes, Failure> {
-        let request = identity
-            .and_then(|identity| NoteRequest::new(path, identity, self.gateway_secret.as_ref()))
+        let (request, tenant) = identity
+            .and_then(|identity| {
+                let secret = self.gateway_secret.as_ref();
+                let request = NoteRequest::new(path, identity, secret)?;
+                Some((request, Tenant::of(identity)))
+            })
             .ok_or_else(|| Failure::new(FailureKind::Internal, RUNTIME_FAILURE))?;
         let pass = self
             .breaker
-            .admit(Instant::now())
+            .admit(tenant, Instant::now())
             .ok_or_else(|| failure(FailureKind::Unavailable, "Upstream unavailable", "breaker"))?;
         let NoteRequest { target, headers } = request;
         let reply = self.client.get(&self.store, &target, headers).await;
+        let now = Instant::now();
         match &reply {
-            Err(ClientError::Unreachable | ClientError::TimedOut | ClientError::Broken) => {
-                pass.failed(Instant::now());
-            }
-            // Whatever else is wrong with an answer, there was one. One user's notes must not shut out the others.
-            Ok(_) | Err(ClientError::TooLarge | ClientError::Encoded) => pass.succeeded(),
+            Err(ClientError::Unreachable) => pass.unreachable(now),
+            Err(ClientError::TimedOut | ClientError::Broken) => pass.unanswered(now),
+            // Whatever else is wrong with an answer, there was one.
+            Ok(_) | Err(ClientError::TooLarge | ClientError::Encoded) => pass.answered(now),
         }
         match reply {
             Ok(reply) if reply.status.is_success() => Ok(reply.body),

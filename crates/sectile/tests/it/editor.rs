@@ -22,6 +22,8 @@ mod listings;
 mod notices;
 /// Edits that other programs make meanwhile.
 mod other_programs;
+/// Texts that are longer than one answer.
+mod parts;
 /// What other editors got wrong.
 mod pitfalls;
 /// Dry runs, plans and retries.

@@ -19,6 +19,8 @@ mod faults;
 mod leaks;
 /// A tool that is denied leaves no trace.
 mod planning_phase;
+/// A store that sends more than it was asked for.
+mod shifts;
 /// Users and vaults never mix.
 mod tenants;
 /// The contract's vectors.

@@ -10,7 +10,8 @@ use super::{
     At, EditorError, Operation, Relative, Scope, SectionRef,
     conflict::Hashed,
     draft::{Draft, Found, PendingStep, Transaction},
-    section::{hash_matches, parts_of},
+    part::{check_whole, hash_matches},
+    section::parts_of,
 };
 use crate::NotePath;
 
@@ -140,13 +141,23 @@ impl Transaction<'_> {
         else {
             return Ok(());
         };
-        self.check_payload(content)?;
         let found = self.find(path.as_ref(), section)?;
+        let expected = expected_hash.as_deref();
+        let present = self.present(&found, *scope);
+        // A text that is there already may be written back, however long it is.
+        if content.len() > present.len() {
+            self.check_payload(content)?;
+        }
+        check_whole(
+            &present,
+            content,
+            expected,
+            self.editor.limits.max_shown_bytes,
+        )?;
         let hashed = match scope {
             Scope::Body => Hashed::Own,
             Scope::Subtree => Hashed::Subtree,
         };
-        let expected = expected_hash.as_deref();
         let current = self.is_current(&found, expected, hashed)?;
         let merged = match expected {
             Some(expected) if !current => {

@@ -6,7 +6,8 @@ use super::{
     Conflict, Editor, EditorError, Scope,
     draft::{Draft, Found, Transaction, shown_id},
     history::before,
-    section::{hash_matches, parts_of, short_hash},
+    part::{check_whole, hash_matches, short_hash},
+    section::parts_of,
 };
 
 /// How many entries back the base of a change is looked for.
@@ -88,6 +89,10 @@ impl Transaction<'_> {
         let base = self
             .editor
             .base_of(draft, &found.id, expected, hashed, scope)?;
+        if let Some(base) = &base {
+            let limit = self.editor.limits.max_shown_bytes;
+            check_whole(&String::from_utf8_lossy(base), ours, Some(expected), limit)?;
+        }
         if let Some(base) = &base
             && let Ok(merged) = merge(&lines(base), &lines(ours.as_bytes()), &lines(&theirs))
             && let Ok(merged) = String::from_utf8(merged)
@@ -123,6 +128,21 @@ impl Transaction<'_> {
             ours: ours.map(str::to_owned),
             theirs: String::from_utf8_lossy(theirs).into_owned(),
         }))
+    }
+
+    /// The text of a section that a caller may replace in this scope.
+    pub(super) fn present(&self, found: &Found, scope: Scope) -> String {
+        let draft = &self.drafts[&found.path];
+        let section = draft.document.top_level().nth(found.position);
+        let text = section.map(|(_, section, extent)| {
+            let parts = parts_of(draft.text(), section.heading, extent);
+            let span = match scope {
+                Scope::Body => parts.content,
+                Scope::Subtree => parts.below,
+            };
+            String::from_utf8_lossy(span.slice(draft.text())).into_owned()
+        });
+        text.unwrap_or_default()
     }
 
     /// The whole subtree as it is, for a conflict about it.

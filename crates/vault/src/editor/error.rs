@@ -95,6 +95,9 @@ pub enum EditorError {
     /// A change must say what it is based on.
     #[error("expected_hash is required here.")]
     HashRequired,
+    /// Only a part of the text was shown, and the change would replace all of it.
+    #[error("{0}")]
+    PartOfText(&'static str),
     /// A large deletion wants a confirmation.
     #[error("This deletes {bytes} bytes and needs a confirmation.")]
     NotConfirmed {

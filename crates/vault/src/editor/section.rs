@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use sectile_markdown::{Digest, Span, edit::content_span};
+use sectile_markdown::{Span, edit::content_span};
 
-use super::{Candidate, Editor, EditorError, View, draft::shown_id};
+use super::{Candidate, Editor, EditorError, View, draft::shown_id, part::short_hash};
 use crate::{NotePath, ids};
 
 /// How a caller names a section.
@@ -35,37 +35,10 @@ pub struct SectionInfo {
     pub subtree_hash: String,
     /// Length of its own text, in bytes.
     pub bytes: usize,
+    /// Length of its text with subsections, in bytes.
+    pub bytes_below: usize,
     /// Number of sections below it.
     pub descendants: usize,
-}
-
-/// Hashes are shown with this many digits.
-const SHOWN_DIGITS: usize = 16;
-/// A caller may give as few.
-const LEAST_DIGITS: usize = 12;
-/// A whole digest.
-const MOST_DIGITS: usize = 64;
-
-/// A digest as callers see it.
-#[must_use]
-pub fn short_hash(digest: &Digest) -> String {
-    let mut digits = digest.to_string();
-    digits.truncate(SHOWN_DIGITS);
-    digits
-}
-
-/// Whether a text can be a hash at all, in full or shortened.
-#[must_use]
-pub fn is_hash(text: &str) -> bool {
-    let digits = text.trim();
-    (LEAST_DIGITS..=MOST_DIGITS).contains(&digits.len())
-        && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// Whether `expected`, in full or shortened, is `digest`.
-pub(super) fn hash_matches(expected: &str, digest: &Digest) -> bool {
-    let expected = expected.trim().to_ascii_lowercase();
-    expected.len() >= LEAST_DIGITS && digest.to_string().starts_with(&expected)
 }
 
 /// The parts of a section that have a text of their own.
@@ -208,6 +181,7 @@ impl View {
             hash: short_hash(&hashes.own),
             subtree_hash: short_hash(&hashes.subtree),
             bytes: outline.content.len(),
+            bytes_below: outline.below.len(),
             descendants: outline.subtree_end - position - 1,
         })
     }

@@ -10,6 +10,7 @@ mod findings;
 mod hostile;
 mod lasting_ids;
 mod links;
+mod parts;
 mod races;
 mod scripts;
 

@@ -37,6 +37,8 @@ pub(super) struct Outline {
     pub(super) level: u8,
     pub(super) parent: Option<usize>,
     pub(super) content: Span,
+    /// Text with subsections.
+    pub(super) below: Span,
     /// Heading and everything below, without blank lines behind it.
     pub(super) subtree: Span,
     pub(super) subtree_end: usize,
@@ -146,6 +148,7 @@ pub(super) fn outline(bytes: &[u8], document: &Document) -> Vec<Outline> {
                 .parent
                 .and_then(|parent| position_of.get(&parent).copied()),
             content: content_span(bytes, extent.own_body),
+            below: content_span(bytes, Span::new(section.heading.end, extent.subtree.end)),
             subtree: content_span(bytes, extent.subtree),
             subtree_end: 0,
         });

@@ -27,7 +27,7 @@ pub(super) struct Written {
     /// The section's level now.
     #[serde(skip_serializing_if = "Option::is_none")]
     level: Option<u8>,
-    /// Hash of the section's own text now; pass it as expected_hash next time.
+    /// Hash of the section's own text now; pass it as expected_hash next time. With part- before it, not to update_section.
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
     /// Hash of the section with heading and subsections now.
@@ -146,24 +146,27 @@ pub(super) struct ListedSection {
     /// The section that this one is below.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent_id: Option<String>,
-    /// Hash of the own text.
+    /// Hash of the own text. It begins with part- where get_section cuts that text into pages; then update_section does not
+    /// take it, and all other tools do.
     hash: String,
-    /// Hash of heading, text and subsections.
+    /// Hash of heading, text and subsections, with part- likewise.
     subtree_hash: String,
     /// Length of the own text in bytes.
     bytes: usize,
 }
 
-impl From<SectionInfo> for ListedSection {
-    fn from(section: SectionInfo) -> Self {
+impl ListedSection {
+    /// As it is listed where an answer has at most `limit` bytes of text.
+    pub(super) fn new(section: SectionInfo, limit: usize) -> Self {
+        let (hash, subtree_hash) = section.shown_hashes(limit);
         Self {
             section_id: section.id,
             heading: section.heading,
             position: section.position,
             level: section.level,
             parent_id: section.parent,
-            hash: section.hash,
-            subtree_hash: section.subtree_hash,
+            hash,
+            subtree_hash,
             bytes: section.bytes,
         }
     }
@@ -325,7 +328,10 @@ impl EditorWorld {
         let edits = report.steps.iter().map(|step| EditDone {
             path: step.path.clone(),
             section_id: step.section.as_ref().map(|section| section.id.clone()),
-            hash: step.section.as_ref().map(|section| section.hash.clone()),
+            hash: step
+                .section
+                .as_ref()
+                .map(|section| section.shown_hashes(self.max_answer_bytes).0),
             merged: step.merged,
         });
         let edits: Vec<EditDone> = if is_batch {
@@ -342,6 +348,10 @@ impl EditorWorld {
             ..Facts::default()
         };
         let section = section.filter(|_| !is_batch);
+        let hashes = section
+            .as_ref()
+            .map(|section| section.shown_hashes(self.max_answer_bytes));
+        let (hash, subtree_hash) = hashes.unzip();
         let written = Written {
             section_id: section
                 .as_ref()
@@ -357,8 +367,8 @@ impl EditorWorld {
             path: path.filter(|_| !is_batch),
             position: section.as_ref().map(|section| section.position),
             level: section.as_ref().map(|section| section.level),
-            hash: section.as_ref().map(|section| section.hash.clone()),
-            subtree_hash: section.map(|section| section.subtree_hash),
+            hash,
+            subtree_hash,
             revision: revision.filter(|_| !is_batch),
             entry: report.entry,
             unchanged,

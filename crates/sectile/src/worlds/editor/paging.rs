@@ -41,49 +41,42 @@ impl Cursor {
     }
 }
 
-/// The page of `text` that starts at `offset`: at most `limit` bytes, cut at a line end where there is one, and where
-/// the next page starts.
-pub(super) fn page(text: &str, offset: usize, limit: usize) -> (&str, Option<usize>) {
-    let Some(rest) = text.get(offset..) else {
-        return ("", None);
-    };
-    if rest.len() <= limit {
-        return (rest, None);
+/// The part of a text that an answer shows, where the text is longer than one answer.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// Where it starts, in bytes.
+    pub(super) offset: usize,
+    /// How long the whole text is.
+    pub(super) total: usize,
+    end: usize,
+}
+
+impl Part {
+    /// `None` when the page from `offset` on is all there is.
+    pub(super) fn of(page: &str, offset: usize, total: usize) -> Option<Self> {
+        let end = offset + page.len();
+        (page.len() < total).then_some(Self { offset, total, end })
     }
-    let mut end = limit;
-    while !rest.is_char_boundary(end) {
-        end -= 1;
+
+    /// Whether nothing comes after it.
+    pub(super) fn is_last(&self) -> bool {
+        self.offset < self.total && self.end == self.total
     }
-    if let Some(line_end) = rest[..end].rfind('\n') {
-        end = line_end + 1;
+
+    /// What a caller has to know about it, in words. `what` is the text it is a part of, `advice` how not to lose the rest.
+    pub(super) fn note(&self, what: &str, advice: &str) -> String {
+        let Self { offset, total, end } = self;
+        let more = match self.is_last() {
+            true => "It is the last one.",
+            false => "Call again with next_cursor for the next one.",
+        };
+        format!("This is a part of the {what}: bytes {offset} to {end} of {total}. {more} {advice}")
     }
-    // A limit smaller than one character must not stand still.
-    let end = if end == 0 {
-        rest.chars().next().map_or(0, char::len_utf8)
-    } else {
-        end
-    };
-    (&rest[..end], Some(offset + end))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pages_put_together_are_the_text() {
-        let text = "eins\nzwei é\n日本語日本語\nende";
-        for limit in 1..30 {
-            let mut whole = String::new();
-            let mut at = Some(0);
-            while let Some(offset) = at {
-                let (part, next) = page(text, offset, limit);
-                whole += part;
-                at = next;
-            }
-            assert_eq!(whole, text, "{limit}");
-        }
-    }
 
     #[test]
     fn a_cursor_speaks_of_one_state() {

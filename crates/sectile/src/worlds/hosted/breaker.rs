@@ -1,9 +1,40 @@
-//! Leaves a store alone that has failed several times in a row, and then tries it with one request.
+//! Leaves a store alone that does not answer: for one tenant whose requests fail, and for all when it is gone.
+//!
+//! The notes of one tenant may be slow where those of others are not, so a request without an answer counts against its tenant:
+//! after several in a row the store is not asked for that tenant, and then tried with one request. It counts against the store
+//! only once per tenant, and only until anybody gets an answer. A connection that cannot be made has nothing to do with who
+//! asks, and counts against the store alone.
 
 use std::{
+    collections::{HashMap, HashSet},
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
+
+use crate::access::Identity;
+
+/// The store is left alone for all only when the requests of at least so many tenants had no answer.
+const LEAST_TENANTS: usize = 3;
+/// Tenants with something against them that are remembered; beyond that, the one whose last failure is the oldest is not.
+const MAX_TENANTS: usize = 10_000;
+/// How long a failure counts against a tenant who does not ask again.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
+
+/// Whose requests are counted together: a caller in a vault.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Tenant {
+    caller: String,
+    vault: String,
+}
+
+impl Tenant {
+    pub(super) fn of(identity: &Identity) -> Self {
+        Self {
+            caller: identity.key.clone(),
+            vault: identity.vault.clone(),
+        }
+    }
+}
 
 /// Decides whether the store is asked at all.
 pub(super) struct Breaker {
@@ -11,14 +42,28 @@ pub(super) struct Breaker {
     failures: u32,
     /// How long it then stays open.
     pause: Duration,
-    state: Mutex<State>,
+    known: Mutex<Known>,
 }
 
+/// What is known of the store and of those who ask it.
+#[derive(Default)]
+struct Known {
+    /// Those with something against them, and since when.
+    tenants: HashMap<Tenant, (State, Instant)>,
+    /// Nobody may ask until then.
+    left_alone_until: Option<Instant>,
+    /// Connections in a row that could not be made.
+    unreachable: u32,
+    /// Tenants whose requests had no answer since somebody had one.
+    unanswered: HashSet<Tenant>,
+}
+
+/// What is known of a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Everybody may ask; so many requests in a row have failed.
+    /// Requests go out; so many in a row have failed.
     Closed(u32),
-    /// Nobody may ask until then.
+    /// No request goes out until then.
     Open(Instant),
     /// One request is under way to find out.
     Probing,
@@ -27,6 +72,7 @@ enum State {
 /// Leave to ask once. Dropped without a verdict, as when the caller gives up, it says nothing about the store.
 pub(super) struct Pass<'a> {
     breaker: &'a Breaker,
+    tenant: Tenant,
     is_probe: bool,
     has_ended: bool,
 }
@@ -36,68 +82,150 @@ impl Breaker {
         Self {
             failures: failures.max(1),
             pause,
-            state: Mutex::new(State::Closed(0)),
+            known: Mutex::default(),
         }
     }
 
-    /// Leave to ask, or `None` while the store is left alone.
-    pub(super) fn admit(&self, now: Instant) -> Option<Pass<'_>> {
-        let mut state = self.lock();
-        let is_probe = match *state {
-            State::Closed(_) => false,
-            State::Open(until) if now >= until => {
+    /// Leave to ask for `tenant`, or `None` while the store is left alone.
+    pub(super) fn admit(&self, tenant: Tenant, now: Instant) -> Option<Pass<'_>> {
+        let mut known = self.lock();
+        match known.left_alone_until {
+            Some(until) if now < until => return None,
+            Some(_) => {
+                // It is tried by everybody: whoever was alone to try could be the one whose notes are slow.
+                known.left_alone_until = None;
+                known.unreachable = self.failures - 1;
+            }
+            None => {}
+        }
+        let is_probe = match known.tenants.get_mut(&tenant) {
+            None | Some((State::Closed(_), _)) => false,
+            Some((State::Open(until), _)) if now < *until => return None,
+            Some((State::Probing, _)) => return None,
+            Some((state, _)) => {
                 *state = State::Probing;
                 true
             }
-            State::Open(_) | State::Probing => return None,
         };
         Some(Pass {
             breaker: self,
+            tenant,
             is_probe,
             has_ended: false,
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn state(&self, tenant: &Tenant) -> State {
+        let state = self.tenants.get(tenant).map(|(state, _)| *state);
+        state.unwrap_or(State::Closed(0))
+    }
+
+    fn set(&mut self, tenant: &Tenant, state: State, now: Instant) {
+        if state == State::Closed(0) {
+            self.tenants.remove(tenant);
+            return;
+        }
+        if self.tenants.len() >= MAX_TENANTS && !self.tenants.contains_key(tenant) {
+            self.make_room(now);
+        }
+        self.tenants.insert(tenant.clone(), (state, now));
+    }
+
+    fn make_room(&mut self, now: Instant) {
+        self.tenants
+            .retain(|_, (_, since)| now.duration_since(*since) < FORGOTTEN_AFTER);
+        if self.tenants.len() < MAX_TENANTS {
+            return;
+        }
+        let oldest = self
+            .tenants
+            .iter()
+            .min_by_key(|(tenant, (_, since))| (*since, *tenant));
+        if let Some(oldest) = oldest.map(|(tenant, _)| tenant.clone()) {
+            self.tenants.remove(&oldest);
+        }
+    }
+
+    /// Leaves the store alone for all.
+    fn leave_alone(&mut self, until: Instant) {
+        self.left_alone_until = Some(until);
+        self.unanswered.clear();
     }
 }
 
 impl Pass<'_> {
     /// The store answered.
-    pub(super) fn succeeded(mut self) {
+    pub(super) fn answered(mut self, now: Instant) {
         self.has_ended = true;
-        let mut state = self.breaker.lock();
-        // A request from before the pause says nothing about the store as it is now.
-        if self.is_probe || matches!(*state, State::Closed(_)) {
-            *state = State::Closed(0);
+        let mut known = self.breaker.lock();
+        // A request from before a pause says nothing about the store as it is now.
+        if known.left_alone_until.is_none() {
+            known.unreachable = 0;
+            known.unanswered.clear();
+        }
+        let state = known.state(&self.tenant);
+        if self.is_probe || matches!(state, State::Closed(_)) {
+            known.set(&self.tenant, State::Closed(0), now);
         }
     }
 
-    /// The store did not answer.
-    pub(super) fn failed(mut self, now: Instant) {
+    /// The store was reached, and did not answer.
+    pub(super) fn unanswered(mut self, now: Instant) {
         self.has_ended = true;
-        let mut state = self.breaker.lock();
-        *state = match *state {
-            State::Closed(before) if before + 1 < self.breaker.failures => {
-                State::Closed(before + 1)
-            }
-            State::Closed(_) => State::Open(now + self.breaker.pause),
-            State::Probing if self.is_probe => State::Open(now + self.breaker.pause),
+        let Breaker {
+            failures, pause, ..
+        } = *self.breaker;
+        let mut known = self.breaker.lock();
+        let state = match known.state(&self.tenant) {
+            State::Closed(before) if before + 1 < failures => State::Closed(before + 1),
+            State::Closed(_) => State::Open(now + pause),
+            State::Probing if self.is_probe => State::Open(now + pause),
             other => other,
         };
+        known.set(&self.tenant, state, now);
+        if known.left_alone_until.is_none() {
+            known.unreachable = 0;
+            known.unanswered.insert(self.tenant.clone());
+            if known.unanswered.len() >= LEAST_TENANTS.max(failures as usize) {
+                known.leave_alone(now + pause);
+            }
+        }
+    }
+
+    /// No connection to the store could be made.
+    pub(super) fn unreachable(mut self, now: Instant) {
+        let mut known = self.breaker.lock();
+        if known.left_alone_until.is_none() {
+            known.unreachable += 1;
+            if known.unreachable >= self.breaker.failures {
+                known.leave_alone(now + self.breaker.pause);
+            }
+        }
+        self.give_back(&mut known, now);
+    }
+
+    /// A probe without a verdict leaves its place to the next one.
+    fn give_back(&mut self, known: &mut Known, now: Instant) {
+        if self.is_probe && !self.has_ended && known.state(&self.tenant) == State::Probing {
+            known.set(&self.tenant, State::Closed(self.breaker.failures - 1), now);
+        }
+        self.has_ended = true;
     }
 }
 
 impl Drop for Pass<'_> {
-    /// A probe without a verdict leaves its place to the next one.
     fn drop(&mut self) {
-        if self.is_probe && !self.has_ended {
-            let mut state = self.breaker.lock();
-            if *state == State::Probing {
-                *state = State::Closed(self.breaker.failures - 1);
-            }
+        if self.has_ended {
+            return;
         }
+        let breaker = self.breaker;
+        self.give_back(&mut breaker.lock(), Instant::now());
     }
 }
 
@@ -110,20 +238,30 @@ mod tests {
     const FAILURES: u32 = 3;
     const PAUSE: u64 = 100;
 
+    fn tenant(name: &str) -> Tenant {
+        Tenant {
+            caller: name.to_owned(),
+            vault: "default".to_owned(),
+        }
+    }
+
     /// Plays a story of words: `ask` is let through and `no` is not; the oldest request that is under way ends with
-    /// `answer`, `fail` or, without a verdict, `drop`; a number is so many milliseconds.
+    /// `answer`, `fail`, `lost` (no connection) or, without a verdict, `drop`; a number is so many milliseconds. Who asks
+    /// stands before a colon, if it matters.
     fn play(story: &str) {
         let breaker = Breaker::new(FAILURES, Duration::from_millis(PAUSE));
         let mut now = Instant::now();
         let mut under_way = VecDeque::new();
         for (at, word) in story.split(' ').enumerate() {
             let place = format!("word {at} of {story:?}");
+            let (who, word) = word.split_once(':').unwrap_or(("somebody", word));
             let mut oldest = || under_way.pop_front().expect(&place);
             match word {
-                "ask" => under_way.push_back(breaker.admit(now).expect(&place)),
-                "no" => assert!(breaker.admit(now).is_none(), "{place}"),
-                "answer" => oldest().succeeded(),
-                "fail" => oldest().failed(now),
+                "ask" => under_way.push_back(breaker.admit(tenant(who), now).expect(&place)),
+                "no" => assert!(breaker.admit(tenant(who), now).is_none(), "{place}"),
+                "answer" => oldest().answered(now),
+                "fail" => oldest().unanswered(now),
+                "lost" => oldest().unreachable(now),
                 "drop" => drop(oldest()),
                 number => now += Duration::from_millis(number.parse().expect(&place)),
             }
@@ -138,12 +276,14 @@ mod tests {
             "no 99 no 1 ask",
             // Only one probe at a time.
             "100 ask no 1000 no",
-            // A probe that succeeds closes it, and the count starts anew.
+            // A probe that succeeds closes it, and the count starts again.
             "100 ask answer ask fail ask fail ask",
             // A probe that fails opens it for another pause.
             "100 ask fail no 99 no 1 ask",
             // A probe that nobody waited for leaves its place, and the next failure opens it again.
             "100 ask drop ask fail no",
+            // So does one that could not be sent.
+            "100 ask lost ask fail no",
         ] {
             play(&format!("{OPENED} {rest}"));
         }
@@ -164,12 +304,91 @@ mod tests {
     }
 
     #[test]
+    fn the_failures_of_one_tenant_are_nothing_to_the_others() {
+        for story in [
+            "eve:ask fail eve:ask fail eve:ask fail eve:no ada:ask answer ada:ask eve:no",
+            // Not even when nobody else asks for long, and she goes on and on.
+            "eve:ask fail eve:ask fail eve:ask fail 100 eve:ask fail 100 eve:ask fail 100 eve:ask fail ada:ask",
+            // A probe of hers holds up nobody.
+            "eve:ask fail eve:ask fail eve:ask fail 100 eve:ask eve:no ada:ask",
+            // Nor do two that go together.
+            "eve:ask fail eve:ask fail eve:ask fail mallory:ask fail mallory:ask fail mallory:ask fail ada:ask",
+            // Answers to somebody clear the store.
+            "eve:ask fail mallory:ask fail ada:ask answer trudy:ask fail ada:ask",
+        ] {
+            play(story);
+        }
+    }
+
+    #[test]
+    fn a_store_that_answers_nobody_is_left_alone_for_all() {
+        for story in [
+            // Three tenants, whoever comes next.
+            "a:ask fail b:ask fail c:ask fail d:no a:no 99 d:no 1 d:ask a:ask",
+            // After the pause it takes as many again.
+            "a:ask fail b:ask fail c:ask fail 100 a:ask fail b:ask fail d:ask",
+            // A tenant counts once.
+            "a:ask fail a:ask fail b:ask fail b:ask fail c:ask",
+            // Requests from before neither open it for longer nor close it.
+            "a:ask b:ask c:ask d:ask e:ask fail fail fail 50 fail d:no answer d:no 50 d:ask",
+        ] {
+            play(story);
+        }
+    }
+
+    #[test]
+    fn a_store_that_cannot_be_reached_is_left_alone_for_all() {
+        for story in [
+            "a:ask lost a:ask lost a:ask lost a:no b:no 99 b:no 1 b:ask a:ask",
+            // After the pause the first that fails is enough.
+            "a:ask lost b:ask lost a:ask lost 100 b:ask lost a:no 100 a:ask answer a:ask lost a:ask lost b:ask",
+            // A connection that was made shows that it is there.
+            "a:ask lost a:ask lost eve:ask fail a:ask lost a:ask lost a:ask",
+            "a:ask lost a:ask lost b:ask answer a:ask lost a:ask lost a:ask",
+            // It is nothing against those who asked.
+            "a:ask lost a:ask lost a:ask lost 100 a:ask answer a:ask fail a:ask fail a:ask",
+        ] {
+            play(story);
+        }
+    }
+
+    #[test]
     fn one_failure_can_be_enough() {
         for failures in [0, 1] {
             let breaker = Breaker::new(failures, Duration::from_millis(PAUSE));
             let now = Instant::now();
-            breaker.admit(now).expect("closed").failed(now);
-            assert!(breaker.admit(now).is_none());
+            let admit = |who| breaker.admit(tenant(who), now);
+            admit("eve").expect("closed").unanswered(now);
+            assert!(admit("eve").is_none());
+            admit("ada").expect("of another tenant").unreachable(now);
+            assert!(admit("ada").is_none() && admit("bob").is_none());
         }
+    }
+
+    #[test]
+    fn so_many_tenants_are_remembered_and_no_more() {
+        // So many that the store is not left alone for all.
+        let failures = u32::try_from(MAX_TENANTS).unwrap() * 2;
+        let breaker = Breaker::new(failures, Duration::from_secs(3600));
+        let start = Instant::now();
+        let fail = |who: usize, now| {
+            let pass = breaker.admit(tenant(&who.to_string()), now);
+            pass.expect("closed").unanswered(now);
+        };
+        let remembered = || breaker.lock().tenants.len();
+        for who in 0..MAX_TENANTS + 10 {
+            fail(who, start + Duration::from_millis(who as u64));
+        }
+        assert_eq!(remembered(), MAX_TENANTS);
+        // The oldest are forgotten.
+        let state = |who: usize| breaker.lock().state(&tenant(&who.to_string()));
+        assert_eq!(state(9), State::Closed(0));
+        assert_eq!(state(10), State::Closed(1));
+        // After a while all of them are.
+        fail(usize::MAX, start + FORGOTTEN_AFTER * 2);
+        assert_eq!(remembered(), 1);
+        let pass = breaker.admit(tenant(&usize::MAX.to_string()), start);
+        pass.expect("closed").answered(start);
+        assert_eq!(remembered(), 0);
     }
 }

@@ -2,7 +2,9 @@
 
 use sectile_note_store::Fault;
 
-use crate::fixture::{More, TestHosted, error_of, wait_for};
+use serde_json::json;
+
+use crate::fixture::{Caller, Era, Gateway, More, TestHosted, error_of, wait_for};
 
 const TOOL: &str = "get_note_outline";
 
@@ -77,4 +79,93 @@ fn answers_that_cannot_be_used_do_not_count() {
     assert_eq!(gateway.error(TOOL, "n.md"), "Runtime failure");
     assert_eq!(gateway.error(TOOL, "n.md"), "Upstream unavailable");
     assert_eq!(gateway.error(TOOL, "ready.md"), "Upstream unavailable");
+}
+
+/// What `user` gets for a note: nothing, or what is wrong.
+fn asked(gateway: &Gateway<'_>, user: &str, vault: &str, path: &str) -> Option<String> {
+    let caller = Caller::named(user).in_vault(vault);
+    let answer = gateway.call(Era::Handshake, &caller, TOOL, json!({ "path": path }));
+    (answer["result"]["isError"] != false).then(|| error_of(&answer))
+}
+
+const GONE: Option<&str> = Some("Upstream unavailable");
+const FAILED: Option<&str> = Some("Runtime failure");
+
+/// One user's slow notes shut out nobody else, nor that user in another vault.
+#[test]
+fn the_failures_of_one_user_are_nothing_to_the_others() {
+    let hosted = TestHosted::empty();
+    for user in ["ada", "eve"] {
+        for vault in ["default", "work"] {
+            hosted.note(vault, user, "good.md", "# Good\n");
+        }
+    }
+    let gateway = hosted.serve_with(More {
+        hosted: "breaker_failures = 2\nbreaker_pause_ms = 600000\ntimeout_ms = 300\n",
+        ..More::default()
+    });
+    hosted.store().set_fault_for("slow.md", Fault::Silence);
+    for _ in 0..2 {
+        assert_eq!(
+            asked(&gateway, "eve", "default", "slow.md").as_deref(),
+            FAILED
+        );
+    }
+    for path in ["slow.md", "good.md"] {
+        assert_eq!(asked(&gateway, "eve", "default", path).as_deref(), GONE);
+    }
+    assert_eq!(asked(&gateway, "eve", "work", "good.md"), None);
+    for vault in ["default", "work"] {
+        assert_eq!(asked(&gateway, "ada", vault, "good.md"), None);
+    }
+    assert_eq!(
+        asked(&gateway, "eve", "default", "good.md").as_deref(),
+        GONE
+    );
+}
+
+/// A store that answers nobody is left alone by all, after as many users as there may be failures.
+#[test]
+fn a_store_that_answers_nobody_is_left_alone_by_all() {
+    let hosted = TestHosted::empty();
+    let gateway = hosted.serve_with(More {
+        hosted: "breaker_failures = 4\nbreaker_pause_ms = 600000\n",
+        ..More::default()
+    });
+    hosted.store().set_fault(Fault::CloseBeforeHead);
+    for user in ["a", "b", "a", "c", "b", "d"] {
+        assert_eq!(
+            asked(&gateway, user, "default", "n.md").as_deref(),
+            FAILED,
+            "{user}"
+        );
+    }
+    assert_eq!(gateway.requests().len(), 6);
+    for user in ["a", "d", "e"] {
+        assert_eq!(
+            asked(&gateway, user, "default", "n.md").as_deref(),
+            GONE,
+            "{user}"
+        );
+    }
+    assert_eq!(gateway.requests(), []);
+}
+
+/// Whether a connection can be made does not depend on who asks.
+#[test]
+fn a_store_that_cannot_be_reached_is_left_alone_by_all() {
+    let (hosted, gone) = (TestHosted::empty(), TestHosted::empty());
+    let url = gone.store().url();
+    drop(gone);
+    let gateway = hosted.serve_with(More {
+        hosted: "breaker_failures = 3\nbreaker_pause_ms = 600000\n",
+        environment: &[("SECTILE_HOSTED__STORE_URL", &url)],
+        ..More::default()
+    });
+    for _ in 0..3 {
+        assert_eq!(asked(&gateway, "eve", "default", "n.md").as_deref(), FAILED);
+    }
+    for user in ["eve", "ada"] {
+        assert_eq!(asked(&gateway, user, "default", "n.md").as_deref(), GONE);
+    }
 }

@@ -342,6 +342,14 @@ pub(super) static TABLE: &[Row] = &[
     },
     Row {
         group: OTHERS,
+        kind: InvalidArguments,
+        code: "part_of_text",
+        meaning: "The section is longer than one answer, and the text that would replace it seems to be only a part of it. Nothing was written.",
+        recovery: "Read all pages with next_cursor, put them together, and pass whole_hash of the last page as expected_hash; or change a passage with edit_text.",
+        covers: |cause| matches!(cause, Editor(EditorError::PartOfText(_))),
+    },
+    Row {
+        group: OTHERS,
         kind: Conflict,
         code: "not_confirmed",
         meaning: "So large a deletion needs a confirmation.",

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use sectile_vault::editor::short_hash;
+use sectile_vault::editor::{page, short_hash};
 use serde::{Deserialize, Serialize};
 
 use super::super::{
     EditorWorld,
-    paging::{Cursor, page},
+    paging::{Cursor, Part},
 };
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
@@ -17,7 +17,7 @@ use crate::mcp::{
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("get_document"),
     title: "Get document",
-    description: "Read a whole document as Markdown, front matter included. Long documents come in pages; prefer list_sections and get_section.",
+    description: "Read a whole document as Markdown, front matter included. Long documents come in pages with partial: true; prefer list_sections and get_section.",
     access: Access::Read,
     idempotent: true,
     open_world: false,
@@ -26,6 +26,9 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     output: output_schema::<DocumentText>,
     handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
 };
+
+/// How not to lose the rest of a document.
+const ADVICE: &str = "Do not take it for the whole text.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -45,7 +48,16 @@ struct DocumentText {
     document_hash: String,
     /// Length of the whole document in bytes.
     total_bytes: usize,
-    /// document is not all of it: call again with this.
+    /// document is only a part of the text.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    partial: bool,
+    /// With partial: what this is a part of, and how to go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+    /// With partial: where document begins in the text, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<usize>,
+    /// There are more pages: call again with this as cursor.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
@@ -63,6 +75,7 @@ fn handle(
     let cursor = Cursor::read(params.cursor.as_deref(), view.hash())?;
     let text = String::from_utf8_lossy(view.bytes());
     let (part, next) = page(&text, cursor.offset, world.max_answer_bytes);
+    let cut = Part::of(part, cursor.offset, text.len());
     let facts = Facts {
         sections: None,
         truncated: next.is_some(),
@@ -74,6 +87,9 @@ fn handle(
         revision: view.revision(),
         document_hash: short_hash(view.hash()),
         total_bytes: view.bytes().len(),
+        partial: cut.is_some(),
+        note: cut.as_ref().map(|cut| cut.note("document", ADVICE)),
+        offset: cut.as_ref().map(|cut| cut.offset),
         next_cursor: next.map(|offset| cursor.at(offset)),
     };
     Ok((document, facts))

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use sectile_markdown::Digest;
-use sectile_vault::editor::short_hash;
+use sectile_vault::editor::{page, short_hash};
 use serde::{Deserialize, Serialize};
 
 use super::super::{
     EditorWorld,
-    paging::{Cursor, page},
+    paging::{Cursor, Part},
 };
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
@@ -18,7 +18,7 @@ use crate::mcp::{
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("get_revision"),
     title: "Get revision",
-    description: "Read a document as it was after an entry of its history; entry 0 is before the first.",
+    description: "Read a document as it was after an entry of its history; entry 0 is before the first. A long text comes in pages with partial: true.",
     access: Access::Read,
     idempotent: true,
     open_world: false,
@@ -27,6 +27,9 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     output: output_schema::<RevisionText>,
     handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
 };
+
+/// How not to lose the rest of a document.
+const ADVICE: &str = "Do not take it for the whole text.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -50,7 +53,16 @@ struct RevisionText {
     document_hash: String,
     /// Length of the whole document in bytes.
     total_bytes: usize,
-    /// document is not all of it: call again with this.
+    /// document is only a part of the text.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    partial: bool,
+    /// With partial: what this is a part of, and how to go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+    /// With partial: where document begins in the text, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<usize>,
+    /// There are more pages: call again with this as cursor.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
@@ -70,6 +82,7 @@ fn handle(
     let cursor = Cursor::read(params.cursor.as_deref(), &digest)?;
     let text = String::from_utf8_lossy(bytes);
     let (part, next) = page(&text, cursor.offset, world.max_answer_bytes);
+    let cut = Part::of(part, cursor.offset, text.len());
     let facts = Facts {
         sections: None,
         truncated: next.is_some(),
@@ -81,6 +94,9 @@ fn handle(
         entry: params.entry,
         document_hash: short_hash(&digest),
         total_bytes: bytes.len(),
+        partial: cut.is_some(),
+        note: cut.as_ref().map(|cut| cut.note("document", ADVICE)),
+        offset: cut.as_ref().map(|cut| cut.offset),
         next_cursor: next.map(|offset| cursor.at(offset)),
     };
     Ok((answer, facts))

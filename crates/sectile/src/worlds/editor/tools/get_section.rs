@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use sectile_vault::editor::SectionRef;
+use sectile_vault::editor::{SectionRef, page, part_hash};
 use serde::{Deserialize, Serialize};
 
 use super::super::{
     EditorWorld,
-    paging::{Cursor, page},
+    paging::{Cursor, Part},
     params::{ScopeWord, WriteOptions},
 };
 use crate::mcp::{
@@ -18,7 +18,7 @@ use crate::mcp::{
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("get_section"),
     title: "Get section",
-    description: "Read one section: heading, content, position, and the hashes to pass as expected_hash. content is the section's own text; scope subtree adds its subsections.",
+    description: "Read one section: heading, content, position, and the hashes to pass as expected_hash. content is the section's own text; scope subtree adds its subsections. A long text comes in pages with partial: true; follow next_cursor for the rest.",
     access: Access::Read,
     idempotent: true,
     open_world: false,
@@ -47,7 +47,20 @@ struct Params {
 #[derive(Debug, Serialize, JsonSchema)]
 struct SectionText {
     heading: String,
+    /// The text; with partial, one page of it.
     content: String,
+    /// content is only a part of the text. Never write it back: update_section replaces all of the text.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    partial: bool,
+    /// With partial: what this is a part of, and how to go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+    /// With partial: where content begins in the text, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<usize>,
+    /// With partial: length of the whole text in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_bytes: Option<usize>,
     /// Index in the list of sections, from 0.
     position: usize,
     section_id: String,
@@ -60,13 +73,17 @@ struct SectionText {
     parent_id: Option<String>,
     /// Number of subsections at any depth.
     subsections: usize,
-    /// Hash of the own text.
+    /// Hash of the own text. It begins with part- unless all of that text was shown; then update_section does not take it,
+    /// and all other tools do.
     hash: String,
-    /// Hash of heading, text and subsections.
+    /// Hash of heading, text and subsections, with part- likewise.
     subtree_hash: String,
+    /// With the last page: the hash to pass as expected_hash to update_section with a text made of all pages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    whole_hash: Option<String>,
     /// Number of the document's last history entry.
     revision: u64,
-    /// content is not all of it: call again with this. Never write a cut content back.
+    /// There are more pages: call again with this as cursor.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
@@ -97,6 +114,15 @@ fn handle(
     };
     let cursor = Cursor::read(params.cursor.as_deref(), view.hash())?;
     let (part, next) = page(&content, cursor.offset, world.max_answer_bytes);
+    let cut = Part::of(part, cursor.offset, content.len());
+    let (hash, subtree_hash) = match &cut {
+        Some(_) => (part_hash(&section.hash), part_hash(&section.subtree_hash)),
+        None => section.shown_hashes(world.max_answer_bytes),
+    };
+    let whole_hash = match subtree {
+        true => section.subtree_hash,
+        false => section.hash,
+    };
     let facts = Facts {
         sections: Some(1),
         truncated: next.is_some(),
@@ -105,6 +131,10 @@ fn handle(
     let text = SectionText {
         heading: section.heading,
         content: part.to_owned(),
+        partial: cut.is_some(),
+        note: cut.as_ref().map(|cut| cut.note("section", advice(cut))),
+        offset: cut.as_ref().map(|cut| cut.offset),
+        total_bytes: cut.as_ref().map(|cut| cut.total),
         position,
         section_id: section.id,
         path: view.path().as_str().to_owned(),
@@ -112,10 +142,24 @@ fn handle(
         heading_path: view.heading_path(position),
         parent_id: section.parent,
         subsections: section.descendants,
-        hash: section.hash,
-        subtree_hash: section.subtree_hash,
+        hash,
+        subtree_hash,
+        whole_hash: cut.filter(Part::is_last).map(|_| whole_hash),
         revision: view.revision(),
         next_cursor: next.map(|offset| cursor.at(offset)),
     };
     Ok((text, facts))
+}
+
+/// How not to lose the rest of a section.
+fn advice(cut: &Part) -> &'static str {
+    match cut.is_last() {
+        true => {
+            "To replace the section, put all parts together and pass whole_hash as expected_hash; to change a passage, use \
+             edit_text."
+        }
+        false => {
+            "Do not write this part back: update_section replaces the whole text. To change a passage, use edit_text."
+        }
+    }
 }

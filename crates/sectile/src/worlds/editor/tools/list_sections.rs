@@ -73,7 +73,7 @@ fn handle(
             break;
         }
         room = room.saturating_sub(size);
-        sections.push(section.into());
+        sections.push(ListedSection::new(section, world.max_answer_bytes));
     }
     let next = cursor.offset + sections.len();
     let facts = Facts {

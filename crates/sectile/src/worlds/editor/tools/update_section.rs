@@ -16,7 +16,7 @@ use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schem
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("update_section"),
     title: "Update section",
-    description: "Replace the text of a section. Its heading stays, and so do its subsections unless scope is subtree. Writing back what get_section gave changes nothing.",
+    description: "Replace the text of a section. Its heading stays, and so do its subsections unless scope is subtree. Writing back what get_section gave changes nothing. A section that get_section gives in pages is replaced only with all of them and whole_hash; edit_text changes a passage of it.",
     access: Access::Write,
     idempotent: false,
     open_world: false,
@@ -38,7 +38,7 @@ struct Params {
     #[serde(default)]
     scope: ScopeWord,
     /// hash that you read (subtree_hash for scope subtree). If the section has changed since, the two changes are merged
-    /// where that is clean; otherwise nothing is written and both texts are answered.
+    /// where that is clean; otherwise nothing is written and both texts are answered. For a section in pages: whole_hash.
     expected_hash: Option<String>,
     /// What to do with headings in content.
     #[serde(default)]
