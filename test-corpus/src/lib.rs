@@ -1,6 +1,6 @@
 //! Documents written for the tests of Sectile, so that the repository holds no text of other people.
 //!
-//! Two sets. [`MANUAL`] is a manual of thirteen documents with labelled questions, written by hand. [`passages`] are
+//! Two sets. [`MANUAL`] is a manual of thirteen documents with labelled questions, written by hand. [`passages()`] are
 //! 2,000 short texts, put together from the sentences in `words` in the same way every time; since a passage is about one
 //! aspect of one thing, the answer to a query about both is known by construction.
 

@@ -232,7 +232,8 @@ fn fuzz(repo: &Repo) -> Result<Option<String>> {
     Ok(None)
 }
 
-fn build(repo: &Repo) -> Result<Option<String>> {
+/// Builds what is checked from outside.
+pub(crate) fn build(repo: &Repo) -> Result<Option<String>> {
     process::run(&mut repo.cargo([
         "build",
         "--locked",

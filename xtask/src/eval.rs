@@ -10,6 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use crate::ci;
 use crate::process::{self, Repo};
 
 #[derive(clap::Args, Default)]
@@ -107,7 +108,8 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<Option<String>> {
             data.display()
         )));
     }
-    process::run(&mut repo.cargo(["build", "--locked", "--package", "sectile"]))?;
+    // As the gate builds it: with other packages, features and so everything would be built again.
+    ci::build(repo)?;
     let mut below = Vec::new();
     if has_documents {
         documents(repo, data)?;
