@@ -37,6 +37,8 @@ struct Bench {
     binaries: PathBuf,
     /// A folder on a real disk.
     target: PathBuf,
+    /// Texts of other people; may not be there.
+    data: PathBuf,
     /// How long to keep a server under load, if at all.
     soak: Option<Duration>,
 }
@@ -80,9 +82,11 @@ fn main() -> Result<ExitCode> {
     let mut quick = false;
     let mut only = Vec::new();
     let mut soak = None;
+    let mut data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared");
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--quick" => quick = true,
+            "--data" => data = arguments.next().context("--data takes a folder")?.into(),
             "--only" => only.extend(arguments.next()),
             "--soak" => {
                 let seconds = arguments.next().context("--soak takes seconds")?;
@@ -106,6 +110,7 @@ fn main() -> Result<ExitCode> {
         quick,
         target: target.context("no folder above the binaries")?,
         binaries,
+        data,
         soak,
     };
     warn_of_load();

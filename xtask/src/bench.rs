@@ -4,6 +4,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::eval;
 use crate::outside::install;
 use crate::process::{self, Repo};
 
@@ -21,6 +22,8 @@ pub(crate) struct Args {
     /// Keep the hosted world under load for so many seconds, such as 600.
     #[arg(long, value_name = "SECONDS")]
     soak: Option<u64>,
+    #[command(flatten)]
+    data: eval::Args,
 }
 
 pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
@@ -60,6 +63,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     };
     measurements.args(args.quick.then_some("--quick"));
     measurements.args(only.iter().flat_map(|group| ["--only", group]));
+    measurements.arg("--data").arg(args.data.folder(repo)?);
     if let Some(seconds) = args.soak {
         measurements.args(["--soak", &seconds.to_string()]);
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::process::{self, Repo, is_present};
-use crate::{licences, outside, servers, tidy};
+use crate::{eval, licences, outside, servers, tidy};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -71,6 +71,11 @@ const STEPS: &[Step] = &[
         name: "build",
         needs: None,
         run: build,
+    },
+    Step {
+        name: "eval",
+        needs: Some("build"),
+        run: |repo| eval::run(repo, &eval::Args::default()),
     },
     Step {
         name: "outside",
@@ -227,7 +232,8 @@ fn fuzz(repo: &Repo) -> Result<Option<String>> {
     Ok(None)
 }
 
-fn build(repo: &Repo) -> Result<Option<String>> {
+/// Builds what is checked from outside.
+pub(crate) fn build(repo: &Repo) -> Result<Option<String>> {
     process::run(&mut repo.cargo([
         "build",
         "--locked",

@@ -11,6 +11,7 @@
 
 mod bench;
 mod ci;
+mod eval;
 mod licences;
 mod outside;
 mod process;
@@ -44,6 +45,8 @@ enum Chore {
     Reference,
     /// Run tools that we did not write against the built server.
     Outside(outside::Args),
+    /// Measure how well documents of other people are found, where they are at hand.
+    Eval(eval::Args),
     /// Install the real servers that tests talk to: PostgreSQL with pgvector, and an S3 server.
     Servers,
     /// Measure speed, as ratios against something run at the same time. Wants a quiet machine.
@@ -68,6 +71,9 @@ fn run(repo: &Repo, chore: Chore) -> Result<()> {
         Chore::Licences => licences::run(repo),
         Chore::Reference => reference::run(repo),
         Chore::Outside(args) => outside::run(repo, &args).map(drop),
+        Chore::Eval(args) => eval::run(repo, &args).map(|remark| {
+            remark.iter().for_each(|remark| println!("{remark}"));
+        }),
         Chore::Servers => servers::run(repo),
         Chore::Bench(args) => bench::run(repo, &args),
     }

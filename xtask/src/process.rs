@@ -16,6 +16,8 @@ const POLL: Duration = Duration::from_millis(20);
 pub(crate) struct Repo {
     pub(crate) root: PathBuf,
     pub(crate) target: PathBuf,
+    /// Texts of other people, which evaluations read; may not be there.
+    pub(crate) data: PathBuf,
 }
 
 impl Repo {
@@ -23,7 +25,8 @@ impl Repo {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let root = root.parent().unwrap_or(root).to_owned();
         let target = root.join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()));
-        Self { root, target }
+        let data = root.join(env::var_os("XTASK_DATA").unwrap_or_else(|| "../shared".into()));
+        Self { root, target, data }
     }
 
     /// The cargo that runs us, in the repository root.

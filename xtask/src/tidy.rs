@@ -4,6 +4,7 @@
 //! in a table beside the check, never in the file that wants one.
 
 mod layers;
+mod origin;
 mod source;
 mod text;
 
@@ -23,6 +24,8 @@ const CHECKS: &[fn(&Tree) -> Vec<Finding>] = &[
     text::readme_size,
     text::one_test_binary,
     text::home_paths,
+    origin::only_ours,
+    origin::rows_of_origin_are_needed,
     layers::crate_edges,
     layers::pure_markdown,
     layers::protocol_stays_home,
@@ -109,6 +112,8 @@ impl TextFile {
 #[derive(Debug, Default)]
 struct Tree {
     files: Vec<TextFile>,
+    /// Paths of the files that are not text.
+    not_text: Vec<String>,
 }
 
 impl Tree {
@@ -123,29 +128,36 @@ impl Tree {
         ])
         .current_dir(&repo.root);
         let mut files = Vec::new();
+        let mut not_text = Vec::new();
         for path in process::stdout_of(&mut git)?.split_terminator('\0') {
-            // Deleted but not yet committed, a submodule, or not text: nothing to read.
+            // Deleted but not yet committed, or a submodule: nothing to read.
             let Ok(bytes) = fs::read(repo.root.join(path)) else {
                 continue;
             };
-            if let Ok(text) = String::from_utf8(bytes) {
-                files.push(TextFile {
-                    path: path.to_owned(),
-                    text,
-                });
+            let path = path.to_owned();
+            match String::from_utf8(bytes) {
+                Ok(text) => files.push(TextFile { path, text }),
+                Err(_) => not_text.push(path),
             }
         }
         files.sort_by(|a, b| a.path.cmp(&b.path));
         files.dedup_by(|a, b| a.path == b.path);
-        Ok(Self { files })
+        Ok(Self { files, not_text })
     }
 
     /// Rust files that are ours.
     fn rust_files(&self) -> impl Iterator<Item = &TextFile> {
         let ours = |file: &&TextFile| {
-            ["crates/", "xtask/", "fuzz/", "note-store/", "test-servers/"]
-                .iter()
-                .any(|top| file.path.starts_with(top))
+            [
+                "crates/",
+                "xtask/",
+                "fuzz/",
+                "note-store/",
+                "test-corpus/",
+                "test-servers/",
+            ]
+            .iter()
+            .any(|top| file.path.starts_with(top))
         };
         self.files.iter().filter(|file| file.is_rust()).filter(ours)
     }
@@ -170,6 +182,17 @@ fn found(check: fn(&Tree) -> Vec<Finding>, files: &[(&str, &str)]) -> Vec<String
     };
     let tree = Tree {
         files: files.iter().map(file).collect(),
+        not_text: Vec::new(),
+    };
+    check(&tree).iter().map(ToString::to_string).collect()
+}
+
+/// The same, over files that are not text.
+#[cfg(test)]
+fn found_beside(check: fn(&Tree) -> Vec<Finding>, paths: &[&str]) -> Vec<String> {
+    let tree = Tree {
+        files: Vec::new(),
+        not_text: paths.iter().map(ToString::to_string).collect(),
     };
     check(&tree).iter().map(ToString::to_string).collect()
 }

@@ -1,4 +1,5 @@
-//! The query sets of the repository, all of them over the same documents.
+//! Query sets over sections of the Kubernetes documentation. Documents and two of the sets are text of other people and lie
+//! outside the repository; the questions are ours.
 
 use std::{fs, path::PathBuf};
 
@@ -7,6 +8,7 @@ use sectile_retrieval::evaluation::{Judgement, TestDocument, TestQuery, TestSet}
 use serde_json::Value;
 
 use super::repository;
+use crate::Bench;
 
 /// Name, queries and judgements of each. Weights are chosen on the first.
 pub(super) const SETS: [(&str, &str, &str); 3] = [
@@ -15,14 +17,32 @@ pub(super) const SETS: [(&str, &str, &str); 3] = [
     ("questions", "questions", "qrels-questions"),
 ];
 
-/// The folder of the sets.
-pub(super) fn folder() -> PathBuf {
-    repository().join("crates/sectile/tests/data/k8s-docs")
+/// The folder of the documents and of the sets that others wrote.
+pub(super) fn folder(bench: &Bench) -> PathBuf {
+    bench.data.join("ir/k8s-docs")
 }
 
-/// The sets, in the order of [`SETS`].
-pub(super) fn read() -> Result<Vec<TestSet>> {
-    let documents: Vec<TestDocument> = lines("corpus.jsonl")?
+/// The folder of the questions.
+pub(super) fn questions() -> PathBuf {
+    repository().join("bench/k8s-docs")
+}
+
+/// Where a file is.
+pub(super) fn path(bench: &Bench, name: &str) -> PathBuf {
+    let ours = questions().join(name);
+    if ours.is_file() {
+        ours
+    } else {
+        folder(bench).join(name)
+    }
+}
+
+/// The sets, in the order of [`SETS`]; none when the documents are not there.
+pub(super) fn read(bench: &Bench) -> Result<Option<Vec<TestSet>>> {
+    if !folder(bench).is_dir() {
+        return Ok(None);
+    }
+    let documents: Vec<TestDocument> = lines(bench, "corpus.jsonl")?
         .iter()
         .map(|line| TestDocument {
             id: text(line, "_id"),
@@ -31,7 +51,7 @@ pub(super) fn read() -> Result<Vec<TestSet>> {
         })
         .collect();
     let set = |(_, queries, judgements): (&str, &str, &str)| {
-        let queries = lines(&format!("{queries}.jsonl"))?;
+        let queries = lines(bench, &format!("{queries}.jsonl"))?;
         let queries = queries.iter().map(|line| TestQuery {
             id: text(line, "_id"),
             text: text(line, "text"),
@@ -39,14 +59,14 @@ pub(super) fn read() -> Result<Vec<TestSet>> {
         Ok(TestSet {
             documents: documents.clone(),
             queries: queries.collect(),
-            judgements: judged(&format!("{judgements}.tsv"))?,
+            judgements: judged(bench, &format!("{judgements}.tsv"))?,
         })
     };
-    SETS.into_iter().map(set).collect()
+    SETS.into_iter().map(set).collect::<Result<_>>().map(Some)
 }
 
-fn lines(name: &str) -> Result<Vec<Value>> {
-    let file = fs::read_to_string(folder().join(name)).with_context(|| name.to_owned())?;
+fn lines(bench: &Bench, name: &str) -> Result<Vec<Value>> {
+    let file = fs::read_to_string(path(bench, name)).with_context(|| name.to_owned())?;
     let lines = file.lines().map(serde_json::from_str);
     lines
         .collect::<Result<_, _>>()
@@ -57,8 +77,8 @@ fn text(line: &Value, field: &str) -> String {
     line[field].as_str().unwrap_or_default().to_owned()
 }
 
-fn judged(name: &str) -> Result<Vec<Judgement>> {
-    let file = fs::read_to_string(folder().join(name)).with_context(|| name.to_owned())?;
+fn judged(bench: &Bench, name: &str) -> Result<Vec<Judgement>> {
+    let file = fs::read_to_string(path(bench, name)).with_context(|| name.to_owned())?;
     let lines = file.lines().skip(1);
     lines
         .map(|line| {

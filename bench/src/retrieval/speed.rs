@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use sectile_retrieval::{Embedder, TransformerModel, evaluation::TestSet};
+use sectile_retrieval::{Embedder, TransformerModel};
 
 use super::{model_folder, yardstick::Onnx};
 use crate::{Bench, measure::Report};
@@ -22,16 +22,11 @@ const HALF_AS_DEEP: f64 = 1.8;
 const ALIGNMENT: usize = 64;
 const GROUP: usize = 32;
 
-pub(super) fn run(
-    report: &mut Report,
-    bench: &Bench,
-    sets: &[TestSet],
-    models: &[&dyn Embedder],
-) -> Result<()> {
+pub(super) fn run(report: &mut Report, bench: &Bench, models: &[&dyn Embedder]) -> Result<()> {
     let deep = *models.last().context("no model")?;
     let file = fs::read(model_folder().join(format!("{}.bin", deep.name())))?;
     let head = Head::of(&file)?;
-    let texts = texts(sets, &head.words(&file)?)?;
+    let texts = texts(&head.words(&file)?)?;
     let turn = Duration::from_millis(if bench.quick { 100 } else { 400 });
     for model in models {
         let mut encoder = Encoder::new(*model, &texts);
@@ -129,19 +124,18 @@ fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.get(numbers.len() / 2).copied().unwrap_or_default()
 }
 
-/// Texts of the documents' words that are one token each, so that a text has [`TOKENS`] tokens with its start and end.
-fn texts(sets: &[TestSet], known: &HashSet<&str>) -> Result<Vec<String>> {
-    let documents = &sets.first().context("no set")?.documents;
-    let words = documents
+/// Texts of the test corpus's words that are one token each, so that a text has [`TOKENS`] tokens with its start and end.
+fn texts(known: &HashSet<&str>) -> Result<Vec<String>> {
+    let words = sectile_test_corpus::passages()
         .iter()
-        .flat_map(|document| document.text.split_whitespace());
+        .flat_map(|passage| passage.text.split_whitespace());
     let words: Vec<&str> = words
         .filter(|word| word.bytes().all(|byte| byte.is_ascii_lowercase()) && known.contains(word))
         .take(TEXTS * (TOKENS - 2))
         .collect();
     ensure!(
         words.len() == TEXTS * (TOKENS - 2),
-        "the documents are too short"
+        "the passages are too short"
     );
     Ok(words
         .chunks(TOKENS - 2)

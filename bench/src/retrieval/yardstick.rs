@@ -38,14 +38,15 @@ pub(super) fn vectors(bench: &Bench, sets: &[TestSet]) -> Result<Vectors> {
     let script = script("yardstick.py")?;
     let python = python(bench)?;
     let folder = bench.target.join("retrieval");
-    let out = folder.join(format!("yardstick-{}", &stamp(&script)?[..16]));
+    let out = folder.join(format!("yardstick-{}", &stamp(bench, &script)?[..16]));
     let done = out.join("done");
     if !done.is_file() {
         println!("       embedding with MiniLM f32: minutes, once; kept for the next time");
         fs::create_dir_all(&out)?;
         let mut command = Command::new(python);
         command.env("OMP_NUM_THREADS", "1").arg(script);
-        command.arg(sets::folder()).arg(&out);
+        command.arg(sets::folder(bench));
+        command.arg(sets::questions()).arg(&out);
         let output = command.stdin(Stdio::null()).output()?;
         ensure!(
             output.status.success(),
@@ -93,11 +94,11 @@ fn rows(path: &Path, count: usize) -> Result<Vec<Vec<f32>>> {
 }
 
 /// A digest of what the vectors depend on.
-fn stamp(script: &Path) -> Result<String> {
+fn stamp(bench: &Bench, script: &Path) -> Result<String> {
     let mut all = fs::read(script)?;
     let names = sets::SETS.iter().map(|(_, queries, _)| *queries);
     for name in names.chain(["corpus"]) {
-        all.extend(fs::read(sets::folder().join(format!("{name}.jsonl")))?);
+        all.extend(fs::read(sets::path(bench, &format!("{name}.jsonl")))?);
     }
     Ok(Digest::of(&all).to_string())
 }

@@ -32,8 +32,16 @@ const CRATE_EDGES: &[(&str, &[&str])] = &[
 
 /// Packages of ours that only tests may use, by crate folder.
 const TEST_EDGES: &[(&str, &[&str])] = &[
-    ("backends", &["sectile-test-servers"]),
-    ("sectile", &["sectile-note-store", "sectile-test-servers"]),
+    ("backends", &["sectile-test-corpus", "sectile-test-servers"]),
+    ("retrieval", &["sectile-test-corpus"]),
+    (
+        "sectile",
+        &[
+            "sectile-note-store",
+            "sectile-test-corpus",
+            "sectile-test-servers",
+        ],
+    ),
 ];
 
 /// Outside packages that belong to some crates only, by folder.

@@ -54,7 +54,7 @@ pub(crate) struct DocsDocument {
 }
 
 impl DocsSettings {
-    /// Checks what was loaded. Paths from a file count from its folder, `base`.
+    /// Checks what was loaded. Paths from a file count from its folder, `base`, or from `docs.root`.
     pub(super) fn resolve(loaded: &Loaded, base: &Path) -> Result<Self, ConfigError> {
         let raw = &loaded.raw.docs;
         let refused = |key: &str, expected: String| ConfigError::WrongValue {
@@ -62,10 +62,14 @@ impl DocsSettings {
             key: key.to_owned(),
             expected,
         };
+        let root = match loaded.origin("docs.root") {
+            Origin::File(_) | Origin::Default => base.join(&raw.root),
+            _ => PathBuf::from(&raw.root),
+        };
         let place = |key: &str, written: &str| DocsPath {
             written: written.to_owned(),
             location: match loaded.origin(key) {
-                Origin::File(_) => base.join(written),
+                Origin::File(_) => root.join(written),
                 _ => PathBuf::from(written),
             },
         };
@@ -91,7 +95,7 @@ impl DocsSettings {
                 expected: format!("{expected} (table {})", index + 1),
             };
             if entry.path.is_empty() {
-                return Err(refused("path", "given, relative to the settings file"));
+                return Err(refused("path", "given, relative to docs.root"));
             }
             if !entry.slug.is_empty() && !is_slug(&entry.slug, MAX_SLUG) {
                 return Err(refused(

@@ -133,7 +133,10 @@ pub(crate) struct Docs {
     pub(crate) enable_resources: bool,
     /// Whether the manual of Sectile is among the documents.
     pub(crate) include_default_docs: bool,
-    /// Documents and folders to add, relative to the settings file. Of a folder, every `.md` file below it counts.
+    /// Folder that paths of documents in the settings file are relative to, such as a checkout; itself relative to the
+    /// settings file. Empty: the folder of the settings file.
+    pub(crate) root: String,
+    /// Documents and folders to add, relative to `root`. Of a folder, every `.md` file below it counts.
     #[schemars(length(max = 64))]
     pub(crate) extra_paths: Vec<String>,
     /// Largest document, in bytes; a larger one is skipped.
@@ -164,7 +167,7 @@ pub(crate) struct Docs {
 #[serde(default, deny_unknown_fields)]
 #[schemars(extend("required" = ["path"]))]
 pub(crate) struct DocsDocument {
-    /// Where the document is, relative to the settings file.
+    /// Where the document is, relative to `docs.root`.
     pub(crate) path: String,
     /// Last part of its URI: lower-case letters, digits and hyphens, at most 64. Empty: made of the file name.
     pub(crate) slug: String,
@@ -295,6 +298,7 @@ impl Default for Docs {
             enable_search: true,
             enable_resources: true,
             include_default_docs: true,
+            root: String::new(),
             extra_paths: Vec::new(),
             max_doc_bytes: 256 << 10,
             max_total_bytes: 1 << 20,

@@ -203,6 +203,32 @@ fn paths_of_documents_from_a_variable_count_from_the_current_folder() {
 }
 
 #[test]
+fn a_root_moves_the_paths_of_the_settings_file_and_no_others() {
+    let text = "[docs]\nroot = \"checkout\"\nextra_paths = [\"guides\", \"/abs\"]\n\
+                [[docs.documents]]\npath = \"a.md\"\n";
+    let located = |variables: &[(&str, &str)]| {
+        let docs = resolve(text, variables).unwrap().docs;
+        let extra = docs.extra_paths.into_iter().map(|path| path.location);
+        let listed = docs.documents.into_iter().map(|one| one.path.location);
+        extra.chain(listed).collect::<Vec<_>>()
+    };
+    let paths = |paths: [&str; 3]| paths.map(std::path::PathBuf::from).to_vec();
+    assert_eq!(
+        located(&[]),
+        paths(["base/checkout/guides", "/abs", "base/checkout/a.md"])
+    );
+    // A variable counts from the current folder.
+    assert_eq!(
+        located(&[("SECTILE_DOCS__ROOT", "other")]),
+        paths(["other/guides", "/abs", "other/a.md"])
+    );
+    assert_eq!(
+        located(&[("SECTILE_DOCS__EXTRA_PATHS", "x, y")]),
+        paths(["x", "y", "base/checkout/a.md"])
+    );
+}
+
+#[test]
 fn wrong_settings_of_docs_are_refused() {
     for (text, expected) in [
         (
@@ -239,7 +265,7 @@ fn wrong_settings_of_docs_are_refused() {
         ),
         (
             "[[docs.documents]]\nslug = \"a\"\n",
-            "`docs.documents.path` must be given, relative to the settings file (table 1).",
+            "`docs.documents.path` must be given, relative to docs.root (table 1).",
         ),
         (
             "[[docs.documents]]\npath = \"a.md\"\nslug = \"A b\"\n",

@@ -49,13 +49,19 @@ fn phrases_come_first_among_candidates() {
     let home = Home::new();
     let postgres = home.prepared();
     let mut notebooks = notebooks(0..60);
-    let body = format!("{} wooden kubelet", "filling words ".repeat(400));
+    let body = format!("{} wooden astrolabe", "filling words ".repeat(400));
     let text = super::fixture::Text::new("", &body);
     notebooks.insert("zz.md".to_owned(), vec![text]);
     load(&postgres, "docs", &notebooks);
     let mut settings = home.settings();
     settings.candidates = 1;
-    let found = ask(&open(&settings), "docs", "\"wooden kubelet\" pod node", 5).unwrap();
+    let found = ask(
+        &open(&settings),
+        "docs",
+        "\"wooden astrolabe\" day water",
+        5,
+    )
+    .unwrap();
     assert_eq!(found.hits[0].located.notebook.as_str(), "zz.md");
 }
 

@@ -128,7 +128,7 @@ fn rights_and_extensions_that_are_missing() {
     assert_says(reader.state("docs"), "grant");
     let grants = "GRANT USAGE ON SCHEMA sectile TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA sectile TO reader";
     home.server.sql("bare", grants);
-    assert!(!found(&reader, "docs", "pod").is_empty());
+    assert!(!found(&reader, "docs", "water").is_empty());
     assert_says(
         update(&reader, "docs", false, vec![put("x.md", &[])]),
         "grant",
@@ -181,17 +181,17 @@ fn a_restart_between_two_searches_goes_unnoticed() {
     let mut home = Home::new();
     let postgres = home.prepared();
     load(&postgres, "docs", &notebooks(0..30));
-    let before = found(&postgres, "docs", "pod network");
+    let before = found(&postgres, "docs", "water gauge");
     home.server.stop();
-    assert_says(ask(&postgres, "docs", "pod", 5), "PostgreSQL");
+    assert_says(ask(&postgres, "docs", "water", 5), "PostgreSQL");
     home.server.start_again();
-    assert_eq!(found(&postgres, "docs", "pod network"), before);
+    assert_eq!(found(&postgres, "docs", "water gauge"), before);
     home.server.kill();
     home.server.start_again();
-    assert_eq!(found(&postgres, "docs", "pod network"), before);
+    assert_eq!(found(&postgres, "docs", "water gauge"), before);
     // Connections that were cut, and nobody said so.
     home.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'writer'");
-    assert_eq!(found(&postgres, "docs", "pod network"), before);
+    assert_eq!(found(&postgres, "docs", "water gauge"), before);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn an_update_that_is_killed_leaves_the_old_state() {
     let mut home = Home::new();
     let postgres = home.prepared();
     load(&postgres, "docs", &notebooks(0..30));
-    let before = found(&postgres, "docs", "pod network");
+    let before = found(&postgres, "docs", "water gauge");
     for is_new in [false, true] {
         let many = puts(&notebooks(30..1_500));
         // Some thousand rows are written by then.
@@ -213,7 +213,7 @@ fn an_update_that_is_killed_leaves_the_old_state() {
         assert_says(result, "PostgreSQL");
         drop(changes);
         home.server.start_again();
-        assert_eq!(found(&postgres, "docs", "pod network"), before);
+        assert_eq!(found(&postgres, "docs", "water gauge"), before);
         let state = postgres.state("docs").unwrap();
         assert_eq!((state.chunks, state.as_of), (30, 42));
     }
@@ -253,7 +253,7 @@ fn a_statement_that_takes_too_long_is_ended() {
     settings.statement_timeout = Duration::from_millis(300);
     let postgres = open(&settings);
     let start = Instant::now();
-    assert_says(ask(&postgres, "docs", "pod", 5), "took longer");
+    assert_says(ask(&postgres, "docs", "water", 5), "took longer");
     assert!(start.elapsed() < Duration::from_secs(3));
     assert_nothing_runs(&home);
     // The connection is good for others.
@@ -271,8 +271,8 @@ fn what_nobody_waits_for_is_cancelled_in_the_database() {
         let searching = scope.spawn(|| {
             postgres.search(&Question {
                 collection: "docs",
-                query: &Query::parse("pod").unwrap(),
-                text: "pod",
+                query: &Query::parse("water").unwrap(),
+                text: "water",
                 most: 5,
                 stop: &|| is_gone.load(Ordering::Relaxed),
             })
@@ -297,18 +297,18 @@ fn a_connection_that_is_cut_in_the_middle_is_tried_again() {
         .server
         .url_at(proxy.address(), ROLE, PASSWORD, DATABASE);
     let postgres = with_url(&url);
-    let expected = found(&postgres, "docs", "pod network");
+    let expected = found(&postgres, "docs", "water gauge");
     let (after, times) = (20_000, 1);
     proxy.set(Fault::Cut { after, times });
-    assert_eq!(found(&postgres, "docs", "pod network"), expected);
+    assert_eq!(found(&postgres, "docs", "water gauge"), expected);
     let times = 9;
     proxy.set(Fault::Cut { after, times });
     assert_says(
-        ask(&postgres, "docs", "pod network", 5),
+        ask(&postgres, "docs", "water gauge", 5),
         "connection to PostgreSQL broke",
     );
     proxy.set(Fault::Pass);
-    assert_eq!(found(&postgres, "docs", "pod network"), expected);
+    assert_eq!(found(&postgres, "docs", "water gauge"), expected);
 }
 
 /// A model that calls itself another one.
@@ -344,7 +344,7 @@ fn an_index_of_another_model_is_refused() {
     let other = Postgres::new(&home.settings(), Waiting::new().unwrap(), &OtherModel).unwrap();
     for result in [
         other.state("docs").map(drop),
-        ask(&other, "docs", "pod", 5).map(drop),
+        ask(&other, "docs", "water", 5).map(drop),
         other.entries("docs").map(drop),
         update(&other, "docs", false, vec![put("x.md", &[])]).map(drop),
     ] {
@@ -374,7 +374,7 @@ fn encryption_is_verified() {
     let postgres = open(&settings);
     postgres.prepare().unwrap();
     load(&postgres, "docs", &notebooks(0..30));
-    assert!(!found(&postgres, "docs", "pod").is_empty());
+    assert!(!found(&postgres, "docs", "water").is_empty());
     // In the open the server takes nobody.
     assert_says(
         with_url(&url.replace("require", "disable")).ready(),

@@ -1,6 +1,6 @@
-//! A database of its own for each test, notebooks made of real texts, and the same in the embedded engine.
+//! A database of its own for each test, notebooks made of the test corpus, and the same in the embedded engine.
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::collections::BTreeMap;
 
 use sectile_backends::{Postgres, PostgresSettings, Waiting};
 use sectile_markdown::{Digest, Span};
@@ -9,15 +9,13 @@ use sectile_retrieval::{
     Query, Question, Recorder, Segment, SegmentBuilder, SharedState, StaticModel, StorageError,
     VectorIndexing as _, VectorSearch as _,
 };
+use sectile_test_corpus::{Passage as Prose, Queries, passages};
 use sectile_test_servers::Postgres as Server;
 use sectile_vault::NotePath;
-use serde_json::Value;
 
 pub(crate) const ROLE: &str = "writer";
 pub(crate) const PASSWORD: &str = "secret'word";
 pub(crate) const DATABASE: &str = "library";
-
-const TEXTS: &str = include_str!("../../../../sectile/tests/data/k8s-docs/corpus.jsonl");
 
 pub(crate) fn model() -> &'static StaticModel {
     sectile_retrieval::built_in().unwrap()
@@ -103,34 +101,25 @@ impl Text {
 /// Notebooks by their paths.
 pub(crate) type Notebooks = BTreeMap<String, Vec<Text>>;
 
-static ALL: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
-    let read = |line: &str| {
-        let text: Value = serde_json::from_str(line).unwrap();
-        let field = |name: &str| text[name].as_str().unwrap().to_owned();
-        (field("_id"), field("text"))
-    };
-    TEXTS.lines().map(read).collect()
-});
-
-/// Every text of the set as a notebook of one chunk, called by its number.
+/// Every passage of the corpus as a notebook of one chunk, called by its number.
 pub(crate) fn singles() -> Notebooks {
-    let single = |(id, text): &(String, String)| (format!("{id}.md"), vec![Text::new("", text)]);
-    ALL.iter().map(single).collect()
+    let single = |one: &Prose| (format!("{}.md", one.id), vec![Text::new("", &one.text)]);
+    passages().iter().map(single).collect()
 }
 
-/// Some texts as notebooks of three chunks each, with the first words of a text as its heading.
+/// Some passages as notebooks of three chunks each, with the first words of a text as its heading.
 pub(crate) fn notebooks(texts: std::ops::Range<usize>) -> Notebooks {
     let start = texts.start / 3;
-    let of = |(number, texts): (usize, &[(String, String)])| {
-        let text = |(_, text): &(String, String)| {
-            let heading: Vec<&str> = text.split(' ').take(4).collect();
-            Text::new(&heading.join(" "), text)
+    let of = |(number, texts): (usize, &[Prose])| {
+        let text = |one: &Prose| {
+            let heading: Vec<&str> = one.text.split(' ').take(4).collect();
+            Text::new(&heading.join(" "), &one.text)
         };
         let folder = if number % 2 == 0 { "A folder" } else { "b" };
         let path = format!("{folder}/{:04}.md", number + start);
         (path, texts.iter().map(text).collect())
     };
-    ALL[texts].chunks(3).enumerate().map(of).collect()
+    passages()[texts].chunks(3).enumerate().map(of).collect()
 }
 
 pub(crate) fn path(path: &str) -> NotePath {
@@ -280,30 +269,23 @@ pub(crate) fn questions() -> Vec<String> {
         "",
         "the of and",
         "zzzzqqqq",
-        "scheduling schedules scheduled",
-        "kubernets daemnset deploiment",
-        "spec.os.name",
-        "kubectl get pods --all-namespaces",
-        "\"Pod security\" admission",
-        "\"container runtime\" \"Linux nodes\"",
-        "readinessProbe failureThreshold",
-        "How do I keep a node from running out of memory?",
+        "measuring measures measured",
+        "calibratng impeler telescop",
+        "bilge_pump.limit",
+        "yard status --thing tide_gauge --since 30d",
+        "\"main switch\" lever",
+        "\"red button\" \"yellow line\"",
+        "maxLoad40 kiln_hours_total",
+        "How do I keep a gate from rusting through the winter?",
         "漢字 naïve",
         "'; DROP TABLE sectile.chunk; --",
-        "pod",
+        "day",
     ]
     .map(str::to_owned)
     .into();
-    let sets = [
-        include_str!("../../../../sectile/tests/data/k8s-docs/queries.jsonl"),
-        include_str!("../../../../sectile/tests/data/k8s-docs/questions.jsonl"),
-    ];
-    for set in sets {
-        let texts = set.lines().step_by(17).take(15).map(|line| {
-            let query: Value = serde_json::from_str(line).unwrap();
-            query["text"].as_str().unwrap().to_owned()
-        });
-        questions.extend(texts);
+    for kind in [Queries::Path, Queries::Question] {
+        let queries = sectile_test_corpus::queries(kind).into_iter();
+        questions.extend(queries.step_by(17).take(15).map(|query| query.text));
     }
     questions
 }

@@ -1,38 +1,23 @@
 //! Large collections: a graph of vectors, used by the database, that costs next to nothing in quality.
 
-use std::collections::HashMap;
-
 use sectile_backends::Postgres;
 use sectile_retrieval::{Change, VectorIndexing as _, VectorSearch as _};
-use serde_json::Value;
+use sectile_test_corpus::{Queries, queries};
 
 use super::fixture::{Embedded, Home, ask, load, open, path, singles, update};
 
 const GRAPHS: &str = "SELECT count(*) FROM pg_indexes WHERE indexdef LIKE '%hnsw%'";
 
 /// nDCG@10 in percent, where each question has one right answer.
-fn quality(set: (&str, &str), best: impl Fn(&str) -> Vec<String>) -> f64 {
-    let (queries, right) = set;
-    let right: HashMap<&str, &str> = right
-        .lines()
-        .skip(1)
-        .filter_map(|line| {
-            let mut columns = line.split('\t');
-            Some((columns.next()?, columns.next()?))
-        })
-        .collect();
+fn quality(kind: Queries, best: impl Fn(&str) -> Vec<String>) -> f64 {
     let (mut sum, mut count) = (0.0, 0.0);
     // All of them take minutes without optimisation.
     let step = if cfg!(debug_assertions) { 4 } else { 1 };
-    for line in queries.lines().step_by(step) {
-        let query: Value = serde_json::from_str(line).unwrap();
-        let Some(right) = right.get(query["_id"].as_str().unwrap()) else {
-            continue;
-        };
-        let best = best(query["text"].as_str().unwrap());
+    for query in queries(kind).iter().step_by(step) {
+        let best = best(&query.text);
         let place = best
             .iter()
-            .position(|path| path.strip_suffix(".md") == Some(right));
+            .position(|path| path.strip_suffix(".md") == Some(&query.answer));
         sum += place.map_or(0.0, |place| 1.0 / (place as f64 + 2.0).log2());
         count += 1.0;
     }
@@ -59,26 +44,11 @@ fn a_graph_costs_less_than_a_point_of_quality() {
     let notebooks = singles();
     assert!(!load(&postgres, "docs", &notebooks).is_exact);
     let embedded = Embedded::new(&notebooks);
-    macro_rules! set {
-        ($queries:literal, $right:literal) => {
-            (
-                include_str!(concat!(
-                    "../../../../sectile/tests/data/k8s-docs/",
-                    $queries
-                )),
-                include_str!(concat!("../../../../sectile/tests/data/k8s-docs/", $right)),
-            )
-        };
-    }
-    for (name, set) in [
-        ("queries", set!("queries.jsonl", "qrels.tsv")),
-        ("leaf", set!("queries-leaf.jsonl", "qrels-leaf.tsv")),
-        ("questions", set!("questions.jsonl", "qrels-questions.tsv")),
-    ] {
-        let exact = quality(set, |text| embedded.best(text));
-        let graph = quality(set, |text| best(&postgres, text));
-        println!("{name}: nDCG@10 {exact:.2} exact, {graph:.2} with 100 candidates and a graph");
-        assert!(graph >= exact - 1.0, "{name}: {graph} instead of {exact}");
+    for kind in Queries::ALL {
+        let exact = quality(kind, |text| embedded.best(text));
+        let graph = quality(kind, |text| best(&postgres, text));
+        println!("{kind:?}: nDCG@10 {exact:.2} exact, {graph:.2} with 100 candidates and a graph");
+        assert!(graph >= exact - 1.0, "{kind:?}: {graph} instead of {exact}");
     }
     assert!(scans(&home) > 0, "the graph was not used");
 }
@@ -111,7 +81,7 @@ fn graphs_come_and_go_with_the_size() {
     assert_eq!(home.sql(GRAPHS), "2");
     load(&postgres, "others", &super::fixture::notebooks(0..330));
     assert_eq!(home.sql(GRAPHS), "2");
-    assert!(!best(&postgres, "pod network").is_empty());
+    assert!(!best(&postgres, "hydraulic leg").is_empty());
     let gone = more.keys().map(|one| Change::Remove(path(one))).collect();
     let state = update(&postgres, "docs", false, gone).unwrap();
     assert!(state.is_exact);
@@ -142,18 +112,18 @@ fn the_database_uses_the_graph() {
     };
     assert_eq!(used(), 0);
     for _ in 0..3 {
-        ask(&postgres, "docs", "How does a pod reach the network?", 5).unwrap();
+        ask(&postgres, "docs", "How does water reach the trees?", 5).unwrap();
     }
     std::thread::sleep(std::time::Duration::from_millis(1_100));
-    ask(&postgres, "docs", "How does a pod reach the network?", 5).unwrap();
+    ask(&postgres, "docs", "How does water reach the trees?", 5).unwrap();
     wait_for(3);
     let before = used();
     std::thread::sleep(std::time::Duration::from_millis(1_100));
     for _ in 0..3 {
-        let found = ask(&postgres, "small", "How does a pod reach the network?", 5).unwrap();
+        let found = ask(&postgres, "small", "How does water reach the trees?", 5).unwrap();
         assert!(found.state.is_exact);
     }
     std::thread::sleep(std::time::Duration::from_millis(1_100));
-    ask(&postgres, "small", "How does a pod reach the network?", 5).unwrap();
+    ask(&postgres, "small", "How does water reach the trees?", 5).unwrap();
     assert!(used() <= before + 1, "the graph of another collection");
 }

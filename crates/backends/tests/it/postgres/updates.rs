@@ -207,7 +207,7 @@ fn what_ends_half_way_changes_nothing() {
     }
     assert_eq!(postgres.state("docs").unwrap().as_of, 42);
     assert_eq!((counted(&home, "docs"), listed(&home, "docs")), before);
-    Embedded::new(&old).compare(&postgres, "docs", "pod scheduling");
+    Embedded::new(&old).compare(&postgres, "docs", "water turns");
 }
 
 #[test]

@@ -1,19 +1,23 @@
-//! How well documents are found, on a public test set: words alone, and words and meaning. See `tests/data/k8s-docs`.
+//! How well documents are found, on the test corpus: words alone, and words and meaning.
+//!
+//! Thresholds are a little below what was reached. Sets of real documents are for `cargo xtask eval`.
 
+use sectile_test_corpus::Queries;
 use serde_json::Value;
 
 use crate::fixture::sectile;
 
-const SET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/k8s-docs");
-
 /// nDCG@10 of words, and of words and meaning.
-fn measured(more: &[&str], queries: usize) -> (f64, f64) {
+fn measured(kind: Queries, queries: usize) -> (f64, f64) {
+    let folder = tempfile::tempdir().unwrap();
+    sectile_test_corpus::write(folder.path()).unwrap();
+    let (asked, judged) = kind.files();
     let mut command = sectile();
-    let output = command
-        .args(["notebook", "eval", SET, "--json"])
-        .args(more)
-        .output()
-        .unwrap();
+    command.args(["notebook", "eval", "--json"]);
+    command.arg(folder.path());
+    command.arg("--queries").arg(folder.path().join(asked));
+    command.arg("--qrels").arg(folder.path().join(judged));
+    let output = command.output().unwrap();
     let report: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     assert_eq!(
@@ -24,34 +28,26 @@ fn measured(more: &[&str], queries: usize) -> (f64, f64) {
     (of("words"), of("words_and_meaning"))
 }
 
-/// The table that this is measured against has 53.0 for BM25.
 #[test]
 fn paths_of_headings_find_their_sections() {
-    let (words, both) = measured(&[], 500);
-    assert!(words >= 52.0, "{words}");
-    assert!(both >= 54.5, "{both} with meaning, {words} without");
+    let (words, both) = measured(Queries::Path, 500);
+    assert!(words >= 39.0, "{words}");
+    assert!(both >= 40.3, "{both} with meaning, {words} without");
 }
 
-/// The table that this is measured against has 61.5 for BM25.
 #[test]
 fn single_headings_find_their_sections_and_meaning_helps() {
-    let (queries, qrels) = (
-        format!("{SET}/queries-leaf.jsonl"),
-        format!("{SET}/qrels-leaf.tsv"),
-    );
-    let (words, both) = measured(&["--queries", &queries, "--qrels", &qrels], 315);
-    assert!(words >= 60.5, "{words}");
-    assert!(both >= 64.3, "{both} with meaning, {words} without");
+    let (words, both) = measured(Queries::Heading, 315);
+    assert!(words >= 40.3, "{words}");
+    assert!(both >= 42.4, "{both} with meaning, {words} without");
     assert!(both > words, "{both} with meaning, {words} without");
 }
 
-/// Questions avoid the rare words of their sections, so that meaning has to help. They decided nothing about the models.
+/// Questions avoid the names of their things, so that meaning has to help.
 #[test]
 fn meaning_helps_with_natural_questions() {
-    let (queries, qrels) = (
-        format!("{SET}/questions.jsonl"),
-        format!("{SET}/qrels-questions.tsv"),
-    );
-    let (words, both) = measured(&["--queries", &queries, "--qrels", &qrels], 240);
+    let (words, both) = measured(Queries::Question, 240);
+    assert!(words >= 9.6, "{words}");
+    assert!(both >= 12.3, "{both} with meaning, {words} without");
     assert!(both > words, "{both} with meaning, {words} without");
 }

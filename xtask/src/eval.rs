@@ -1,0 +1,256 @@
+//! How well documents of other people are found. Their text is not in the repository: it is read from a folder beside it,
+//! and whatever is not there is left out, with a word about it.
+//!
+//! The figures come from `sectile docs eval` and `sectile notebook eval`; what is asked of them is a little below what was
+//! reached. Tests that have to pass everywhere use `test-corpus` instead.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::ci;
+use crate::process::{self, Repo};
+
+#[derive(clap::Args, Default)]
+pub(crate) struct Args {
+    /// The folder with `corpora` and `ir` [default: the one that XTASK_DATA names, else ../shared].
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+impl Args {
+    /// The folder with the data, whether or not it is there.
+    pub(crate) fn folder(&self, repo: &Repo) -> Result<PathBuf> {
+        let given = self.data.as_deref().unwrap_or(&repo.data);
+        Ok(std::path::absolute(given)?)
+    }
+}
+
+const EXAMPLE: &str = "examples/decision-gate";
+/// The documents of the example, in the folder of the data.
+const DOCUMENTS: &str = "corpora/decision-gate-docs";
+/// Percent of questions whose answer is first, and among the first three.
+const HITS: [&str; 2] = ["79", "96"];
+
+/// Queries over documents, and what the search has to reach.
+struct Set {
+    name: &'static str,
+    /// In the folder of the data.
+    folder: &'static str,
+    /// Files of queries and judgements: in the folder of the set, or of ours, in the repository.
+    queries: Queries,
+    tier: &'static str,
+    /// nDCG@10 in percent: by words alone, and by words and meaning.
+    least: [f64; 2],
+}
+
+enum Queries {
+    Theirs(&'static str, &'static str),
+    Ours(&'static str, &'static str),
+}
+
+const SETS: &[Set] = &[
+    Set {
+        name: "k8s-docs",
+        folder: "ir/k8s-docs",
+        queries: Queries::Theirs("queries.jsonl", "qrels.tsv"),
+        tier: "static",
+        least: [52.8, 55.0],
+    },
+    Set {
+        name: "k8s-docs-leaf",
+        folder: "ir/k8s-docs",
+        queries: Queries::Theirs("queries-leaf.jsonl", "qrels-leaf.tsv"),
+        tier: "static",
+        least: [64.5, 66.7],
+    },
+    Set {
+        name: "k8s-docs questions",
+        folder: "ir/k8s-docs",
+        queries: Queries::Ours(
+            "bench/k8s-docs/questions.jsonl",
+            "bench/k8s-docs/qrels-questions.tsv",
+        ),
+        tier: "static",
+        least: [9.1, 11.6],
+    },
+    Set {
+        name: "mtrag-un",
+        folder: "ir/mtrag-un",
+        queries: Queries::Theirs("queries.jsonl", "qrels.tsv"),
+        tier: "static",
+        least: [81.8, 83.9],
+    },
+];
+
+/// Evaluates what is there. The remark says how many evaluations there were, and what is missing.
+pub(crate) fn run(repo: &Repo, args: &Args) -> Result<Option<String>> {
+    let data = &args.folder(repo)?;
+    let has_documents = data.join(DOCUMENTS).is_dir();
+    let (sets, mut missing): (Vec<&Set>, Vec<&Set>) = SETS
+        .iter()
+        .partition(|set| data.join(set.folder).join("corpus.jsonl").is_file());
+    missing.dedup_by_key(|set| set.folder);
+    let mut missing: Vec<&str> = missing.iter().map(|set| set.folder).collect();
+    missing.extend((!has_documents).then_some(DOCUMENTS));
+    if !missing.is_empty() {
+        println!(
+            "not in {}: {}. Texts of other people are not in the repository; --data or XTASK_DATA names another folder.",
+            data.display(),
+            missing.join(", ")
+        );
+    }
+    if sets.is_empty() && !has_documents {
+        return Ok(Some(format!(
+            "nothing was evaluated: {} has no data",
+            data.display()
+        )));
+    }
+    // As the gate builds it: with other packages, features and so everything would be built again.
+    ci::build(repo)?;
+    let mut below = Vec::new();
+    if has_documents {
+        documents(repo, data)?;
+    }
+    for set in &sets {
+        below.extend(evaluated(repo, data, set)?);
+    }
+    if !below.is_empty() {
+        bail!("{}", below.join("; "));
+    }
+    let count = sets.len() + usize::from(has_documents);
+    let left_out = if missing.is_empty() {
+        String::new()
+    } else {
+        format!("; not there: {}", missing.join(", "))
+    };
+    Ok(Some(format!("{count} evaluations{left_out}")))
+}
+
+/// The binary, with none of our own variables.
+fn sectile(repo: &Repo) -> Command {
+    let mut command = Command::new(repo.target.join("debug/sectile"));
+    command.current_dir(&repo.root);
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("SECTILE_")) {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Asks the questions about the documents of the example.
+fn documents(repo: &Repo, data: &Path) -> Result<()> {
+    let mut command = sectile(repo);
+    command.env("SECTILE_DOCS__ROOT", data.join(DOCUMENTS));
+    command
+        .args(["docs", "eval", "--json"])
+        .arg(format!("{EXAMPLE}/questions.toml"))
+        .args(["--config", &format!("{EXAMPLE}/sectile.toml")])
+        .args(["--min-hit-1", HITS[0], "--min-hit-3", HITS[1]]);
+    let report: Value = serde_json::from_str(&process::stdout_of(&mut command)?)?;
+    let percent = |key: &str| -> Result<f64> {
+        let permille = report[key].as_f64();
+        Ok(permille.with_context(|| format!("the report has no {key}"))? / 10.0)
+    };
+    println!(
+        "decision-gate        {} questions: hit@1 {:.1} % (at least {}), hit@3 {:.1} % (at least {})",
+        report["questions"],
+        percent("hit_at_1_permille")?,
+        HITS[0],
+        percent("hit_at_3_permille")?,
+        HITS[1]
+    );
+    Ok(())
+}
+
+/// Asks the queries of a set, and says what is not good enough.
+fn evaluated(repo: &Repo, data: &Path, set: &Set) -> Result<Vec<String>> {
+    let folder = data.join(set.folder);
+    let (queries, judgements) = match set.queries {
+        Queries::Theirs(queries, judgements) => (folder.join(queries), folder.join(judgements)),
+        Queries::Ours(queries, judgements) => (repo.root.join(queries), repo.root.join(judgements)),
+    };
+    let mut command = sectile(repo);
+    command
+        .args(["notebook", "eval", "--json", "--tier", set.tier])
+        .arg(folder)
+        .arg("--queries")
+        .arg(queries)
+        .arg("--qrels")
+        .arg(judgements);
+    let report: Value = serde_json::from_str(&process::stdout_of(&mut command)?)?;
+    let figure = |kind: &str| {
+        let figure = report[kind]["ndcg_at_10"].as_f64();
+        figure.with_context(|| format!("the report on {} has no figure of {kind}", set.name))
+    };
+    let found = [figure("words")?, figure("words_and_meaning")?];
+    println!(
+        "{:<20} {} queries over {}: nDCG@10 {:.2} by words (at least {:.1}), {:.2} with meaning, {} (at least {:.1})",
+        set.name,
+        report["queries"],
+        report["documents"],
+        found[0],
+        set.least[0],
+        found[1],
+        set.tier,
+        set.least[1]
+    );
+    Ok(judged(set, found))
+}
+
+fn judged(set: &Set, found: [f64; 2]) -> Vec<String> {
+    let mut below = Vec::new();
+    for ((found, least), kind) in found.into_iter().zip(set.least).zip(["words", "meaning"]) {
+        if found < least {
+            below.push(format!(
+                "{}: nDCG@10 by {kind} is {found:.2}, at least {least:.1} is wanted",
+                set.name
+            ));
+        }
+    }
+    if found[1] <= found[0] {
+        below.push(format!("{}: meaning does not help", set.name));
+    }
+    below
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_data_it_passes_and_says_so() {
+        let repo = Repo::find();
+        let args = Args {
+            data: Some(repo.root.join("xtask")),
+        };
+        let remark = run(&repo, &args).unwrap().unwrap();
+        assert!(remark.starts_with("nothing was evaluated: "), "{remark}");
+        assert!(remark.ends_with("xtask has no data"), "{remark}");
+    }
+
+    #[test]
+    fn a_figure_below_its_bound_and_meaning_that_does_not_help_are_told() {
+        let set = &SETS[0];
+        let [words, both] = set.least;
+        assert_eq!(judged(set, [words, both]), Vec::<String>::new());
+        assert_eq!(judged(set, [words - 0.1, both]).len(), 1);
+        assert_eq!(judged(set, [words, both - 0.1]).len(), 1);
+        assert_eq!(
+            judged(set, [both + 1.0, both]),
+            ["k8s-docs: meaning does not help"]
+        );
+    }
+
+    #[test]
+    fn questions_of_ours_are_in_the_repository() {
+        let repo = Repo::find();
+        for set in SETS {
+            if let Queries::Ours(queries, judgements) = set.queries {
+                assert!(repo.root.join(queries).is_file(), "{queries}");
+                assert!(repo.root.join(judgements).is_file(), "{judgements}");
+            }
+        }
+    }
+}

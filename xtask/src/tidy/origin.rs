@@ -1,0 +1,265 @@
+//! The repository holds only what we wrote: no corpus, query set, manual or licence of other people.
+//!
+//! Nobody can tell from a file who wrote it. So files of the kinds in which text of others arrives are allowed only where a
+//! row here says what they are, and adding a row is a decision that a review sees.
+
+use super::{Finding, Tree};
+
+/// Files in which text of others arrives by their endings, whatever their place.
+const DATA: &[&str] = &[
+    "7z", "adoc", "arrow", "br", "bz2", "csv", "db", "docx", "epub", "feather", "gz", "htm",
+    "html", "ipynb", "json", "jsonl", "mdx", "ndjson", "npy", "npz", "parquet", "pdf", "rst",
+    "sqlite", "tar", "tex", "tgz", "tsv", "txt", "xml", "xz", "zip", "zst",
+];
+
+/// What is ours all the same: a file, or a folder with a slash at its end, and how it came about.
+const OURS: &[(&str, &str)] = &[
+    (
+        "bench/k8s-docs/qrels-questions.tsv",
+        "labels of our questions",
+    ),
+    ("bench/k8s-docs/questions.jsonl", "questions of ours"),
+    (
+        "crates/sectile/test_data/editor_pitfalls.json",
+        "documents and calls of ours, and what editors made of them",
+    ),
+    (
+        "crates/sectile/test_data/section_source.json",
+        "documents of ours, and what the contract's original said of them",
+    ),
+    ("model/checkpoints/", "weights that we trained"),
+    ("model/classes.tsv", "written by classes.py"),
+    ("model/requirements-bench.txt", "names of packages"),
+    ("model/requirements-train.txt", "names of packages"),
+    ("model/requirements.txt", "names of packages"),
+    (
+        "model/vectors-static-2.jsonl",
+        "numbers of our model for strings of ours",
+    ),
+    (
+        "model/vectors-transformer-1.jsonl",
+        "numbers of our model for strings of ours",
+    ),
+    (
+        "model/vectors.jsonl",
+        "numbers of our model for strings of ours",
+    ),
+    ("note-store/src/mebibyte.gz", "a mebibyte of one byte"),
+    ("test-corpus/words/", "sentences that we wrote for tests"),
+];
+
+/// Where Markdown is ours: a file, or a folder with a slash at its end.
+const MARKDOWN: &[&str] = &[
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    "SECURITY.md",
+    "bench/k8s-docs/QUESTIONS.md",
+    "crates/client/test_data/ORIGIN.md",
+    "crates/sectile/src/",
+    "crates/sectile/test_data/ORIGIN.md",
+    "docs/",
+    "examples/decision-gate/README.md",
+    "model/MODEL_CARD.md",
+    "model/README.md",
+    "model/TRAINING.md",
+    "note-store/README.md",
+    "test-corpus/manual/",
+];
+
+/// Names that files of others bring along.
+const PAPERS: &[&str] = &[
+    "attribution",
+    "authors",
+    "copying",
+    "copyright",
+    "credits",
+    "licence",
+    "license",
+    "notice",
+    "origin",
+    "sha256sums",
+    "third-party",
+    "third_party",
+];
+
+/// Such files that belong to what is here: our own licences, and those of the models' parents.
+const OUR_PAPERS: &[&str] = &[
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "crates/client/test_data/ORIGIN.md",
+    "crates/sectile/test_data/ORIGIN.md",
+    "model/LICENSE-all-MiniLM-L6-v2",
+    "model/NOTICE",
+];
+
+/// No file that a person writes is larger, in bytes.
+const LARGE: usize = 100_000;
+/// Larger files that are made by a program.
+const LARGE_FILES: &[&str] = &["Cargo.lock", "crates/sectile/test_data/section_source.json"];
+
+/// What to do instead of committing somebody's text.
+const INSTEAD: &str = "text of others stays outside: let `cargo xtask eval` read it from ../shared, and write documents of our own \
+                       for tests (`test-corpus`)";
+
+pub(super) fn only_ours(tree: &Tree) -> Vec<Finding> {
+    let texts = tree.files.iter();
+    let texts = texts.map(|file| (file.path.as_str(), Some(file.text.len())));
+    let others = tree.not_text.iter().map(|path| (path.as_str(), None));
+    let mut findings = Vec::new();
+    for (path, size) in texts.chain(others) {
+        let mut report = |message: String| {
+            findings.push(Finding {
+                path: path.to_owned(),
+                line: 1,
+                message,
+            });
+        };
+        let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+        let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+        let is_listed = |(place, _): &(&str, &str)| covers(place, path);
+        // Seeds of failed cases, which proptest writes.
+        let is_seed = path.contains("/proptest-regressions/") && ending == "txt";
+        if DATA.contains(&ending) && !is_seed && !OURS.iter().any(is_listed) {
+            report(format!(
+                "a data file without a row in `OURS` (xtask/src/tidy/origin.rs) that says how we made it; {INSTEAD}"
+            ));
+        }
+        if ["md", "markdown"].contains(&ending) && !MARKDOWN.iter().any(|place| covers(place, path))
+        {
+            report(format!(
+                "Markdown outside of the places in `MARKDOWN` (xtask/src/tidy/origin.rs); {INSTEAD}"
+            ));
+        }
+        let is_paper = ending != "rs" && PAPERS.iter().any(|paper| name.starts_with(paper));
+        if is_paper && !OUR_PAPERS.contains(&path) {
+            report(format!(
+                "a paper of origin or licence without a row in `OUR_PAPERS` (xtask/src/tidy/origin.rs); {INSTEAD}"
+            ));
+        }
+        if let Some(size) = size.filter(|size| *size > LARGE && !LARGE_FILES.contains(&path)) {
+            report(format!("{size} bytes of text, at most {LARGE}; {INSTEAD}"));
+        }
+    }
+    findings
+}
+
+/// Whether a row is about a path: the same file, or a folder above it.
+fn covers(place: &str, path: &str) -> bool {
+    if place.ends_with('/') {
+        path.starts_with(place)
+    } else {
+        path == place
+    }
+}
+
+/// Rows for files that are gone would let others in under their names.
+pub(super) fn rows_of_origin_are_needed(tree: &Tree) -> Vec<Finding> {
+    let paths: Vec<&str> = tree
+        .files
+        .iter()
+        .map(|file| file.path.as_str())
+        .chain(tree.not_text.iter().map(String::as_str))
+        .collect();
+    let places = OURS.iter().map(|(place, _)| place);
+    let places = places.chain(MARKDOWN).chain(OUR_PAPERS).chain(LARGE_FILES);
+    let is_used = |place: &&&str| paths.iter().any(|path| covers(place, path));
+    places
+        .filter(|place| !is_used(place))
+        .map(|place| Finding {
+            path: "xtask/src/tidy/origin.rs".to_owned(),
+            line: 1,
+            message: format!("`{place}` is not there any more: remove its row"),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{found, found_beside};
+    use super::*;
+
+    #[track_caller]
+    fn refused(path: &str, text: &str, why: &str) {
+        let findings = found(only_ours, &[(path, text)]);
+        assert_eq!(findings.len(), 1, "{path}: {findings:?}");
+        assert!(findings[0].contains(why), "{findings:?}");
+        assert!(findings[0].contains(INSTEAD), "{findings:?}");
+    }
+
+    #[track_caller]
+    fn allowed(path: &str, text: &str) {
+        assert_eq!(
+            found(only_ours, &[(path, text)]),
+            Vec::<String>::new(),
+            "{path}"
+        );
+    }
+
+    #[test]
+    fn a_planted_corpus_is_refused() {
+        refused(
+            "crates/sectile/tests/data/x/corpus.jsonl",
+            "{\"_id\":\"0\",\"text\":\"x\"}\n",
+            "a data file without a row",
+        );
+        refused("test-corpus/qrels.TSV", "a\tb\t1\n", "a data file");
+        refused("bench/k8s-docs/queries.jsonl", "", "a data file");
+        refused("docs/export.csv", "", "a data file");
+        allowed("bench/k8s-docs/questions.jsonl", "");
+        allowed("test-corpus/words/things.txt", "");
+    }
+
+    #[test]
+    fn a_packed_corpus_is_refused() {
+        let findings = found_beside(only_ours, &["crates/sectile/tests/data/corpus.jsonl.gz"]);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(findings[0].contains("a data file"), "{findings:?}");
+        assert_eq!(
+            found_beside(only_ours, &["note-store/src/mebibyte.gz"]),
+            Vec::<String>::new()
+        );
+    }
+
+    #[test]
+    fn markdown_of_others_is_refused() {
+        let path = "examples/decision-gate/Docs/guides/security_guide.md";
+        refused(path, "# Security Guide\n", "Markdown outside");
+        refused(
+            "crates/sectile/tests/data/a.markdown",
+            "",
+            "Markdown outside",
+        );
+        allowed("docs/model.md", "# The model\n");
+        allowed("examples/decision-gate/README.md", "");
+    }
+
+    #[test]
+    fn papers_of_others_are_refused() {
+        refused("examples/x/LICENSE", "Apache License", "a paper of origin");
+        refused("crates/a/NOTICE", "", "a paper of origin");
+        refused("examples/x/SHA256SUMS", "", "a paper of origin");
+        let twice = found(only_ours, &[("crates/a/ORIGIN.md", "")]);
+        assert_eq!(twice.len(), 2, "{twice:?}");
+        allowed("model/NOTICE", "");
+        allowed("LICENSE-MIT", "");
+    }
+
+    #[test]
+    fn a_text_under_another_ending_is_too_large() {
+        let text = "word ".repeat(LARGE);
+        refused("crates/a/src/corpus.inc", &text, "500000 bytes of text");
+        allowed("Cargo.lock", &text);
+    }
+
+    #[test]
+    fn a_row_without_a_file_is_told() {
+        let rows = found(rows_of_origin_are_needed, &[("README.md", "")]);
+        assert!(
+            !rows.iter().any(|row| row.contains("`README.md`")),
+            "{rows:?}"
+        );
+        assert!(rows.iter().any(|row| row.contains("`docs/`")), "{rows:?}");
+    }
+}
