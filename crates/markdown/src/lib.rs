@@ -37,9 +37,9 @@ pub use document::{Document, Extent, Section};
 pub use front_matter::{FrontMatter, FrontMatterError, remove_key, set_key};
 pub use lines::{LineIndex, Position, dominant_line_end};
 pub use links::{
-    Anchors, Link, LinkForm, LinkPart, MovedAnchor, PathResolution, Repair, Resolution,
-    github_anchor, links, links_near, moved_anchors, name_key, repair_fragment, repair_path,
-    resolve_path,
+    Anchors, Enclosure, Link, LinkForm, LinkPart, MovedAnchor, PathResolution, Repair, Resolution,
+    front_matter_keeps_its_shape, github_anchor, links, links_near, moved_anchors, name_key,
+    repair_fragment, repair_path, resolve_path,
 };
 pub use merge::{MergeConflict, merge};
 pub use plain::{Passages, passages};

@@ -189,9 +189,7 @@ impl Transaction<'_> {
             section: found.position,
         };
         self.edit(&found.path, &edit, &[])?;
-        for id in &subtree {
-            self.touch(&found.path, id);
-        }
+        self.touch_all(&found.path, subtree);
         self.done(&found.path, None, false);
         Ok(())
     }

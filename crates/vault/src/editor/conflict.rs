@@ -189,7 +189,7 @@ impl Editor {
 }
 
 /// A text as lines that end in LF, the last one too, so that a change of the last line is a change of one line.
-fn lines(text: &[u8]) -> Vec<u8> {
+pub(super) fn lines(text: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(text)
         .replace("\r\n", "\n")
         .replace('\r', "\n");

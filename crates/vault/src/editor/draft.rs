@@ -1,7 +1,7 @@
 //! A request under way: drafts of the documents it changes, in memory, until they are committed together.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -282,10 +282,15 @@ impl<'e> Transaction<'e> {
     }
 
     pub(super) fn touch(&mut self, path: &str, id: &str) {
-        if let Some(draft) = self.drafts.get_mut(path)
-            && !draft.touched.iter().any(|known| known == id)
-        {
-            draft.touched.push(id.to_owned());
+        self.touch_all(path, [id.to_owned()]);
+    }
+
+    /// Notes sections that the request concerns, each once.
+    pub(super) fn touch_all(&mut self, path: &str, ids: impl IntoIterator<Item = String>) {
+        if let Some(draft) = self.drafts.get_mut(path) {
+            let mut known: HashSet<String> = draft.touched.iter().cloned().collect();
+            let new = ids.into_iter().filter(|id| known.insert(id.clone()));
+            draft.touched.extend(new);
         }
     }
 

@@ -9,12 +9,12 @@ use std::{
 
 use sectile_markdown::{Anchors, Link, PathResolution, Resolution, Source, name_key, resolve_path};
 
-use super::reason;
+use super::{BrokenLink, reason};
 use crate::{
     Editor, NotePath,
     editor::{EditorError, draft::Draft, is_markdown},
     fs::Thing,
-    walk::Files,
+    walk::{Files, PassedOver},
 };
 
 /// Which of the two.
@@ -68,6 +68,7 @@ pub(super) struct Drafted<'t> {
     pub(super) draft: &'t Draft,
     before: OnceCell<Anchors>,
     after: OnceCell<Anchors>,
+    tops_before: OnceCell<Vec<usize>>,
 }
 
 pub(super) struct World<'t> {
@@ -160,6 +161,22 @@ impl<'t> World<'t> {
         needles.dedup();
         let tells = needles.len() <= MOST_NEEDLES && needles.iter().all(|one| !one.is_empty());
         tells.then_some(needles)
+    }
+
+    /// Folders that could not be read, whose documents nobody looked at.
+    pub(super) fn unread_folders(&self) -> Vec<BrokenLink> {
+        let passed_over = match self.names() {
+            Ok(names) => names.files.passed_over.as_slice(),
+            // Reported by `trouble`.
+            Err(_) => &[],
+        };
+        let mut unread: Vec<BrokenLink> = passed_over
+            .iter()
+            .filter(|(_, why)| is_unreadable(*why))
+            .map(|(path, _)| BrokenLink::of_whole(path, reason::UNREADABLE_FOLDER))
+            .collect();
+        unread.sort_by(|one, other| one.path.cmp(&other.path));
+        unread
     }
 
     /// What went wrong while names were looked up, if anything did.
@@ -353,6 +370,7 @@ impl<'t> World<'t> {
             draft,
             before,
             after,
+            ..
         } = self.drafts.get(index)?;
         let (cell, bytes) = match side {
             Side::Before => (before, draft.base.as_ref()?.bytes()),
@@ -384,6 +402,11 @@ impl<'t> World<'t> {
     }
 }
 
+/// Whether a walk passed over a folder that is there and cannot be read.
+fn is_unreadable(why: PassedOver) -> bool {
+    matches!(why, PassedOver::Unreadable(kind) if kind != std::io::ErrorKind::NotFound)
+}
+
 impl Side {
     /// The path of a draft's document on this side, if it is there.
     fn path(self, draft: &Draft) -> Option<&NotePath> {
@@ -400,7 +423,17 @@ impl<'t> Drafted<'t> {
             draft,
             before: OnceCell::new(),
             after: OnceCell::new(),
+            tops_before: OnceCell::new(),
         }
+    }
+
+    /// The indices of the top-level headings before, in order of their positions.
+    pub(super) fn tops_before(&self) -> &[usize] {
+        self.tops_before.get_or_init(|| {
+            let base = self.draft.base.iter();
+            let tops = base.flat_map(|base| base.document().top_level());
+            tops.map(|(index, _, _)| index).collect()
+        })
     }
 }
 

@@ -1,0 +1,177 @@
+//! Links that do not stand in the text: in HTML and in front matter, and in documents that cannot be read.
+
+use super::*;
+
+#[test]
+fn links_in_html_follow_a_document_and_a_heading() {
+    let html = "<p align=\"center\">\n  <img src=\"docs/guide.md\" alt=\"x\"><a\n    href='docs/guide.md#set-up'>\n</p>\n\nText <a href=docs/guide.md#set-up>a</a> and `<a href=\"docs/guide.md\">`.\n\n> <div>\n> <A HREF=\"docs/guide.md?raw=1#Set%20up\">\n> </div>\n\n```html\n<a href=\"docs/guide.md\">\n```\n\n<!-- <a href=\"docs/guide.md\"> -->\n\n<script>x = '<a href=\"docs/guide.md\">'</script>\n";
+    let bench = Bench::new(&[
+        (
+            "docs/guide.md",
+            "# Guide\n\n## Set up\n\n<a href=\"#set-up\">up</a>\n",
+        ),
+        ("index.md", html),
+    ]);
+    let before = texts(&bench);
+    let report = bench
+        .write(rename(
+            "docs/guide.md",
+            by_heading("Set up"),
+            "Getting 'ready'",
+        ))
+        .unwrap();
+    assert_eq!(report.repaired_links, 4);
+    assert_eq!(broken(&report.broken_links), [""; 0]);
+    let report = bench
+        .write(rename_document("docs/guide.md", "docs/it's = a & b.md"))
+        .unwrap();
+    assert_eq!(report.repaired_links, 4);
+    assert_eq!(broken(&report.broken_links), [""; 0]);
+    assert_eq!(
+        bench.text("index.md"),
+        "<p align=\"center\">\n  <img src=\"docs/it's%20=%20a%20%26%20b.md\" alt=\"x\"><a\n    href='docs/it%27s%20=%20a%20%26%20b.md#getting-ready'>\n</p>\n\nText <a href=docs/it%27s%20%3D%20a%20%26%20b.md#getting-ready>a</a> and `<a href=\"docs/guide.md\">`.\n\n> <div>\n> <A HREF=\"docs/it's%20=%20a%20%26%20b.md?raw=1#Getting%20'ready'\">\n> </div>\n\n```html\n<a href=\"docs/guide.md\">\n```\n\n<!-- <a href=\"docs/guide.md\"> -->\n\n<script>x = '<a href=\"docs/guide.md\">'</script>\n"
+    );
+    bench.undo("docs/it's = a & b.md").unwrap();
+    bench.undo("docs/guide.md").unwrap();
+    assert_eq!(texts(&bench), before);
+}
+
+#[test]
+fn links_in_front_matter_follow_a_document_and_a_heading() {
+    let note = "---\n# [[guide]] in a comment\nup: \"[[guide#Set up|x]]\"\nsee: 'it''s [g](docs/guide.md#set-up)'\nnext: [[guide]]\nlist:\n  - \"![[docs/guide#Set up]]\"\n  - plain [g](docs/guide.md) text\ncode: \"`[[guide]]`\"\nmore: |\n  [[guide]]\ndate: 2024-01-01\n---\n# Note\n\n[[guide]]\n";
+    let bench = Bench::new(&[("docs/guide.md", "# Guide\n\n## Set up\n"), ("a.md", note)]);
+    let before = texts(&bench);
+    let report = bench
+        .write(rename(
+            "docs/guide.md",
+            by_heading("Set up"),
+            "Bob's \"own\"",
+        ))
+        .unwrap();
+    assert_eq!(report.repaired_links, 3);
+    let report = bench
+        .write(rename_document("docs/guide.md", "docs/manual.md"))
+        .unwrap();
+    assert_eq!(report.repaired_links, 7);
+    assert_eq!(broken(&report.broken_links), [""; 0]);
+    assert_eq!(
+        bench.text("a.md"),
+        "---\n# [[guide]] in a comment\nup: \"[[manual#Bob's \\\"own\\\"|x]]\"\nsee: 'it''s [g](docs/manual.md#bobs-own)'\nnext: [[manual]]\nlist:\n  - \"![[docs/manual#Bob's \\\"own\\\"]]\"\n  - plain [g](docs/manual.md) text\ncode: \"`[[guide]]`\"\nmore: |\n  [[manual]]\ndate: 2024-01-01\n---\n# Note\n\n[[manual]]\n"
+    );
+    bench.undo("docs/manual.md").unwrap();
+    bench.undo("docs/guide.md").unwrap();
+    assert_eq!(texts(&bench), before);
+}
+
+#[test]
+fn what_cannot_be_written_in_front_matter_is_reported() {
+    let bench = Bench::new(&[
+        ("a.md", "# A\n"),
+        ("broken.md", "---\nup: [[a]], [[b]]\n---\n[[a]]\n"),
+        ("escaped.md", "---\nup: \"[[a|it\\\n  s]]\"\n---\n"),
+        ("flow.md", "---\nup: [[a]]\n---\n[[a]]\n"),
+        ("folded.md", "---\nup: >\n  see [[a|one\n  two]]\n---\n"),
+        ("html.md", "---\nup: '<a href=\"a.md\">'\n---\n"),
+    ]);
+    let report = bench.write(rename_document("a.md", "x, y.md")).unwrap();
+    assert_eq!(
+        broken(&report.broken_links),
+        [
+            "broken.md:2 a: no such document",
+            "escaped.md:2 a: no such document",
+            "flow.md:2 a: no such document",
+            "folded.md:3 a: no such document",
+            "html.md:2 a.md: no such document",
+        ]
+    );
+    assert_eq!(report.repaired_links, 2);
+    assert_eq!(bench.text("flow.md"), "---\nup: [[a]]\n---\n[[x, y]]\n");
+    assert_eq!(
+        bench.text("broken.md"),
+        "---\nup: [[a]], [[b]]\n---\n[[x, y]]\n"
+    );
+}
+
+#[test]
+fn links_of_front_matter_and_html_are_checked_and_told_when_they_are_new() {
+    let bench = Bench::new(&[(
+        "a.md",
+        "---\nup: \"[[none]]\"\n---\n# A\n\n<img src=\"none.png\"> <a href=\"#top\"> <a href=\"#a\">\n",
+    )]);
+    let check = bench.editor.check_links(None, Watch::none()).unwrap();
+    assert_eq!(check.links, 4);
+    assert_eq!(
+        broken(&check.broken),
+        [
+            "a.md:2 none: no such document",
+            "a.md:6 none.png: no such document"
+        ]
+    );
+    let report = bench
+        .write(Operation::SetFrontMatter {
+            path: Some(note("a.md")),
+            key: "next".to_owned(),
+            value: Some(sectile_markdown::Value::String("[[gone]]".to_owned())),
+        })
+        .unwrap();
+    assert_eq!(
+        broken(&report.broken_links),
+        ["a.md:3 gone: no such document"]
+    );
+}
+
+#[test]
+fn documents_that_cannot_be_read_are_told() {
+    let large = format!("[a](a.md)\n{}", "x".repeat(2000));
+    let bench = Bench::new(&[
+        ("a.md", "# A\n"),
+        ("b.md", "[a](a.md)\n"),
+        ("large.md", &large),
+    ]);
+    let limits = EditorLimits {
+        max_document_bytes: 1000,
+        ..EditorLimits::default()
+    };
+    let editor = Editor::folder(bench.folder.path(), limits, clock).unwrap();
+    let expected =
+        ["large.md:1 : the document is too large to be read, so its links were not looked at"];
+    let check = editor.check_links(None, Watch::none()).unwrap();
+    assert_eq!(broken(&check.broken), expected);
+    let report = write(&editor, vec![rename_document("a.md", "c.md")]).unwrap();
+    assert_eq!(report.repaired_links, 1);
+    assert_eq!(broken(&report.broken_links), expected);
+    assert_eq!(bench.text("large.md"), large);
+}
+
+#[cfg(unix)]
+#[test]
+fn folders_that_cannot_be_read_are_told() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bench = Bench::new(&[
+        ("a.md", "# A\n"),
+        ("closed/b.md", "[a](../a.md)\n"),
+        ("closed.md", "[a](a.md)\n"),
+    ]);
+    let mode = |path: &str, mode| {
+        fs::set_permissions(bench.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode("closed", 0o000);
+    mode("closed.md", 0o000);
+    // The system refuses nothing to root.
+    let is_root = fs::read_dir(bench.path("closed")).is_ok();
+    let report = bench.write(rename_document("a.md", "c.md"));
+    mode("closed", 0o755);
+    mode("closed.md", 0o644);
+    let told = broken(&report.unwrap().broken_links);
+    if is_root {
+        assert_eq!(told, [""; 0]);
+    } else {
+        assert_eq!(
+            told,
+            [
+                "closed:1 : the folder cannot be read, so the links of its documents were not looked at",
+                "closed.md:1 : the document cannot be read, so its links were not looked at",
+            ]
+        );
+    }
+}
