@@ -27,6 +27,7 @@ mod span;
 #[cfg(test)]
 mod testing;
 mod whitespace;
+mod work;
 mod yaml;
 
 pub use changes::{Change, Changes};

@@ -1,6 +1,7 @@
 //! A request under way: drafts of the documents it changes, in memory, until they are committed together.
 
 use std::{
+    cell::Cell,
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
@@ -11,8 +12,8 @@ use sectile_markdown::{
 };
 
 use super::{
-    BrokenLink, Editor, EditorError, Operation, SectionInfo, SectionRef, View, links::Broken,
-    store::DocumentLocks,
+    BrokenLink, Editor, EditorError, Operation, SectionInfo, SectionRef, View,
+    conflict::MOST_BYTES_BACK, links::Broken, store::DocumentLocks,
 };
 use crate::{NotePath, journal::Request};
 
@@ -120,6 +121,8 @@ pub(super) struct Transaction<'e> {
     pub(super) deleted_bytes: usize,
     pub(super) repaired_links: usize,
     pub(super) broken: Broken,
+    /// How many bytes of older texts may still be read.
+    pub(super) room_back: Cell<usize>,
 }
 
 /// A step whose section may not have its id yet.
@@ -174,6 +177,7 @@ impl<'e> Transaction<'e> {
             deleted_bytes: 0,
             repaired_links: 0,
             broken: Broken::default(),
+            room_back: Cell::new(MOST_BYTES_BACK),
         }
     }
 
