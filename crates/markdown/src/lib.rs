@@ -30,7 +30,7 @@ mod whitespace;
 mod work;
 mod yaml;
 
-pub use changes::{Change, Changes};
+pub use changes::{Change, Changes, OffsetMap};
 pub use chunks::{Chunk, Chunks, chunks};
 pub use diff::{DiffOptions, UnifiedDiff, line_changes, unified_diff};
 pub use digest::Digest;

@@ -12,6 +12,7 @@ pub mod journal;
 mod ledger;
 mod path;
 mod walk;
+mod work;
 
 pub use editor::Editor;
 pub use fs::{FileTimes, Place, ReadError, Root, RootError};

@@ -15,7 +15,7 @@ use super::{
     BrokenLink, Editor, EditorError, Operation, SectionInfo, SectionRef, View,
     conflict::MOST_BYTES_BACK, links::Broken, store::DocumentLocks,
 };
-use crate::{NotePath, journal::Request};
+use crate::{NotePath, journal::Request, work};
 
 /// What a caller asks for.
 #[derive(Clone, Debug)]
@@ -292,6 +292,7 @@ impl<'e> Transaction<'e> {
     /// Notes sections that the request concerns, each once.
     pub(super) fn touch_all(&mut self, path: &str, ids: impl IntoIterator<Item = String>) {
         if let Some(draft) = self.drafts.get_mut(path) {
+            work::count(draft.touched.len());
             let mut known: HashSet<String> = draft.touched.iter().cloned().collect();
             let new = ids.into_iter().filter(|id| known.insert(id.clone()));
             draft.touched.extend(new);

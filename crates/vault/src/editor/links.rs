@@ -41,6 +41,8 @@ mod reason {
     pub(super) const OUTSIDE: &str = "outside of the folder";
     pub(super) const OTHER_SECTION: &str = "leads to another section now";
     pub(super) const OTHER_DOCUMENT: &str = "leads to another document now";
+    pub(super) const LINK_LEFT: &str =
+        "the path is a link to this document, which is not there any more";
     pub(super) const UNREADABLE: &str =
         "the document cannot be read, so its links were not looked at";
     pub(super) const TOO_LARGE: &str =

@@ -21,6 +21,7 @@ use super::{
 use crate::{
     NotePath,
     editor::{EditorError, Watch, conflict::lines, draft::Draft},
+    work,
 };
 
 /// What a scan found.
@@ -96,7 +97,7 @@ enum Verdict {
 /// Documents are counted aloud in steps of this many.
 const PROGRESS_STEP: usize = 64;
 /// Whether the caller has given up is asked once for so many links.
-pub(super) const LINKS_PER_LOOK: usize = 256;
+pub(super) const LINKS_PER_LOOK: usize = 64;
 
 impl<'s, 't> Scan<'s, 't> {
     pub(super) fn new(world: &'s World<'t>, lineage: &'s Lineage, permits: &'s Permits) -> Self {
@@ -138,6 +139,9 @@ impl<'s, 't> Scan<'s, 't> {
         let needles = self.world.needles(concerned);
         let mut found = Found::default();
         let mut unread = self.world.unread_folders();
+        for left in self.world.links_left() {
+            found.broken.push(left);
+        }
         for (done, (path, (from, draft))) in all.into_iter().enumerate() {
             watch.check()?;
             if done % PROGRESS_STEP == 0 {
@@ -280,6 +284,7 @@ impl<'s, 't> Scan<'s, 't> {
     }
 
     fn verdict(&self, page: &Page<'_>, link: &Link) -> Verdict {
+        work::count(1);
         let world = self.world;
         let origin = self.origin(page, link.span);
         let others = if origin.is_new {
@@ -473,6 +478,7 @@ impl<'s, 't> Scan<'s, 't> {
             (extent.own_body, old_extent.own_body)
         };
         let text = |bytes: &[u8], span: Span| {
+            work::count(span.len());
             // Line ends and the marks of a heading are the new document's.
             let mut text = lines(content_span(bytes, span).slice(bytes));
             text.retain(|byte| !in_heading || *byte != b'#');

@@ -15,6 +15,7 @@ use crate::{
     editor::{EditorError, draft::Draft, is_markdown},
     fs::Thing,
     walk::{Files, PassedOver},
+    work,
 };
 
 /// Which of the two.
@@ -82,7 +83,18 @@ pub(super) struct World<'t> {
     names: OnceCell<Result<Names, EditorError>>,
     /// What is on disk, as far as it was asked for.
     things: RefCell<HashMap<String, Option<Thing>>>,
+    /// What links of the folder that is looked at name, on both sides: a link that stands there a thousand times is
+    /// followed once.
+    followed: [RefCell<Followed>; 2],
     anchors: RefCell<HashMap<String, Option<Rc<Anchors>>>>,
+}
+
+/// The documents that links of one folder name, by how they name them.
+#[derive(Default)]
+struct Followed {
+    folder: String,
+    /// By path, and whether it stands in a wiki link.
+    targets: HashMap<(bool, String), Result<Target, Astray>>,
 }
 
 /// The files of the folder, by name.
@@ -130,6 +142,7 @@ impl<'t> World<'t> {
             drafts,
             names: OnceCell::new(),
             things: RefCell::default(),
+            followed: Default::default(),
             anchors: RefCell::default(),
         }
     }
@@ -177,6 +190,41 @@ impl<'t> World<'t> {
             .collect();
         unread.sort_by(|one, other| one.path.cmp(&other.path));
         unread
+    }
+
+    /// Links of the file system to documents that the transaction takes from their paths.
+    pub(super) fn links_left(&self) -> Vec<BrokenLink> {
+        let links = match self.names() {
+            Ok(names) => names.files.links.as_slice(),
+            // Reported by `trouble`.
+            Err(_) => &[],
+        };
+        let leaves = |draft: &Draft| draft.base.is_some() && draft.final_path() != &draft.path;
+        let goes = |draft: &Draft| draft.base.is_some() && draft.bytes.is_none();
+        let drafts = self.drafts.iter().map(|drafted| drafted.draft);
+        if !drafts.clone().any(|draft| leaves(draft) || goes(draft)) {
+            return Vec::new();
+        }
+        let mut left = Vec::new();
+        for link in links {
+            // The scan asks again, and ends the call.
+            if (self.stop)() {
+                break;
+            }
+            let Some(Thing::File(real)) = self.thing(link) else {
+                continue;
+            };
+            let draft = self.before.get(real.as_str());
+            let draft = draft.map(|index| self.drafts[*index].draft);
+            if draft.is_some_and(|draft| leaves(draft) || goes(draft)) {
+                left.push(BrokenLink {
+                    target: real.as_str().to_owned(),
+                    ..BrokenLink::of_whole(link, reason::LINK_LEFT)
+                });
+            }
+        }
+        left.sort_by(|one, other| one.path.cmp(&other.path));
+        left
     }
 
     /// What went wrong while names were looked up, if anything did.
@@ -269,6 +317,7 @@ impl<'t> World<'t> {
             // Reported by `trouble`.
             Err(_) => return Vec::new(),
         };
+        work::count(found.len());
         found.retain(|path| !self.before.contains_key(path.as_str()));
         let named = self.named[side as usize].get(&key).into_iter().flatten();
         let paths = named.filter_map(|index| side.path(self.drafts[*index].draft));
@@ -291,6 +340,31 @@ impl<'t> World<'t> {
         own: &Target,
         link: &Link,
     ) -> Result<Target, Astray> {
+        if link.path.text.is_empty() {
+            return Ok(own.clone());
+        }
+        let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let key = (link.form.is_wiki(), link.path.text.clone());
+        {
+            let mut followed = self.followed[side as usize].borrow_mut();
+            if followed.folder != folder {
+                *followed = Followed {
+                    folder: folder.to_owned(),
+                    targets: HashMap::new(),
+                };
+            }
+            if let Some(known) = followed.targets.get(&key) {
+                return known.clone();
+            }
+        }
+        work::count(1);
+        let target = self.follow(side, from, own, link);
+        let mut followed = self.followed[side as usize].borrow_mut();
+        followed.targets.insert(key, target.clone());
+        target
+    }
+
+    fn follow(&self, side: Side, from: &str, own: &Target, link: &Link) -> Result<Target, Astray> {
         let only = self.editor.only().map(NotePath::as_str);
         let exists = |path: &str| match only {
             Some(only) => path == only,
@@ -432,7 +506,9 @@ impl<'t> Drafted<'t> {
         self.tops_before.get_or_init(|| {
             let base = self.draft.base.iter();
             let tops = base.flat_map(|base| base.document().top_level());
-            tops.map(|(index, _, _)| index).collect()
+            let tops: Vec<usize> = tops.map(|(index, _, _)| index).collect();
+            work::count(tops.len());
+            tops
         })
     }
 }

@@ -175,3 +175,120 @@ fn folders_that_cannot_be_read_are_told() {
         );
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_link_of_the_file_system_is_neither_renamed_nor_deleted() {
+    use std::os::unix::fs::symlink;
+    let bench = Bench::new(&[("real/a.md", "# A\n"), ("b.md", "[a](real/a.md)\n")]);
+    symlink("real/a.md", bench.path("alias.md")).unwrap();
+    symlink("real", bench.path("folder")).unwrap();
+    symlink("nowhere.md", bench.path("dangling.md")).unwrap();
+    let refused = Err(EditorError::IsLink {
+        target: "real/a.md".to_owned(),
+    });
+    let renamed = bench.write(rename_document("alias.md", "c.md"));
+    assert_eq!(renamed.map(|_| ()), refused);
+    let deleted = bench.write(Operation::DeleteDocument {
+        path: note("alias.md"),
+        expected_hash: None,
+    });
+    assert_eq!(deleted.map(|_| ()), refused);
+    assert_eq!(bench.text("alias.md"), "# A\n");
+    let onto = bench.write(rename_document("b.md", "dangling.md"));
+    assert_eq!(onto.map(|_| ()), Err(EditorError::DocumentExists));
+    // It can be edited through, and a link on the way is followed.
+    bench
+        .write(rename("alias.md", by_heading("A"), "B"))
+        .unwrap();
+    let report = bench
+        .write(rename_document("folder/a.md", "folder/c.md"))
+        .unwrap();
+    assert_eq!(bench.text("real/c.md"), "# B\n");
+    assert_eq!(bench.text("b.md"), "[a](real/c.md)\n");
+    assert_eq!(
+        broken(&report.broken_links),
+        ["alias.md:1 real/a.md: the path is a link to this document, which is not there any more"]
+    );
+}
+
+/// Steps of renaming the first of so many sections with the same heading, each with a link to itself.
+fn steps_of_rename(sections: usize) -> usize {
+    let text: String = (0..sections)
+        .map(|at| {
+            let anchor = if at == 0 {
+                String::new()
+            } else {
+                format!("-{at}")
+            };
+            format!("# Same\n\n[x](#same{anchor}) [[#Same]]\n\n")
+        })
+        .collect();
+    let bench = Bench::new(&[("a.md", &text)]);
+    let first = bench.editor.view(&note("a.md")).unwrap().ids()[0].clone();
+    let operation = rename("a.md", by_id(&first), "Other name");
+    let mut repaired = 0;
+    let steps = crate::work::steps_of(|| {
+        repaired = bench.write(operation).unwrap().repaired_links;
+    });
+    assert_eq!(
+        repaired,
+        2 * sections,
+        "all lead elsewhere, or to the first"
+    );
+    steps
+}
+
+#[test]
+fn the_work_of_a_repair_grows_with_the_links_and_not_with_their_square() {
+    let (one, two) = (steps_of_rename(200), steps_of_rename(400));
+    assert!(one >= 400, "every link is a step: {one}");
+    assert!(two <= one * 5 / 2, "{one} steps, then {two}");
+}
+
+#[test]
+fn links_that_name_what_many_documents_are_called_are_followed_once() {
+    let steps = |count: usize| {
+        let links = "[[x/readme]] ".repeat(count);
+        let mut documents = vec![("a.md".to_owned(), "# A\n".to_owned())];
+        documents.push(("links.md".to_owned(), format!("[a](a.md) {links}\n")));
+        documents.extend((0..count).map(|at| (format!("d{at}/readme.md"), String::new())));
+        let documents: Vec<(&str, &str)> = documents
+            .iter()
+            .map(|(path, text)| (path.as_str(), text.as_str()))
+            .collect();
+        let bench = Bench::new(&documents);
+        crate::work::steps_of(|| bench.write(rename_document("a.md", "b.md")).unwrap())
+    };
+    let (one, two) = (steps(50), steps(100));
+    assert!(two <= one * 5 / 2, "{one} steps, then {two}");
+}
+
+#[test]
+fn a_call_that_is_given_up_ends_in_the_middle_of_a_document() {
+    let text = format!("# A\n\n{}", "[x](#a)\n".repeat(2000));
+    let bench = Bench::new(&[("a.md", &text)]);
+    let before = texts(&bench);
+    let asked = Cell::new(0);
+    let count = || {
+        asked.set(asked.get() + 1);
+        false
+    };
+    let operations = || request(vec![rename("a.md", by_heading("A"), "B")]);
+    let mut dry = operations();
+    dry.dry_run = true;
+    bench.editor.write(&dry, Watch::until(&count)).unwrap();
+    let all = asked.get();
+    assert!(all > 2 * 2000 / 64, "asked {all} times");
+    for calls in [all / 4, all / 2, all * 3 / 4] {
+        let left = Cell::new(calls);
+        let stop = || {
+            left.set(left.get() - 1);
+            left.get() < 0
+        };
+        let result = bench.editor.write(&operations(), Watch::until(&stop));
+        assert_eq!(result.map(|_| ()), Err(EditorError::Cancelled));
+        assert!(left.get() >= -2, "it went on: {}", left.get());
+        assert_eq!(texts(&bench), before);
+    }
+}
