@@ -138,7 +138,7 @@ impl Link {
     }
 
     /// Makes offsets of a decoded text offsets of what it was decoded from.
-    fn to_raw(&mut self, offsets: &Offsets) {
+    fn map_spans(&mut self, offsets: &Offsets) {
         for span in self.spans() {
             *span = offsets.span_to_raw(*span);
         }

@@ -57,7 +57,7 @@ pub(super) fn to_raw(source: &Source<'_>, links: &mut [Link]) {
     }
     links
         .iter_mut()
-        .for_each(|link| link.to_raw(&source.offsets));
+        .for_each(|link| link.map_spans(&source.offsets));
 }
 
 /// Whether the link reference definitions of a text are links.

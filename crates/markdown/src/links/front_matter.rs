@@ -95,7 +95,7 @@ fn of_text(yaml: &str, text: &Text, found: &mut Vec<Link>) {
         return;
     }
     if let Some(offsets) = text.offsets(yaml) {
-        links.iter_mut().for_each(|link| link.to_raw(&offsets));
+        links.iter_mut().for_each(|link| link.map_spans(&offsets));
         found.extend(links.into_iter().map(|link| match link.enclosure {
             Enclosure::Text => link.moved(text.start, enclosure),
             _ => link.sealed(whole),
