@@ -201,6 +201,7 @@ impl Editor {
     /// Refuses a path whose last part is a link. What is asked for would happen to the document behind it, and leave the
     /// link leading nowhere.
     fn refuse_link(&self, path: &NotePath) -> Result<(), EditorError> {
+        self.check_path(path)?;
         let real = self.real_path(path)?;
         let folder = path.folder().map(NotePath::parse_vault).transpose();
         let beside = match folder.map_err(|_| EditorError::OutsideRoot)? {
@@ -209,12 +210,16 @@ impl Editor {
         };
         // A disk may spell a name in another case.
         if name_key(&beside) == name_key(real.as_str()) {
-            Ok(())
-        } else {
-            Err(EditorError::IsLink {
-                target: real.as_str().to_owned(),
-            })
+            return Ok(());
         }
+        // What is no document is not named.
+        if real.segments().any(|segment| segment.starts_with('.')) {
+            return Err(EditorError::DocumentNotFound);
+        }
+        self.check_path(&real)?;
+        Err(EditorError::IsLink {
+            target: real.as_str().to_owned(),
+        })
     }
 
     fn missing(&self, error: ReadError) -> EditorError {
