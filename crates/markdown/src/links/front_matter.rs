@@ -7,6 +7,9 @@ use crate::{
     yaml::{Node, Text, texts},
 };
 
+/// Front matter that is longer is not taken apart: its links are known, but not repaired.
+const MAX_BYTES: usize = 1 << 20;
+
 /// The links in the front matter of a document, in order.
 pub(super) fn links(source: &Source<'_>) -> Vec<Link> {
     let mut found = Vec::new();
@@ -21,7 +24,8 @@ pub(super) fn links(source: &Source<'_>) -> Vec<Link> {
     {
         return found;
     }
-    match texts(yaml) {
+    let read = (yaml.len() <= MAX_BYTES).then(|| texts(yaml)).flatten();
+    match read {
         Some((texts, _)) => {
             for text in &texts {
                 of_text(yaml, text, &mut found);
@@ -124,7 +128,7 @@ fn of_text(yaml: &str, text: &Text, found: &mut Vec<Link>) {
     }
 }
 
-/// The links in the lines of a block that is not YAML: they cannot be repaired, but are known.
+/// The links in the lines of a block that is not YAML, or too long: they cannot be repaired, but are known.
 fn of_lines(yaml: &str, found: &mut Vec<Link>) {
     let mut start = 0;
     while start < yaml.len() {

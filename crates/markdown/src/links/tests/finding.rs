@@ -79,6 +79,17 @@ fn links_in_front_matter() {
 }
 
 #[test]
+fn links_of_very_long_front_matter_are_known_but_not_repaired() {
+    let filler = "x: y\n".repeat(1 << 18);
+    let text = format!("---\nup: \"[[a]]\"\n# {filler}---\n");
+    let link = only_link(&text);
+    assert_eq!(
+        (link.path.text.as_str(), link.enclosure),
+        ("a", Enclosure::Sealed)
+    );
+}
+
+#[test]
 fn where_a_link_can_be_written_is_known() {
     let enclosures =
         |text: &str| -> Vec<Enclosure> { parse(text).iter().map(|link| link.enclosure).collect() };
