@@ -1,4 +1,4 @@
-//! Any bytes have a section map, and its spans are the bytes.
+//! Any bytes have a section map, and its spans are the bytes. Whether lines end in LF or CR makes no difference.
 
 #![no_main]
 
@@ -30,5 +30,12 @@ fuzz_target!(|data: &[u8]| {
             document.heading_path(index).last(),
             Some(&section.text.as_str())
         );
+    }
+    if !data.contains(&b'\r') {
+        let returns: Vec<u8> = data
+            .iter()
+            .map(|byte| if *byte == b'\n' { b'\r' } else { *byte })
+            .collect();
+        assert_eq!(Source::new(&returns).parse(), document);
     }
 });

@@ -3,9 +3,12 @@
 //! The rule is careful: equal content first, then equal place, then likeness. Where several are as good, none is taken,
 //! because an id must never come to name another section than the one it was given for.
 
-use std::collections::HashMap;
+use std::{
+    cell::OnceCell,
+    collections::{BTreeSet, HashMap},
+};
 
-use crate::{Digest, Document, Span, edit::content_span, lines::line_at};
+use crate::{Digest, Document, Span, edit::content_span, lines::line_at, work};
 
 /// What a section is known by. Everything in it is a hash, so that a document's worth of them is small and holds no text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +75,9 @@ pub fn body_key(digest: &Digest) -> u64 {
 }
 
 /// For each section of `new`, the index of the one in `old` that it is, or `None` for a new one. No old one is named twice.
+///
+/// Takes time with the number of sections and, at worst, 32 times the number of their lines: a section is compared with
+/// no more than 32 others.
 #[must_use]
 pub fn align(old: &[Fingerprint], new: &[Fingerprint]) -> Vec<Option<usize>> {
     let mut pairs = Pairs::new(old, new);
@@ -100,7 +106,11 @@ struct Pairs<'a> {
     old: &'a [Fingerprint],
     new: &'a [Fingerprint],
     of_new: Vec<Option<usize>>,
-    taken: Vec<bool>,
+    /// The old sections without a partner.
+    free: BTreeSet<usize>,
+    /// The lines of old and new sections that were compared, sorted.
+    old_lines: Vec<OnceCell<Vec<u64>>>,
+    new_lines: Vec<OnceCell<Vec<u64>>>,
 }
 
 impl<'a> Pairs<'a> {
@@ -109,13 +119,28 @@ impl<'a> Pairs<'a> {
             old,
             new,
             of_new: vec![None; new.len()],
-            taken: vec![false; old.len()],
+            free: (0..old.len()).collect(),
+            old_lines: vec![OnceCell::new(); old.len()],
+            new_lines: vec![OnceCell::new(); new.len()],
         }
     }
 
     fn pair(&mut self, old: usize, new: usize) {
         self.of_new[new] = Some(old);
-        self.taken[old] = true;
+        self.free.remove(&old);
+    }
+
+    /// How alike the texts of an old and a new section are, in percent.
+    fn likeness(&self, old: usize, new: usize) -> usize {
+        let sorted = |lines: &[u64]| {
+            let mut lines = lines.to_vec();
+            lines.sort_unstable();
+            lines
+        };
+        likeness(
+            self.old_lines[old].get_or_init(|| sorted(&self.old[old].lines)),
+            self.new_lines[new].get_or_init(|| sorted(&self.new[new].lines)),
+        )
     }
 
     /// What is the same from the start on and up to the end is the same.
@@ -137,10 +162,6 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    fn free_old(&self) -> impl Iterator<Item = usize> {
-        (0..self.old.len()).filter(|at| !self.taken[*at])
-    }
-
     fn free_new(&self) -> impl Iterator<Item = usize> {
         (0..self.new.len()).filter(|at| self.of_new[*at].is_none())
     }
@@ -152,7 +173,8 @@ impl<'a> Pairs<'a> {
     ) -> Vec<(Vec<usize>, Vec<usize>)> {
         let mut order: HashMap<K, usize> = HashMap::new();
         let mut groups: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
-        for at in self.free_old() {
+        work::count(self.old.len() + self.new.len());
+        for at in self.free.iter().copied() {
             if let Some(key) = key(&self.old[at]) {
                 let next = groups.len();
                 let group = *order.entry(key).or_insert(next);
@@ -202,7 +224,7 @@ impl<'a> Pairs<'a> {
             let mut scored: Vec<(usize, usize, usize)> = Vec::new();
             for new in new.iter().take(MAX_CANDIDATES) {
                 for old in old.iter().take(MAX_CANDIDATES) {
-                    let score = likeness(&self.old[*old].lines, &self.new[*new].lines);
+                    let score = self.likeness(*old, *new);
                     if score >= threshold.max(ALIKE_WITH_SAME_HEADING) {
                         scored.push((score, *old, *new));
                     }
@@ -232,22 +254,31 @@ impl<'a> Pairs<'a> {
                 .copied()
                 .flatten()
                 .unwrap_or(self.old.len());
-            let candidates: Vec<usize> = (from..to.max(from))
-                .filter(|old| !self.taken[*old])
+            let candidates: Vec<usize> = self
+                .free
+                .range(from..to.max(from))
                 .take(MAX_CANDIDATES)
+                .copied()
                 .collect();
+            // How often a heading stands among the candidates, and among what is new here.
+            let mut headings: HashMap<u64, (usize, usize)> = HashMap::new();
+            for old in &candidates {
+                headings.entry(self.old[*old].heading).or_default().0 += 1;
+            }
+            work::count(candidates.len() + end - at);
+            for new in &self.new[at..end] {
+                if let Some(found) = headings.get_mut(&new.heading) {
+                    found.1 += 1;
+                }
+            }
             let heading_is_telling = |old: usize, new: usize| {
                 let heading = self.new[new].heading;
-                let olds = candidates
-                    .iter()
-                    .filter(|at| self.old[**at].heading == heading);
-                let news = (at..end).filter(|at| self.new[*at].heading == heading);
-                self.old[old].heading == heading && olds.count() == 1 && news.count() == 1
+                self.old[old].heading == heading && headings.get(&heading) == Some(&(1, 1))
             };
             let mut scored = Vec::new();
             for new in (at..end).take(MAX_CANDIDATES) {
                 for old in &candidates {
-                    let score = likeness(&self.old[*old].lines, &self.new[new].lines);
+                    let score = self.likeness(*old, new);
                     if score >= ALIKE || heading_is_telling(*old, new) {
                         scored.push((score, *old, new));
                     }
@@ -262,33 +293,31 @@ impl<'a> Pairs<'a> {
     fn pair_best(&mut self, mut scored: Vec<(usize, usize, usize)>) {
         scored.sort_by_key(|(score, old, new)| (std::cmp::Reverse(*score), *old, *new));
         for (_, old, new) in scored {
-            if !self.taken[old] && self.of_new[new].is_none() {
+            if self.free.contains(&old) && self.of_new[new].is_none() {
                 self.pair(old, new);
             }
         }
     }
 }
 
-/// How many lines two texts share, in percent of the longer.
+/// How many lines two texts, whose lines come sorted, share, in percent of the longer.
 fn likeness(old: &[u64], new: &[u64]) -> usize {
     let longer = old.len().max(new.len());
     if longer == 0 {
         return 0;
     }
-    let mut counts: HashMap<u64, usize> = HashMap::new();
+    work::count(1 + old.len() + new.len());
+    let (mut shared, mut rest) = (0, new);
     for line in old {
-        *counts.entry(*line).or_default() += 1;
+        let smaller = rest.iter().take_while(|other| *other < line).count();
+        rest = &rest[smaller..];
+        if let [first, behind @ ..] = rest
+            && first == line
+        {
+            shared += 1;
+            rest = behind;
+        }
     }
-    let shared = new
-        .iter()
-        .filter(|line| match counts.get_mut(line) {
-            Some(count) if *count > 0 => {
-                *count -= 1;
-                true
-            }
-            _ => false,
-        })
-        .count();
     shared * 100 / longer
 }
 
@@ -316,6 +345,8 @@ fn hash(seed: u64, bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::Source;
 
@@ -391,5 +422,88 @@ mod tests {
             "# N\n\nnew notes\n\n# N\n\nold notes\n",
             &[None, Some(0)],
         );
+    }
+
+    /// Steps of an alignment of documents that `make` makes with so many sections.
+    fn steps(make: impl Fn(usize) -> (String, String), sections: usize) -> usize {
+        let (old, new) = make(sections);
+        let (old, new) = (of(&old), of(&new));
+        work::steps_of(|| align(&old, &new))
+    }
+
+    fn assert_linear(name: &str, make: impl Fn(usize) -> (String, String)) {
+        let (one, two) = (steps(&make, 500), steps(&make, 1000));
+        assert!(two <= one * 5 / 2, "{name}: {one} steps, then {two}");
+    }
+
+    fn sections(count: usize, mut of: impl FnMut(usize) -> String) -> String {
+        (0..count).map(|at| of(at) + "\n\n").collect()
+    }
+
+    #[test]
+    fn the_work_grows_with_the_sections_and_not_with_their_square() {
+        assert_linear("everything is new", |count| {
+            let text = |tag: &str| sections(count, |at| format!("# {tag}{at}\n\n{tag} {at}"));
+            (text("a"), text("b"))
+        });
+        assert_linear("one heading for all", |count| {
+            let text = |tag: &str| sections(count, |at| format!("# Same\n\n{tag} {at}\nshared"));
+            (text("a"), text("b") + "# Same\n\nmore\n")
+        });
+        assert_linear(
+            "the other way round, with something new everywhere",
+            |count| {
+                let old = |at: usize| format!("# A{at}\n\ntext {at}");
+                let new = sections(count, |at| {
+                    format!("{}\n\n# New {at}\n\nfresh {at}", old(count - at - 1))
+                });
+                (sections(count, old), new)
+            },
+        );
+        assert_linear("a gap on both sides of what is the same", |count| {
+            let text = |tag: &str| {
+                sections(count, |at| match at % 2 {
+                    0 => format!("# K{at}\n\nkept {at}"),
+                    _ => format!("# {tag}{at}\n\n{tag} {at}"),
+                })
+            };
+            (text("a"), text("b"))
+        });
+    }
+
+    proptest! {
+        #[test]
+        fn likeness_is_what_is_shared(
+            mut old in proptest::collection::vec(0_u64..6, 0..8),
+            mut new in proptest::collection::vec(0_u64..6, 0..8),
+        ) {
+            let mut left = new.clone();
+            let shared = old.iter().filter(|line| {
+                let found = left.iter().position(|other| other == *line);
+                found.map(|at| left.remove(at)).is_some()
+            });
+            let expected = shared.count() * 100 / old.len().max(new.len()).max(1);
+            old.sort_unstable();
+            new.sort_unstable();
+            prop_assert_eq!(likeness(&old, &new), expected);
+        }
+
+        #[test]
+        fn no_section_is_named_twice(
+            old in proptest::collection::vec((0_usize..4, 0_usize..4), 0..10),
+            new in proptest::collection::vec((0_usize..4, 0_usize..4), 0..10),
+        ) {
+            let text = |parts: &[(usize, usize)]| -> String {
+                parts.iter().map(|(heading, body)| format!("# H{heading}\n\nbody {body}\n\n")).collect()
+            };
+            let (old, new) = (of(&text(&old)), of(&text(&new)));
+            let pairs = align(&old, &new);
+            let named: Vec<usize> = pairs.iter().flatten().copied().collect();
+            let once: BTreeSet<usize> = named.iter().copied().collect();
+            prop_assert_eq!(named.len(), once.len());
+            // What stays the same is the same.
+            let same = align(&old, &old);
+            prop_assert_eq!(same, (0..old.len()).map(Some).collect::<Vec<_>>());
+        }
     }
 }

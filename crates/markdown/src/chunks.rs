@@ -5,7 +5,9 @@
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
-use crate::{Document, Source, Span, document::Builder, lines::line_start, options, plain::Plain};
+use crate::{
+    Document, Source, Span, document::Builder, lines::line_start, options::Markdown, plain::Plain,
+};
 
 /// A document and its chunks, in order.
 #[derive(Debug)]
@@ -45,7 +47,7 @@ pub fn chunks(source: &Source<'_>, longest: usize) -> Chunks {
         depth: 0,
         chunks: Vec::new(),
     };
-    for (event, range) in options::events(&source.text[base..]) {
+    for (event, range) in Markdown::of(&source.text).events(base..source.text.len()) {
         let span = Span::new(base + range.start, base + range.end);
         builder.event(&event, span);
         cutter.event(&event, span);

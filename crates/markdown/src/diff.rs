@@ -8,11 +8,14 @@ use similar::algorithms::{Capture, Replace, diff_slices};
 use similar::{Algorithm, DiffTag};
 
 use crate::lines::{before_line_end, count_line_ends, line_at, line_start};
-use crate::{Change, Changes, Span};
+use crate::{Change, Changes, Span, work};
 
 /// Differing parts with more lines than this, on either side, are not compared line by line but taken as one replacement.
 /// The worst inputs of this size that were tried took less than half a second.
 const MAX_COMPARED_LINES: usize = 20_000;
+/// So many lines, of both sides together, are compared in one diff, however many parts differ. Behind that, parts are
+/// taken as replacements.
+const MAX_COMPARED_IN_ALL: usize = 8 * MAX_COMPARED_LINES;
 
 /// How [`unified_diff`] writes.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +47,8 @@ pub struct UnifiedDiff {
 pub fn line_changes(old: &[u8], new: &[u8]) -> Changes {
     let old = LineTable::new(old);
     let new = LineTable::new(new);
-    let edits = differing_lines(&old, 0..old.count(), &new, 0..new.count());
+    let mut room = MAX_COMPARED_IN_ALL;
+    let edits = differing_lines(&old, 0..old.count(), &new, 0..new.count(), &mut room);
     in_order(
         edits
             .iter()
@@ -69,21 +73,22 @@ pub fn unified_diff(old: &[u8], changes: &Changes, options: DiffOptions<'_>) -> 
     };
     let old = LineTable::new(part.old);
     let new = LineTable::new(&new);
-    let edits: Vec<Edit> = changed_regions(&old, &new, &part.changes, options.context)
-        .into_iter()
-        .flat_map(|region| differing_lines(&old, region.old, &new, region.new))
-        .collect();
     let mut writer = Writer {
         diff: UnifiedDiff::default(),
         max_bytes: options.max_bytes,
     };
     let mut heading = heading(options);
-    for edits in hunks(&edits, options.context) {
-        let hunk = Hunk::new(&old, &new, edits, options.context);
-        if !hunk.write(&heading, part.lines_before, &mut writer) {
-            break;
+    let mut room = MAX_COMPARED_IN_ALL;
+    // What stands in two regions is never shown in one hunk, and what is not shown need not be compared.
+    for region in changed_regions(&old, &new, &part.changes, options.context) {
+        let edits = differing_lines(&old, region.old, &new, region.new, &mut room);
+        for edits in hunks(&edits, options.context) {
+            let hunk = Hunk::new(&old, &new, edits, options.context);
+            if !hunk.write(&heading, part.lines_before, &mut writer) {
+                return writer.diff;
+            }
+            heading.clear();
         }
-        heading.clear();
     }
     writer.diff
 }
@@ -186,12 +191,13 @@ impl<'a> LineTable<'a> {
     }
 }
 
-/// Compares some lines of two texts.
+/// Compares some lines of two texts. `room` is for how many lines may still be compared.
 fn differing_lines(
     old: &LineTable<'_>,
     old_lines: Range<usize>,
     new: &LineTable<'_>,
     new_lines: Range<usize>,
+    room: &mut usize,
 ) -> Vec<Edit> {
     let prefix = old_lines
         .clone()
@@ -213,9 +219,15 @@ fn differing_lines(
     let (old_count, new_count) = (middle.old.len(), middle.new.len());
     if old_count == 0 && new_count == 0 {
         Vec::new()
-    } else if old_count == 0 || new_count == 0 || old_count.max(new_count) > MAX_COMPARED_LINES {
+    } else if old_count == 0
+        || new_count == 0
+        || old_count.max(new_count) > MAX_COMPARED_LINES
+        || old_count + new_count > *room
+    {
         vec![middle]
     } else {
+        *room -= old_count + new_count;
+        work::count(old_count + new_count);
         compared(old, new, &middle)
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     Digest, FrontMatter, Source, Span,
     heading_text::HeadingText,
     lines::{line_at, line_start},
-    options,
+    options::Markdown,
     source::Offsets,
     whitespace::is_blank,
 };
@@ -62,7 +62,10 @@ pub struct Extent {
 impl Document {
     pub(crate) fn parse(source: &Source<'_>) -> Self {
         let mut builder = Builder::default();
-        builder.read(&source.text, source.body_start..source.text.len());
+        builder.read(
+            &Markdown::of(&source.text),
+            source.body_start..source.text.len(),
+        );
         builder.finish(source)
     }
 
@@ -220,9 +223,9 @@ struct Block {
 
 impl Builder {
     /// Reads a part of a text that stands by itself.
-    fn read(&mut self, text: &str, part: Range<usize>) {
+    fn read(&mut self, text: &Markdown<'_>, part: Range<usize>) {
         let base = part.start;
-        for (event, range) in options::events(&text[part]) {
+        for (event, range) in text.events(part) {
             self.event(&event, Span::new(base + range.start, base + range.end));
         }
     }

@@ -27,9 +27,10 @@ mod span;
 #[cfg(test)]
 mod testing;
 mod whitespace;
+mod work;
 mod yaml;
 
-pub use changes::{Change, Changes};
+pub use changes::{Change, Changes, OffsetMap};
 pub use chunks::{Chunk, Chunks, chunks};
 pub use diff::{DiffOptions, UnifiedDiff, line_changes, unified_diff};
 pub use digest::Digest;
@@ -37,9 +38,9 @@ pub use document::{Document, Extent, Section};
 pub use front_matter::{FrontMatter, FrontMatterError, remove_key, set_key};
 pub use lines::{LineIndex, Position, dominant_line_end};
 pub use links::{
-    Anchors, Link, LinkForm, LinkPart, MovedAnchor, PathResolution, Repair, Resolution,
-    github_anchor, links, links_near, moved_anchors, name_key, repair_fragment, repair_path,
-    resolve_path,
+    Anchors, Enclosure, Link, LinkForm, LinkPart, MovedAnchor, PathResolution, Repair, Resolution,
+    front_matter_keeps_its_shape, github_anchor, links, links_near, moved_anchors, name_key,
+    repair_fragment, repair_path, resolve_path,
 };
 pub use merge::{MergeConflict, merge};
 pub use plain::{Passages, passages};

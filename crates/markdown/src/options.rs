@@ -1,9 +1,65 @@
 //! How the Markdown parser is configured. Nobody else constructs one.
 
+use std::{borrow::Cow, ops::Range};
+
+use memchr::memchr_iter;
 use pulldown_cmark::{OffsetIter, Options, Parser};
 
-/// Plain CommonMark events with byte ranges. Extensions stay off: tables, footnotes or wiki links would change what
-/// counts as text, and with it the contract's ids and flags.
-pub(crate) fn events(markdown: &str) -> OffsetIter<'_> {
-    Parser::new_ext(markdown, Options::empty()).into_offset_iter()
+/// A text as the parser reads it.
+///
+/// A lone CR ends a line in CommonMark, but the parser overlooks it in some blocks: behind fences, in HTML, in indented
+/// code. It gets an LF in its place. Both are one byte long, so that offsets are those of the text as it is.
+#[derive(Debug)]
+pub(crate) struct Markdown<'a>(Cow<'a, str>);
+
+impl<'a> Markdown<'a> {
+    pub(crate) fn of(text: &'a str) -> Self {
+        let bytes = text.as_bytes();
+        let mut lone = memchr_iter(b'\r', bytes)
+            .filter(|at| bytes.get(at + 1) != Some(&b'\n'))
+            .peekable();
+        if lone.peek().is_none() {
+            return Self(Cow::Borrowed(text));
+        }
+        let mut read = String::with_capacity(text.len());
+        let mut start = 0;
+        for at in lone {
+            read.push_str(&text[start..at]);
+            read.push('\n');
+            start = at + 1;
+        }
+        read.push_str(&text[start..]);
+        Self(Cow::Owned(read))
+    }
+
+    /// Plain CommonMark events of a part of the text, with byte ranges that count from the start of the part. Extensions
+    /// stay off: tables, footnotes or wiki links would change what counts as text, and with it the contract's ids and
+    /// flags.
+    pub(crate) fn events(&self, part: Range<usize>) -> OffsetIter<'_> {
+        Parser::new_ext(&self.0[part], Options::empty()).into_offset_iter()
+    }
+
+    /// The events of all of it.
+    pub(crate) fn all_events(&self) -> OffsetIter<'_> {
+        self.events(0..self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_lone_carriage_return_is_replaced() {
+        for (text, read) in [
+            ("", ""),
+            ("a\nb\r\nc", "a\nb\r\nc"),
+            ("a\rb\r", "a\nb\n"),
+            ("\r\r\n\n\r", "\n\r\n\n\n"),
+            ("é\ré", "é\né"),
+        ] {
+            assert_eq!(Markdown::of(text).0, read, "{text:?}");
+        }
+        assert!(matches!(Markdown::of("a\r\nb").0, Cow::Borrowed(_)));
+    }
 }

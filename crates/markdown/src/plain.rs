@@ -2,7 +2,7 @@
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
-use crate::{Document, Source, Span, document::Builder, links::AnchorReader, options};
+use crate::{Document, Source, Span, document::Builder, links::AnchorReader, options::Markdown};
 
 /// A document, its anchors and its words, read in one pass.
 #[derive(Debug)]
@@ -23,7 +23,8 @@ pub fn passages(source: &Source<'_>, deepest: u8) -> Passages {
     let mut reader = AnchorReader::default();
     let mut texts = vec![Plain::default()];
     let mut is_in_border = false;
-    for (event, range) in options::events(&source.text[source.body_start..]) {
+    let markdown = Markdown::of(&source.text);
+    for (event, range) in markdown.events(source.body_start..source.text.len()) {
         let is_at_top = builder.is_at_top();
         let base = source.body_start;
         builder.event(&event, Span::new(base + range.start, base + range.end));

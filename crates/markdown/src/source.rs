@@ -76,6 +76,11 @@ impl<'a> Source<'a> {
         })
     }
 
+    /// The YAML of the front matter, in offsets of `text`.
+    pub(crate) fn yaml(&self) -> Option<Span> {
+        self.front_matter.map(|found| found.yaml)
+    }
+
     /// The value of the front matter, or `None` without a block.
     #[must_use]
     pub fn front_matter_value(&self) -> Option<Result<Value, YamlError>> {
@@ -100,6 +105,11 @@ impl<'a> Source<'a> {
 pub(crate) struct Offsets(Vec<(usize, usize)>);
 
 impl Offsets {
+    /// With these pairs, in order.
+    pub(crate) fn new(pairs: Vec<(usize, usize)>) -> Self {
+        Self(pairs)
+    }
+
     /// Whether offsets in the text and in the bytes are the same.
     pub(crate) fn is_identity(&self) -> bool {
         self.0.is_empty()

@@ -5,6 +5,7 @@
 
 mod layout;
 mod scalar;
+mod texts;
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,6 +15,7 @@ pub use self::scalar::Timestamp;
 pub(crate) use self::{
     layout::{Entry, Layout, Shape, layout, properties, skip_to_content},
     scalar::resolve,
+    texts::{Node, Text, texts},
 };
 
 /// Collections may nest this deep.

@@ -31,6 +31,8 @@ use std::{
     time::Duration,
 };
 
+use sectile_markdown::name_key;
+
 pub use self::{
     draft::{DocumentReport, StepReport, WriteReport, WriteRequest},
     error::{Candidate, Conflict, EditorError},
@@ -238,6 +240,30 @@ impl Editor {
     /// Where the file at `path` really is or would be.
     fn real_path(&self, path: &NotePath) -> Result<NotePath, EditorError> {
         self.root.resolve(path).map_err(|error| self.missing(error))
+    }
+
+    /// Refuses a path whose last part is a link. What is asked for would happen to the document behind it, and leave the
+    /// link leading nowhere.
+    fn refuse_link(&self, path: &NotePath) -> Result<(), EditorError> {
+        self.check_path(path)?;
+        let real = self.real_path(path)?;
+        let folder = path.folder().map(NotePath::parse_vault).transpose();
+        let beside = match folder.map_err(|_| EditorError::OutsideRoot)? {
+            Some(folder) => format!("{}/{}", self.real_path(&folder)?.as_str(), path.file_name()),
+            None => path.file_name().to_owned(),
+        };
+        // A disk may spell a name in another case.
+        if name_key(&beside) == name_key(real.as_str()) {
+            return Ok(());
+        }
+        // What is no document is not named.
+        if real.segments().any(|segment| segment.starts_with('.')) {
+            return Err(EditorError::DocumentNotFound);
+        }
+        self.check_path(&real)?;
+        Err(EditorError::IsLink {
+            target: real.as_str().to_owned(),
+        })
     }
 
     fn missing(&self, error: ReadError) -> EditorError {

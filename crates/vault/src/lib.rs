@@ -13,6 +13,7 @@ mod ledger;
 mod path;
 mod sightings;
 mod walk;
+mod work;
 
 pub use editor::Editor;
 pub use fs::{FileTimes, Place, ReadError, Root, RootError};

@@ -157,6 +157,55 @@ fn a_part_too_large_to_compare_is_one_replacement() {
     assert_eq!(count(text("old", 9), text("new", most + 1)), 1);
 }
 
+/// A text of `parts` parts that all differ, far from each other, and its changes.
+fn many_parts(parts: usize, lines: usize) -> (String, Changes) {
+    let mut old = String::new();
+    let mut changes = Vec::new();
+    for part in 0..parts {
+        let start = old.len();
+        let text: String = (0..lines).map(|line| format!("{part} {line}\n")).collect();
+        old += &text;
+        let new = text.replace('1', "x").replace("2\n", "2\n2\n");
+        changes.push(Change::new(Span::new(start, old.len()), new));
+        old += &"kept\n".repeat(20);
+    }
+    (old, Changes::new(changes).expect("in order"))
+}
+
+#[test]
+fn however_many_parts_differ_no_more_lines_are_compared() {
+    let (old, changes) = many_parts(40, 5_000);
+    let whole = DiffOptions {
+        old_name: "a",
+        new_name: "b",
+        context: 3,
+        max_bytes: usize::MAX,
+    };
+    let steps = work::steps_of(|| unified_diff(old.as_bytes(), &changes, whole));
+    assert!(steps <= MAX_COMPARED_IN_ALL, "{steps}");
+    assert!(steps > MAX_COMPARED_IN_ALL / 2, "{steps}");
+    let diff = unified_diff(old.as_bytes(), &changes, whole);
+    let new = changes.apply(old.as_bytes()).expect("made for it");
+    assert_eq!(patched(&old, &diff.text).as_bytes(), new);
+    // What is not shown is not compared either.
+    let cut = DiffOptions {
+        max_bytes: 1_000,
+        ..whole
+    };
+    let steps = work::steps_of(|| unified_diff(old.as_bytes(), &changes, cut));
+    assert!(steps <= 12_000, "{steps}");
+}
+
+#[test]
+fn a_merge_compares_two_parts_at_most() {
+    let base: String = (0..60_000).map(|line| format!("{line}\n")).collect();
+    let ours = base.replace('1', "x");
+    let theirs = base.replace('2', "y");
+    let steps =
+        work::steps_of(|| crate::merge(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()));
+    assert!(steps <= 4 * MAX_COMPARED_LINES, "{steps}");
+}
+
 #[test]
 fn a_changed_line_is_not_a_removal_here_and_an_addition_there() {
     let edit = |old: Range<usize>, new: Range<usize>| Edit { old, new };
@@ -304,7 +353,10 @@ proptest! {
         let tables = (LineTable::new(old.as_bytes()), LineTable::new(&new));
         let edits: Vec<Edit> = changed_regions(&tables.0, &tables.1, &changes, context)
             .into_iter()
-            .flat_map(|region| differing_lines(&tables.0, region.old, &tables.1, region.new))
+            .flat_map(|region| {
+                let mut room = MAX_COMPARED_IN_ALL;
+                differing_lines(&tables.0, region.old, &tables.1, region.new, &mut room)
+            })
             .collect();
         let mut writer = Writer { diff: UnifiedDiff::default(), max_bytes: usize::MAX };
         for (at, edits) in hunks(&edits, context).enumerate() {

@@ -4,7 +4,7 @@ use super::{
     Builder, Document, Found, Section,
     stretch::{Stretch, is_plain, stands_by_itself},
 };
-use crate::{Changes, Source, Span};
+use crate::{Changes, Source, Span, options::Markdown};
 
 impl Source<'_> {
     /// The map of this document, which `changes` made of the document `before` with the map `known`. The same as
@@ -48,7 +48,7 @@ impl Source<'_> {
             return None;
         }
         let mut builder = Builder::default();
-        builder.read(&self.text, stretch.span.start..end);
+        builder.read(&Markdown::of(&self.text), stretch.span.start..end);
         let mut read = builder.headings;
         if let Some(next) = next {
             // Behind the same heading at the top level, everything is as it was.

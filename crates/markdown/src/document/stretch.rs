@@ -1,6 +1,6 @@
 //! Parts of a document that mean the same to the parser whether they are read alone or in their place.
 
-use memchr::{memchr_iter, memmem};
+use memchr::memmem;
 
 use crate::{Document, Source, Span, lines::line_at};
 
@@ -47,13 +47,10 @@ impl Stretch {
     }
 }
 
-/// Whether a part of the text can be read without the rest: no link in it can need a definition elsewhere, and no line
-/// ends in a lone CR, behind which the parser sometimes looks for an LF.
+/// Whether a part of the text can be read without the rest: no link in it can need a definition elsewhere.
 pub(super) fn stands_by_itself(source: &Source<'_>) -> bool {
     let bytes = source.text.as_bytes();
-    source.offsets.is_identity()
-        && memmem::find(bytes, b"]:").is_none()
-        && memchr_iter(b'\r', bytes).all(|at| bytes.get(at + 1) == Some(&b'\n'))
+    source.offsets.is_identity() && memmem::find(bytes, b"]:").is_none()
 }
 
 /// Whether a text has nothing that the parser may look for in the rest of the document: the end of a comment, of a

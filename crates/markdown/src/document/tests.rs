@@ -147,6 +147,87 @@ proptest! {
     }
 }
 
+/// A text with another end for each of its lines, which are those of `ends` in turn. All have the same length.
+fn with_ends(text: &[u8], ends: &[u8]) -> Vec<u8> {
+    let mut next = ends.iter().cycle();
+    let ended = text.iter().map(|byte| match byte {
+        b'\n' => next.next().copied().unwrap_or(b'\n'),
+        byte => *byte,
+    });
+    ended.collect()
+}
+
+/// A text in which every line ends in LF.
+fn with_line_feeds(text: &[u8]) -> Vec<u8> {
+    let mut result = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while at < text.len() {
+        let line = line_at(text, at);
+        result.extend_from_slice(&text[at..line.content_end]);
+        if line.end > line.content_end {
+            result.push(b'\n');
+        }
+        at = line.end;
+    }
+    result
+}
+
+/// Whatever a line ends in, one byte for another, what is read of the text is the same.
+fn check_line_ends(text: &[u8], ends: &[u8]) {
+    let other = with_ends(text, ends);
+    let (one, other) = (Source::new(text), Source::new(&other));
+    assert_eq!(one.parse(), other.parse());
+    assert_eq!(crate::links(&one), crate::links(&other));
+    let anchors = |source: &Source<'_>| crate::passages(source, 6).anchors;
+    assert_eq!(anchors(&one), anchors(&other));
+    assert_eq!(one.first_paragraph(), other.first_paragraph());
+    let chunks = |source: &Source<'_>| crate::chunks(source, 20).chunks;
+    assert_eq!(chunks(&one), chunks(&other));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(crate::testing::cases(2000)))]
+
+    #[test]
+    fn a_carriage_return_ends_a_line_as_a_line_feed_does(text in tricky_markdown()) {
+        check_line_ends(&with_line_feeds(&text), b"\r");
+    }
+
+    #[test]
+    fn line_ends_can_be_mixed(text in tricky_markdown(), ends in prop::collection::vec(prop::sample::select(b"\r\n\n".to_vec()), 1..6)) {
+        // CR before LF would be one line end instead of two.
+        let text = with_line_feeds(&text);
+        let mixed = with_ends(&text, &ends);
+        let joined = mixed.windows(2).any(|pair| pair == b"\r\n");
+        if !joined {
+            check_line_ends(&text, &ends);
+        }
+    }
+}
+
+#[test]
+fn headings_behind_blocks_with_carriage_returns_are_seen() {
+    for text in [
+        "# A\n\n```\nx\n```\n\n## B\n\ntext\n",
+        "<!-- c -->\n# A\n\n## B\n",
+        "# A\n\n<div>\nx\n</div>\n\n## B\n",
+        "    code\n\n# B\n",
+        "A\n=\n\nB\n-\n",
+        "# A\n\n- x\n\n## B\n",
+        "---\na: b\n---\n~~~\n# no\n~~~\n# A\n",
+        "<pre>\n# no\n</pre>\n# A\n[r]: /u\n\n[r]\n",
+    ] {
+        check_line_ends(text.as_bytes(), b"\r");
+    }
+    let texts = |text: &str| -> Vec<String> {
+        let document = parse(text.as_bytes());
+        let sections = document.sections().iter();
+        sections.map(|section| section.text.clone()).collect()
+    };
+    assert_eq!(texts("# A\r\r```\rx\r```\r\r## B\r"), ["A", "B"]);
+    assert_eq!(texts("    # code\r\r# B\r"), ["B"]);
+}
+
 #[test]
 fn a_dash_below_a_link_definition_is_a_heading_that_cannot_stand_alone() {
     let document = parse(b"# \n[r]: u\n- \n---\ntitle: x\n---\n");

@@ -3,7 +3,7 @@
 use pulldown_cmark::{CodeBlockKind, Event, Tag};
 
 use super::{EditError, Escape, Top, content_span, heading, spacing::with_line_ends, tops};
-use crate::{Change, Changes, LineIndex, Source, Span, options};
+use crate::{Change, Changes, LineIndex, Source, Span, options::Markdown};
 
 /// What to do with headings in a payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -136,7 +136,7 @@ pub(super) fn open_end(text: &str) -> Option<Escape> {
     }
     let mut depth = 0_usize;
     let mut last = Escape::Open;
-    for (event, _) in options::events(text) {
+    for (event, _) in Markdown::of(text).all_events() {
         match event {
             Event::Start(tag) => {
                 if depth == 0 {

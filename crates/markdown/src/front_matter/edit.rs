@@ -14,7 +14,7 @@ use std::fmt;
 use self::{block::Block, proof::Proof};
 use super::{
     byte_order_mark_len, split,
-    written::{self, Dates, looks_like_a_date, reads_as},
+    written::{self, Dates, reads_as},
 };
 use crate::{
     Change, Changes, Mapping, Source, Span, Value, YamlError,
@@ -83,8 +83,8 @@ impl From<YamlError> for FrontMatterError {
 /// The changes that give `key` the value `value` in the front matter of the note `bytes`. A missing key becomes the
 /// last one, a missing block is made. Without a difference there are no changes.
 ///
-/// Text stays text when it is read again, with one exception: text that looks like a date is written without quotes
-/// where the key is new or empty, or where its value so far was an unquoted date.
+/// Text stays text when it is read again, by readers of YAML 1.1 too: what looks like a date, a number or a word with a
+/// meaning is written in quotes. Text that is already there as an unquoted date stays as it is.
 ///
 /// # Errors
 ///
@@ -95,13 +95,10 @@ pub fn set_key(bytes: &[u8], key: &str, value: &Value) -> Result<Changes, FrontM
     let source = utf8_source(bytes)?;
     let before = mapping(&source)?;
     let old = before.get(key);
-    if old.is_some_and(|old| reads_as(value, old, Dates::Plain)) {
+    if old.is_some_and(|old| reads_as(value, old, Dates::AsText)) {
         return Ok(Changes::default());
     }
-    let new = NewValue {
-        value,
-        dates: dates_beside(old),
-    };
+    let new = NewValue { value };
     let changes = match split(&source.text) {
         None => vec![new_block(&source.text, key, new)],
         Some(found) => in_note(
@@ -167,36 +164,15 @@ fn check_size(value: &Value) -> Result<(), FrontMatterError> {
     Ok(())
 }
 
-/// How text that looks like a date is written in place of `old`.
-fn dates_beside(old: Option<&Value>) -> Dates {
-    let Some(old) = old.filter(|old| **old != Value::Null) else {
-        return Dates::Plain;
-    };
-    let mut waiting = vec![old];
-    let mut dates = Dates::Quoted;
-    while let Some(value) = waiting.pop() {
-        match value {
-            Value::Timestamp(_) => dates = Dates::Plain,
-            // Somebody took care that this is text.
-            Value::String(text) if looks_like_a_date(text) => return Dates::Quoted,
-            Value::List(items) => waiting.extend(items),
-            Value::Map(pairs) => waiting.extend(pairs.iter().map(|(_, value)| value)),
-            _ => {}
-        }
-    }
-    dates
-}
-
-/// A value and how it is to be written.
+/// A value that is to be written.
 #[derive(Clone, Copy)]
 struct NewValue<'a> {
     value: &'a Value,
-    dates: Dates,
 }
 
 impl NewValue<'_> {
     fn text(self) -> String {
-        written::value(self.value, self.dates)
+        written::value(self.value)
     }
 }
 

@@ -2,13 +2,13 @@
 
 use crate::{Value, yaml};
 
-/// How text is written that would read as a date without quotes.
+/// What an unquoted date is to somebody who asks for text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dates {
-    /// Without quotes, as a date.
-    Plain,
-    /// In quotes, as text.
-    Quoted,
+    /// The text that is written there: callers are shown nothing else.
+    AsText,
+    /// A date, and no text.
+    AsDates,
 }
 
 /// What surrounds a scalar.
@@ -20,17 +20,17 @@ enum Place {
     Flow,
 }
 
-/// `value` on one line; lists and mappings in flow style.
-pub(super) fn value(value: &Value, dates: Dates) -> String {
+/// `value` on one line; lists and mappings in flow style. Text stays text for every reader.
+pub(super) fn value(value: &Value) -> String {
     let mut text = String::new();
-    push(&mut text, value, dates, Place::Block);
+    push(&mut text, value, Place::Block);
     text
 }
 
 /// `key` as it stands before a colon.
 pub(super) fn key(key: &str) -> String {
     let mut text = String::new();
-    push_text(&mut text, key, Dates::Quoted, Place::Block);
+    push_text(&mut text, key, Place::Block);
     text
 }
 
@@ -41,7 +41,7 @@ pub(super) fn reads_as(asked: &Value, read: &Value, dates: Dates) -> bool {
             asked == read || (asked.is_nan() && read.is_nan())
         }
         (Value::String(asked), Value::Timestamp(read)) => {
-            dates == Dates::Plain && asked == read.as_written()
+            dates == Dates::AsText && asked == read.as_written()
         }
         (Value::List(asked), Value::List(read)) => {
             asked.len() == read.len()
@@ -63,23 +63,18 @@ pub(super) fn reads_as(asked: &Value, read: &Value, dates: Dates) -> bool {
     }
 }
 
-/// Whether `text` would read as a date without quotes.
-pub(super) fn looks_like_a_date(text: &str) -> bool {
-    matches!(yaml::resolve(text), Value::Timestamp(_))
-}
-
-fn push(out: &mut String, value: &Value, dates: Dates, place: Place) {
+fn push(out: &mut String, value: &Value, place: Place) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
         Value::Number(value) => out.push_str(&number(*value)),
         Value::Timestamp(value) => out.push_str(value.as_written()),
-        Value::String(text) => push_text(out, text, dates, place),
+        Value::String(text) => push_text(out, text, place),
         Value::List(items) => {
             out.push('[');
             for (index, item) in items.iter().enumerate() {
                 separate(out, index);
-                push(out, item, dates, Place::Flow);
+                push(out, item, Place::Flow);
             }
             out.push(']');
         }
@@ -87,9 +82,9 @@ fn push(out: &mut String, value: &Value, dates: Dates, place: Place) {
             out.push('{');
             for (index, (key, value)) in pairs.iter().enumerate() {
                 separate(out, index);
-                push_text(out, key, Dates::Quoted, Place::Flow);
+                push_text(out, key, Place::Flow);
                 out.push_str(": ");
-                push(out, value, dates, Place::Flow);
+                push(out, value, Place::Flow);
             }
             out.push('}');
         }
@@ -116,8 +111,8 @@ fn number(value: f64) -> String {
     }
 }
 
-fn push_text(out: &mut String, text: &str, dates: Dates, place: Place) {
-    if is_plain(text, place) && keeps_its_type(text, dates) {
+fn push_text(out: &mut String, text: &str, place: Place) {
+    if is_plain(text, place) && is_text_to_everybody(text) {
         out.push_str(text);
     } else {
         push_quoted(out, text);
@@ -130,7 +125,9 @@ fn is_plain(text: &str, place: Place) -> bool {
     let starts_well = match chars.next() {
         None | Some(',' | '[' | ']' | '{' | '}' | '#' | '&' | '*' | '!' | '|' | '>') => false,
         Some('\'' | '"' | '%' | '@' | '`') => false,
-        Some('-' | '?' | ':') => chars.next().is_some_and(char::is_alphanumeric),
+        Some('-' | '?') => chars.next().is_some_and(char::is_alphanumeric),
+        // Ruby makes a symbol of `:a`.
+        Some(':') => false,
         Some(_) => true,
     };
     starts_well
@@ -147,21 +144,68 @@ fn is_plain_in_brackets(text: &str) -> bool {
     !text.contains([',', '[', ']', '{', '}', ':', '?']) && !text.ends_with('-')
 }
 
-/// Whether `text` without quotes is still text, here and for readers of YAML 1.1, who know more words and numbers.
-fn keeps_its_type(text: &str, dates: Dates) -> bool {
-    const WORDS: [&str; 6] = ["y", "n", "yes", "no", "on", "off"];
-    let is_word = WORDS.iter().any(|word| text.eq_ignore_ascii_case(word));
-    let is_base_60 = text.contains(':')
-        && text
-            .chars()
-            .all(|c| c.is_ascii_digit() || matches!(c, ':' | '.' | '_' | '+' | '-'));
-    let is_loose_number = matches!(yaml::resolve(text.trim_end_matches('_')), Value::Number(_));
-    let is_special = is_word || is_base_60 || is_loose_number || matches!(text, "<<" | "=");
-    match yaml::resolve(text) {
-        Value::String(_) => !is_special,
-        Value::Timestamp(_) => dates == Dates::Plain,
-        _ => false,
+/// Whether `text` without quotes is text here, for readers of YAML 1.2 and for those of YAML 1.1, who know more words and
+/// numbers. Readers disagree about details, so whatever comes near is no text.
+fn is_text_to_everybody(text: &str) -> bool {
+    const WORDS: [&str; 12] = [
+        "y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "<<", "=",
+    ];
+    matches!(yaml::resolve(text), Value::String(_))
+        && !WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+        && !is_near_a_number(text)
+        && !is_near_a_date(text)
+}
+
+/// Numbers of any base, with `_` or `,` anywhere, in base 60 (`12:30:00`), and what is not finite.
+fn is_near_a_number(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        return false;
     }
+    let digits: String = unsigned
+        .chars()
+        .filter(|c| !matches!(c, '_' | ','))
+        .collect();
+    let digits = digits.to_ascii_lowercase();
+    if matches!(digits.as_str(), ".inf" | ".nan") {
+        return true;
+    }
+    for (prefix, radix) in [("0x", 16), ("0o", 8), ("0b", 2)] {
+        if let Some(digits) = digits.strip_prefix(prefix) {
+            return digits.chars().all(|c| c.is_digit(radix));
+        }
+    }
+    let (mantissa, exponent) = match digits.split_once('e') {
+        Some((mantissa, exponent)) => (mantissa, exponent.trim_start_matches(['-', '+'])),
+        None => (digits.as_str(), "0"),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    all_digits(exponent) && all_digits(fraction) && whole.split(':').all(all_digits)
+}
+
+/// A year, a month and a day, and perhaps a time behind them.
+fn is_near_a_date(text: &str) -> bool {
+    let mut parts = text.splitn(3, '-');
+    let (Some(year), Some(month), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
+    let is_number = |text: &str, lengths: std::ops::RangeInclusive<usize>| {
+        lengths.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let day = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let time = &rest[day..];
+    is_number(year, 4..=4)
+        && is_number(month, 1..=2)
+        && (1..=2).contains(&day)
+        && (time.is_empty() || time.starts_with(['T', 't', ' ', '\t']))
+        && time.chars().all(|c| {
+            c.is_ascii_digit()
+                || matches!(
+                    c,
+                    'T' | 't' | 'Z' | 'z' | ' ' | '\t' | ':' | '.' | '+' | '-'
+                )
+        })
 }
 
 fn needs_escape(c: char) -> bool {
@@ -240,6 +284,7 @@ mod tests {
             ("2026-01-02", "\"2026-01-02\""),
             ("- a", "\"- a\""),
             ("-a", "-a"),
+            (":a", "\":a\""),
             ("a: b", "\"a: b\""),
             ("a:b", "a:b"),
             ("a #b", "\"a #b\""),
@@ -253,7 +298,7 @@ mod tests {
             ("ünïcödé 🚀", "ünïcödé 🚀"),
         ] {
             let asked = Value::String(text.to_owned());
-            assert_eq!(value(&asked, Dates::Quoted), expected, "{text:?}");
+            assert_eq!(value(&asked), expected, "{text:?}");
         }
         for (number, expected) in [
             (5.0, "5"),
@@ -264,23 +309,46 @@ mod tests {
             (f64::NEG_INFINITY, "-.inf"),
             (f64::NAN, ".nan"),
         ] {
-            assert_eq!(value(&Value::Number(number), Dates::Quoted), expected);
+            assert_eq!(value(&Value::Number(number)), expected);
+        }
+    }
+
+    /// What PyYAML (1.1), go-yaml, Psych or a reader of YAML 1.2 makes something else of than text, between bars.
+    const NOT_TEXT: [&str; 4] = [
+        "2024-01-01|2024-1-1|2024-01-01T10:20:30Z|2024-01-01t10:20:30.5+01:00|2024-01-01 10:20:30|2024-1-1 1:20:30 -5\
+         |9999-12-31T23:59:59-23:59|0000-00-00|2024-13-45|2024-01-01\t10:20:30 Z|2024-01-01 10:20:30 +0100",
+        "y|N|yes|Yes|YES|no|on|On|off|OFF|true|True|false|null|Null|~||=|<<|:a|!a|&a|*a|@a|`a|%a",
+        "0|-1|+1|1.|.5|-.5|1.5e+3|1e3|1E3|1_000|1_|0_|1__0|1,000|1,000.5|0123|0o17|0x1F|0x_f|0b101|0b_|-0x1\
+         |685.230_15e+03|._5|1._|.inf|-.INF|+.Inf|.nan|.NaN",
+        "12:30|12:30:00|190:20:30|-190:20:30.15|1:2|+1_0:30|00:30",
+    ];
+    /// What all of them take for text.
+    const TEXT: &str = "1.2.3|v1.0|2024-01|2024-01-01x|2024-01-01 at noon|24-01-01|1-2|1 000|12:30 pm|a:b|0xyz|1ex|inf\
+        |nan|yes please|nothing|+|..|x=1|-a|1/2|50%|12h|7th|e3|_1";
+
+    #[test]
+    fn what_some_reader_takes_for_something_else_is_quoted() {
+        for text in NOT_TEXT.iter().flat_map(|texts| texts.split('|')) {
+            let written = value(&Value::String(text.to_owned()));
+            assert!(written.starts_with('"'), "{text:?}: {written}");
+            assert!(key(text).starts_with('"'), "{text:?}");
+        }
+        for text in TEXT.split('|') {
+            assert_eq!(value(&Value::String(text.to_owned())), text);
         }
     }
 
     proptest! {
         #[test]
         fn what_is_written_reads_back(asked in any_value(), name in "\\PC{1,8}|[-?:#&*!<>=~ ynab0-9]{1,4}") {
-            for dates in [Dates::Plain, Dates::Quoted] {
-                let yaml = format!("{}: {}\n", key(&name), value(&asked, dates));
-                match yaml::parse(&yaml) {
-                    Ok(Value::Map(map)) => {
-                        let (read_name, read) = map.iter().next().expect("an entry");
-                        prop_assert_eq!(read_name, &name);
-                        prop_assert!(reads_as(&asked, read, dates), "{:?} {:?}", yaml, read);
-                    }
-                    other => prop_assert!(false, "{:?}: {:?}", yaml, other),
+            let yaml = format!("{}: {}\n", key(&name), value(&asked));
+            match yaml::parse(&yaml) {
+                Ok(Value::Map(map)) => {
+                    let (read_name, read) = map.iter().next().expect("an entry");
+                    prop_assert_eq!(read_name, &name);
+                    prop_assert!(reads_as(&asked, read, Dates::AsDates), "{:?} {:?}", yaml, read);
                 }
+                other => prop_assert!(false, "{:?}: {:?}", yaml, other),
             }
         }
     }

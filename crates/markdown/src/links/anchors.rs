@@ -10,7 +10,7 @@ use super::{
         folded, github_anchor, html_ids, loose_key, split_id, strict_key, text_for_link,
     },
 };
-use crate::{Source, Span, options, trim};
+use crate::{Source, Span, options::Markdown, trim};
 
 /// The headings of one document as links name them. Indices are those of [`Document::sections`](crate::Document::sections).
 #[derive(Clone, Debug, Default)]
@@ -145,7 +145,7 @@ impl Anchors {
         let mut anchors = Self::default();
         let (mut headings, mut unique) = (HeadingReader::default(), UniqueAnchors::default());
         let mut open = Vec::new();
-        for (event, range) in options::events(markdown) {
+        for (event, range) in Markdown::of(markdown).all_events() {
             if let Event::Html(html) | Event::InlineHtml(html) = &event {
                 anchors.html_ids.extend(html_ids(html).map(folded));
             }

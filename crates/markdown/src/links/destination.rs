@@ -4,13 +4,32 @@ use std::{borrow::Cow, ops::Range};
 
 use pulldown_cmark::Event;
 
-use super::LinkPart;
-use crate::{Span, is_whitespace, options};
+use super::{LinkForm, LinkPart};
+use crate::{Span, is_whitespace, options::Markdown};
 
-/// A destination as written, without its angle brackets, in offsets of the decoded text.
+/// A destination as written, without its angle brackets or quotes, in offsets of the decoded text.
 pub(super) struct Destination {
     pub(super) span: Range<usize>,
     pub(super) in_angle_brackets: bool,
+    pub(super) escapes: Escapes,
+}
+
+/// How characters can be written that would otherwise mean something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Escapes {
+    /// Behind a backslash, or as an entity.
+    Markdown,
+    /// As an entity.
+    Html,
+}
+
+impl Escapes {
+    pub(super) fn of(form: LinkForm) -> Self {
+        match form {
+            LinkForm::Html => Self::Html,
+            _ => Self::Markdown,
+        }
+    }
 }
 
 /// Whether a destination, with its escapes undone, leads out of the folder: a scheme, or a host.
@@ -37,7 +56,7 @@ impl Destination {
         starts.iter().find_map(|skipped| {
             let start = within.end - inside.trim_start_matches(*skipped).len();
             let found = Self::at(text, start..within.end)?;
-            (unescaped(&text[found.span.clone()]) == parsed).then_some(found)
+            (found.unescaped(text) == parsed).then_some(found)
         })
     }
 
@@ -63,14 +82,25 @@ impl Destination {
         Some(Self {
             span: start..end,
             in_angle_brackets,
+            escapes: Escapes::Markdown,
         })
+    }
+
+    /// The destination with backslashes and entities undone.
+    pub(super) fn unescaped<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let raw = &text[self.span.clone()];
+        if raw.contains(['\\', '&']) {
+            Cow::Owned(pieces(raw, self.escapes).map(|(_, piece)| piece).collect())
+        } else {
+            Cow::Borrowed(raw)
+        }
     }
 
     /// The part that names a document, and the part behind `#`. A query belongs to neither.
     pub(super) fn parts(&self, text: &str) -> (LinkPart, Option<LinkPart>) {
         let (mut path, mut fragment) = (String::new(), None::<String>);
         let (mut path_end, mut fragment_start) = (None, self.span.end);
-        for (range, piece) in pieces(&text[self.span.clone()]) {
+        for (range, piece) in pieces(&text[self.span.clone()], self.escapes) {
             match (&mut fragment, piece.as_ref()) {
                 (Some(fragment), piece) => fragment.push_str(piece),
                 (None, "#") => {
@@ -100,7 +130,10 @@ impl Destination {
 }
 
 /// The characters of a raw destination, each with the bytes that stand for it.
-pub(super) fn pieces(raw: &str) -> impl Iterator<Item = (Range<usize>, Cow<'_, str>)> {
+pub(super) fn pieces(
+    raw: &str,
+    escapes: Escapes,
+) -> impl Iterator<Item = (Range<usize>, Cow<'_, str>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let rest = &raw[at..];
@@ -109,6 +142,7 @@ pub(super) fn pieces(raw: &str) -> impl Iterator<Item = (Range<usize>, Cow<'_, s
         let escaped = rest[first.len_utf8()..]
             .chars()
             .next()
+            .filter(|_| escapes == Escapes::Markdown)
             .filter(|next| first == '\\' && next.is_ascii_punctuation());
         let (length, piece) = match (first, escaped) {
             ('\\', Some(_)) => (2, Cow::Borrowed(&rest[1..2])),
@@ -130,22 +164,14 @@ fn entity(text: &str) -> Option<(usize, Cow<'static, str>)> {
         .position(|byte| byte != b'#' && !byte.is_ascii_alphanumeric())?
         + 2;
     let entity = &text.get(..end).filter(|entity| entity.ends_with(';'))?;
-    let decoded: String = options::events(entity)
+    let decoded: String = Markdown::of(entity)
+        .all_events()
         .filter_map(|(event, _)| match event {
             Event::Text(text) => Some(text.to_string()),
             _ => None,
         })
         .collect();
     (decoded != **entity).then_some((end, Cow::Owned(decoded)))
-}
-
-/// A raw destination with backslashes and entities undone.
-fn unescaped(raw: &str) -> Cow<'_, str> {
-    if raw.contains(['\\', '&']) {
-        Cow::Owned(pieces(raw).map(|(_, piece)| piece).collect())
-    } else {
-        Cow::Borrowed(raw)
-    }
 }
 
 /// `text` with percent signs undone. What would not be UTF-8 stays as it is.
@@ -201,15 +227,38 @@ pub(super) fn encoded(text: &str, in_angle_brackets: bool, like: &[u8]) -> Strin
         if keeps {
             result.push(c);
         } else {
-            let mut buffer = [0; 4];
-            for byte in c.encode_utf8(&mut buffer).bytes() {
-                result.push('%');
-                for digit in [byte >> 4, byte & 15] {
-                    result
-                        .extend(char::from_digit(digit.into(), 16).map(|c| c.to_ascii_uppercase()));
-                }
-            }
+            push_percent_encoded(&mut result, c);
         }
     }
     result
+}
+
+/// An encoded destination as it must be written in an attribute between `quote`s.
+pub(super) fn for_attribute(encoded: &str, quote: Option<char>) -> String {
+    let mut result = String::with_capacity(encoded.len());
+    for c in encoded.chars() {
+        let keeps = match c {
+            // It could start an entity, also without a semicolon.
+            '&' => false,
+            '\'' => quote == Some('"'),
+            '=' => quote.is_some(),
+            _ => true,
+        };
+        if keeps {
+            result.push(c);
+        } else {
+            push_percent_encoded(&mut result, c);
+        }
+    }
+    result
+}
+
+fn push_percent_encoded(result: &mut String, c: char) {
+    let mut buffer = [0; 4];
+    for byte in c.encode_utf8(&mut buffer).bytes() {
+        result.push('%');
+        for digit in [byte >> 4, byte & 15] {
+            result.extend(char::from_digit(digit.into(), 16).map(|c| c.to_ascii_uppercase()));
+        }
+    }
 }

@@ -5,18 +5,19 @@ use std::ops::Range;
 use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
 
 use super::{
-    Link, LinkForm,
-    destination::{self, Destination},
-    wiki,
+    Enclosure, Link, LinkForm,
+    destination::{self, Destination, Escapes},
+    front_matter, html, wiki,
 };
-use crate::{Document, Source, Span, document::Stretch, options};
+use crate::{Document, Source, Span, document::Stretch, options::Markdown};
 
-/// All links of a document that stay inside the folder, in document order.
-///
-/// Links that wiki brackets make are looked for in text only, never in code, HTML or front matter.
+/// All links of a document that stay inside the folder, in document order: those of its text, those in the texts of its
+/// front matter, and `href` and `src` in HTML. Code has none.
 #[must_use]
 pub fn links(source: &Source<'_>) -> Vec<Link> {
-    links_in(source, source.body_start..source.text.len())
+    let mut found = front_matter::links(source);
+    found.extend(links_in(source, source.body_start..source.text.len()));
+    found
 }
 
 /// All links that touch `span`, and perhaps more, of the document `source`, whose sections are `document`. What is far
@@ -30,22 +31,33 @@ pub fn links_near(source: &Source<'_>, document: &Document, span: Span) -> Vec<L
 }
 
 fn links_in(source: &Source<'_>, part: Range<usize>) -> Vec<Link> {
-    let mut finder = Finder::new(&source.text, part.start);
+    let markdown = Markdown::of(&source.text);
+    let mut finder = Finder::new(&source.text, &markdown, part.start);
     finder.read(part, Definitions::Count);
     let mut links = finder.links;
     links.sort_by_key(|link| (link.span, link.path.span));
-    if !source.offsets.is_identity() {
-        for link in &mut links {
-            let fragment = link.fragment.as_mut().map(|fragment| &mut fragment.span);
-            for span in [&mut link.span, &mut link.path.span]
-                .into_iter()
-                .chain(fragment)
-            {
-                *span = source.offsets.span_to_raw(*span);
-            }
-        }
+    to_raw(source, &mut links);
+    links
+}
+
+/// The links in a text by itself, which is no document.
+pub(super) fn links_in_text(text: &str) -> Vec<Link> {
+    let markdown = Markdown::of(text);
+    let mut finder = Finder::new(text, &markdown, 0);
+    finder.read(0..text.len(), Definitions::Ignore);
+    let mut links = finder.links;
+    links.sort_by_key(|link| (link.span, link.path.span));
+    links
+}
+
+/// Makes offsets of the decoded text offsets of the bytes.
+pub(super) fn to_raw(source: &Source<'_>, links: &mut [Link]) {
+    if source.offsets.is_identity() {
+        return;
     }
     links
+        .iter_mut()
+        .for_each(|link| link.map_spans(&source.offsets));
 }
 
 /// Whether the link reference definitions of a text are links.
@@ -58,6 +70,7 @@ enum Definitions {
 /// Collects links. All offsets are into the whole decoded text.
 struct Finder<'t> {
     text: &'t str,
+    markdown: &'t Markdown<'t>,
     /// Where the Markdown that is being read starts.
     base: usize,
     /// Links and images that have started and not ended.
@@ -65,6 +78,8 @@ struct Finder<'t> {
     /// A stretch of one line in which a wiki link may stand.
     run: Option<wiki::Run>,
     in_literal_block: bool,
+    /// The lines of the block of HTML that is being read.
+    html: Vec<Range<usize>>,
     links: Vec<Link>,
 }
 
@@ -79,20 +94,22 @@ struct Open {
 }
 
 impl<'t> Finder<'t> {
-    fn new(text: &'t str, base: usize) -> Self {
+    fn new(text: &'t str, markdown: &'t Markdown<'t>, base: usize) -> Self {
         Self {
             text,
+            markdown,
             base,
             open: Vec::new(),
             run: None,
             in_literal_block: false,
+            html: Vec::new(),
             links: Vec::new(),
         }
     }
 
     fn read(&mut self, range: Range<usize>, definitions: Definitions) {
         self.base = range.start;
-        let events = options::events(&self.text[range]);
+        let events = self.markdown.events(range);
         let found: Vec<(Range<usize>, String)> = match definitions {
             Definitions::Count => events
                 .reference_definitions()
@@ -124,7 +141,12 @@ impl<'t> Finder<'t> {
         match event {
             Event::Text(_) if self.in_literal_block || is_address => {}
             Event::Text(_) => self.extend_run(range),
-            Event::Code(_) | Event::InlineHtml(_) => self.pass_literal(range),
+            Event::Code(_) => self.pass_literal(range),
+            Event::InlineHtml(tag) => {
+                self.inline_html(tag, range.clone());
+                self.pass_literal(range);
+            }
+            Event::Html(_) => self.html.push(range),
             Event::Start(
                 Tag::Link {
                     link_type,
@@ -158,8 +180,10 @@ impl<'t> Finder<'t> {
                     Event::Start(Tag::CodeBlock(_) | Tag::HtmlBlock) => {
                         self.in_literal_block = true;
                     }
-                    Event::End(TagEnd::CodeBlock | TagEnd::HtmlBlock) => {
+                    Event::End(TagEnd::CodeBlock) => self.in_literal_block = false,
+                    Event::End(TagEnd::HtmlBlock) => {
                         self.in_literal_block = false;
+                        self.html_block();
                     }
                     _ => {}
                 }
@@ -215,6 +239,68 @@ impl<'t> Finder<'t> {
         }
     }
 
+    /// A tag in a line of text.
+    fn inline_html(&mut self, tag: &str, range: Range<usize>) {
+        if self.text[range.clone()] == *tag {
+            self.html_lines(&[range]);
+            return;
+        }
+        // Marks of the quotes that the tag stands in come between its lines.
+        let mut from = range.start;
+        for address in html::addresses(tag) {
+            let found = self.text[from..range.end].find(&tag[address.span.clone()]);
+            let Some(start) = found.map(|at| from + at) else {
+                continue;
+            };
+            from = start + address.span.len();
+            self.address(start..from, address.quote, range.clone());
+        }
+    }
+
+    /// A block of HTML, whose lines were read.
+    fn html_block(&mut self) {
+        let lines = std::mem::take(&mut self.html);
+        self.html_lines(&lines);
+    }
+
+    /// The addresses in HTML that takes up `lines`. Between them may stand marks of quotes and lists.
+    fn html_lines(&mut self, lines: &[Range<usize>]) {
+        let mut html = String::new();
+        let mut starts = Vec::with_capacity(lines.len());
+        for line in lines {
+            starts.push(html.len());
+            html.push_str(&self.text[line.clone()]);
+        }
+        for address in html::addresses(&html) {
+            let number = starts.partition_point(|start| *start <= address.span.start);
+            let Some(number) = number.checked_sub(1) else {
+                continue;
+            };
+            let (line, start) = (lines[number].clone(), starts[number]);
+            let at = |offset: usize| line.start + offset - start;
+            // One that goes on in the next line is an address to nobody.
+            if at(address.span.end) <= line.end {
+                let span = at(address.span.start)..at(address.span.end);
+                self.address(span.clone(), address.quote, span);
+            }
+        }
+    }
+
+    /// An address at `span` of a tag in HTML, which takes up `range` or more.
+    fn address(&mut self, span: Range<usize>, quote: Option<char>, range: Range<usize>) {
+        let destination = Destination {
+            span,
+            in_angle_brackets: false,
+            escapes: Escapes::Html,
+        };
+        if !destination::is_external(&destination.unescaped(self.text)) {
+            let link = destination.link(self.text, LinkForm::Html, range);
+            let enclosure = Enclosure::Attribute(quote);
+            self.links
+                .extend(link.map(|link| Link { enclosure, ..link }));
+        }
+    }
+
     fn extend_run(&mut self, range: Range<usize>) {
         if let Some(run) = &mut self.run {
             run.end = run.end.max(range.end);
@@ -266,6 +352,7 @@ impl Destination {
             path,
             fragment,
             in_angle_brackets: self.in_angle_brackets,
+            enclosure: Enclosure::Text,
         })
     }
 }

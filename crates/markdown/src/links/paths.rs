@@ -1,10 +1,6 @@
 //! Which document a link names, and how it must be written when that one has another path.
 
-use super::{
-    Link, Repair,
-    destination::{encoded, has_scheme},
-    heading_names::folded,
-};
+use super::{Enclosure, Link, Repair, destination::has_scheme, heading_names::folded};
 use crate::{Change, trim};
 
 /// The extension that links may leave out.
@@ -120,11 +116,10 @@ pub fn repair_path(
     if text == old {
         return Repair::NotNeeded;
     }
-    let written = if is_wiki {
-        text
-    } else {
-        encoded(&text, link.in_angle_brackets, link.path.span.slice(source))
-    };
+    if link.enclosure == Enclosure::Sealed {
+        return Repair::Impossible;
+    }
+    let written = link.written(&text, link.path.span.slice(source));
     Repair::Change(Change::new(link.path.span, written))
 }
 

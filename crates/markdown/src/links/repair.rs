@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::{
-    Link, LinkPart, Resolution,
+    Enclosure, Link, LinkForm, LinkPart, Resolution,
     anchors::{Anchors, Spelling, Trace, parts},
-    destination::{encoded, pieces},
+    destination::{Escapes, pieces},
 };
 use crate::{Change, Span, trim};
 
@@ -54,6 +54,9 @@ pub fn repair_fragment(
         |spelled: &str| new.resolve(link.form, spelled) == Resolution::Heading(target);
     if leads_there(&fragment.text) {
         return Repair::NotNeeded;
+    }
+    if link.enclosure == Enclosure::Sealed {
+        return Repair::Impossible;
     }
     if let Some(parts) = renamed_parts(&trace, &fragment.text, new, after)
         && leads_there(&parts.join())
@@ -138,7 +141,13 @@ impl Parts<'_> {
     fn change(&self, link: &Link, fragment: &LinkPart, source: &[u8]) -> Change {
         let raw = fragment.span.slice(source);
         let places = std::str::from_utf8(raw)
-            .map(|raw| places_of_parts(raw, link.form.is_wiki()))
+            // Between quotes of front matter, escapes of YAML may stand in it.
+            .ok()
+            .filter(|raw| {
+                let in_quotes = matches!(link.enclosure, Enclosure::FrontMatter(Some(_)));
+                !in_quotes || !raw.contains(['\\', '\''])
+            })
+            .map(|raw| places_of_parts(raw, link.form))
             .unwrap_or_default();
         let renamed = |(_, new): &(&str, Option<String>)| new.is_some();
         let (first, last) = (
@@ -164,11 +173,11 @@ impl Parts<'_> {
 }
 
 /// Where the parts of a fragment stand in it as written.
-fn places_of_parts(raw: &str, is_wiki: bool) -> Vec<Range<usize>> {
-    let mut borders: Vec<Range<usize>> = if is_wiki {
+fn places_of_parts(raw: &str, form: LinkForm) -> Vec<Range<usize>> {
+    let mut borders: Vec<Range<usize>> = if form.is_wiki() {
         raw.match_indices('#').map(|(at, _)| at..at + 1).collect()
     } else {
-        let hashes = pieces(raw).filter(|(_, piece)| piece == "#");
+        let hashes = pieces(raw, Escapes::of(form)).filter(|(_, piece)| piece == "#");
         hashes.map(|(range, _)| range).collect()
     };
     borders.push(raw.len()..raw.len());
@@ -185,12 +194,9 @@ fn places_of_parts(raw: &str, is_wiki: bool) -> Vec<Range<usize>> {
 
 /// A fragment as it must stand in `link`, where `raw` stood.
 fn written(link: &Link, fragment: &str, raw: &[u8]) -> String {
-    if link.form.is_wiki() {
-        return fragment.to_owned();
-    }
     let parts: Vec<String> = fragment
         .split('#')
-        .map(|part| encoded(part, link.in_angle_brackets, raw))
+        .map(|part| link.written(part, raw))
         .collect();
     parts.join("#")
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Link, LinkForm, LinkPart};
+use super::{Enclosure, Link, LinkForm, LinkPart};
 use crate::{Span, trim};
 
 /// A stretch of text without a line break, in offsets of the decoded text.
@@ -116,6 +116,7 @@ impl Open {
             path: part(path),
             fragment: fragment.map(part),
             in_angle_brackets: false,
+            enclosure: Enclosure::Text,
         }))
     }
 }

@@ -111,6 +111,25 @@ pub(crate) fn properties(text: &str, at: usize) -> (Option<usize>, usize) {
     (end, at)
 }
 
+/// Where the text of a scalar is written: between its quotes if it has any, and behind its header if it is a block.
+/// `offsets` has the byte at which each character starts, and the end.
+pub(super) fn scalar_place(
+    text: &str,
+    offsets: &[usize],
+    marks: Marks,
+    style: ScalarStyle,
+) -> (usize, usize) {
+    let offset = |character: usize| offsets.get(character).copied().unwrap_or(text.len());
+    let (_, start) = properties(text, offset(marks.start.index()));
+    match style {
+        ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => {
+            let inside = (start + 1).min(text.len());
+            (inside, (quoted_end(text, start) - 1).max(inside))
+        }
+        _ => (start, offset(marks.end.index()).max(start)),
+    }
+}
+
 struct Finder<'a> {
     text: &'a str,
     /// The byte at which each character starts, and the end.

@@ -16,6 +16,8 @@ mod folders;
 mod history;
 /// Bounds and pages.
 mod limits;
+/// Links in all places, links of the file system, and line ends that only old programs write.
+mod links;
 /// Listings and schemas, pinned in files.
 mod listings;
 /// What clients hear without asking, and what they are offered while they fill something in.

@@ -200,9 +200,7 @@ impl Transaction<'_> {
             section: found.position,
         };
         self.edit(&found.path, &edit, &[])?;
-        for id in &subtree {
-            self.touch(&found.path, id);
-        }
+        self.touch_all(&found.path, subtree);
         self.done(&found.path, None, false);
         Ok(())
     }
@@ -381,7 +379,13 @@ impl Transaction<'_> {
 
     /// A path where no document is. The folders above it are made with the document.
     fn free_path(&mut self, path: &NotePath) -> Result<NotePath, EditorError> {
-        let real = self.editor.real_path(path)?;
+        let real = match self.editor.real_path(path) {
+            // A link that leads nowhere.
+            Err(EditorError::DocumentNotFound) if self.editor.root.is_occupied(path) => {
+                return Err(EditorError::DocumentExists);
+            }
+            real => real?,
+        };
         self.hold(&real)?;
         self.editor.finish_pending(real.as_str())?;
         let taken = self
@@ -400,6 +404,7 @@ impl Transaction<'_> {
             return Err(EditorError::OutsideRoot);
         }
         self.editor.check_path(new_path)?;
+        self.editor.refuse_link(path)?;
         let key = self.draft(path)?.path.as_str().to_owned();
         let free = self.free_path(new_path)?;
         let key = self.rekeyed(key, free);
@@ -437,6 +442,7 @@ impl Transaction<'_> {
         if self.editor.only.is_some() {
             return Err(EditorError::OutsideRoot);
         }
+        self.editor.refuse_link(path)?;
         let require = self.editor.limits.require_hash;
         let draft = self.draft(path)?;
         let key = draft.path.as_str().to_owned();

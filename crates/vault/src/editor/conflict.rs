@@ -12,6 +12,8 @@ use super::{
 
 /// How many entries back the base of a change is looked for.
 const MOST_ENTRIES_BACK: usize = 256;
+/// How many bytes of older texts a request reads while it looks for such bases, all its operations together.
+pub(super) const MOST_BYTES_BACK: usize = 256 << 20;
 
 /// Which text a hash speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,9 +88,12 @@ impl Transaction<'_> {
         let theirs = texts(draft.text(), &draft.document, found.position, hashed, scope)
             .map(|(_, text)| text)
             .unwrap_or_default();
+        let mut room = self.room_back.get();
         let base = self
             .editor
-            .base_of(draft, &found.id, expected, hashed, scope)?;
+            .base_of(draft, &found.id, expected, (hashed, scope), &mut room);
+        self.room_back.set(room);
+        let base = base?;
         if let Some(base) = &base {
             let limit = self.editor.limits.max_shown_bytes;
             check_whole(&String::from_utf8_lossy(base), ours, Some(expected), limit)?;
@@ -161,14 +166,15 @@ impl Transaction<'_> {
 }
 
 impl Editor {
-    /// The text that had the hash `expected`, if it is in the journal.
+    /// The text that had the hash `expected`, if it is in the journal and `room`, so many bytes of older texts, is enough
+    /// to get there.
     fn base_of(
         &self,
         draft: &Draft,
         id: &str,
         expected: &str,
-        hashed: Hashed,
-        scope: Scope,
+        (hashed, scope): (Hashed, Scope),
+        room: &mut usize,
     ) -> Result<Option<Vec<u8>>, EditorError> {
         let Some(view) = &draft.base else {
             return Ok(None);
@@ -195,6 +201,10 @@ impl Editor {
                 return Ok(None);
             };
             (bytes, ids) = (older, older_ids);
+            match room.checked_sub(bytes.len()) {
+                Some(left) => *room = left,
+                None => return Ok(None),
+            }
             if let Some(position) = ids.iter().position(|known| known == id) {
                 let document = Source::new(&bytes).parse();
                 if let Some((digest, text)) = texts(&bytes, &document, position, hashed, scope)
@@ -209,7 +219,7 @@ impl Editor {
 }
 
 /// A text as lines that end in LF, the last one too, so that a change of the last line is a change of one line.
-fn lines(text: &[u8]) -> Vec<u8> {
+pub(super) fn lines(text: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(text)
         .replace("\r\n", "\n")
         .replace('\r', "\n");

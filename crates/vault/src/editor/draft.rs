@@ -1,7 +1,8 @@
 //! A request under way: drafts of the documents it changes, in memory, until they are committed together.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -11,10 +12,10 @@ use sectile_markdown::{
 };
 
 use super::{
-    BrokenLink, Editor, EditorError, Operation, SectionInfo, SectionRef, View, links::Broken,
-    store::DocumentLocks,
+    BrokenLink, Editor, EditorError, Operation, SectionInfo, SectionRef, View,
+    conflict::MOST_BYTES_BACK, links::Broken, store::DocumentLocks,
 };
-use crate::{NotePath, journal::Request};
+use crate::{NotePath, journal::Request, work};
 
 /// What a caller asks for.
 #[derive(Clone, Debug)]
@@ -120,6 +121,8 @@ pub(super) struct Transaction<'e> {
     pub(super) deleted_bytes: usize,
     pub(super) repaired_links: usize,
     pub(super) broken: Broken,
+    /// How many bytes of older texts may still be read.
+    pub(super) room_back: Cell<usize>,
 }
 
 /// A step whose section may not have its id yet.
@@ -174,6 +177,7 @@ impl<'e> Transaction<'e> {
             deleted_bytes: 0,
             repaired_links: 0,
             broken: Broken::default(),
+            room_back: Cell::new(MOST_BYTES_BACK),
         }
     }
 
@@ -284,10 +288,16 @@ impl<'e> Transaction<'e> {
     }
 
     pub(super) fn touch(&mut self, path: &str, id: &str) {
-        if let Some(draft) = self.drafts.get_mut(path)
-            && !draft.touched.iter().any(|known| known == id)
-        {
-            draft.touched.push(id.to_owned());
+        self.touch_all(path, [id.to_owned()]);
+    }
+
+    /// Notes sections that the request concerns, each once.
+    pub(super) fn touch_all(&mut self, path: &str, ids: impl IntoIterator<Item = String>) {
+        if let Some(draft) = self.drafts.get_mut(path) {
+            work::count(draft.touched.len());
+            let mut known: HashSet<String> = draft.touched.iter().cloned().collect();
+            let new = ids.into_iter().filter(|id| known.insert(id.clone()));
+            draft.touched.extend(new);
         }
     }
 

@@ -19,6 +19,12 @@ pub enum EditorError {
     /// The path leads out of the root.
     #[error("The path leads out of the folder that is edited.")]
     OutsideRoot,
+    /// The path is a link, which can be read and edited through, but not be renamed or deleted.
+    #[error("The path is a link to {target}.")]
+    IsLink {
+        /// The document that it leads to.
+        target: String,
+    },
     /// The path does not end in `.md` or `.markdown`.
     #[error("Only Markdown documents can be edited: the path must end in .md or .markdown.")]
     NotMarkdown,

@@ -8,12 +8,12 @@ mod world;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use sectile_markdown::{Changes, Digest, LineIndex, Link, Span, edit::Edit};
+use sectile_markdown::{Changes, Digest, Enclosure, LineIndex, Link, Span, edit::Edit};
 
 pub use self::check::LinkCheck;
 use self::{
     lineage::Lineage,
-    scan::{Fixes, Found, Scan, sections_at},
+    scan::{Fix, Fixes, Found, Scan, sections_at},
     world::World,
 };
 use super::{EditorError, Operation, Watch, draft::Transaction};
@@ -25,7 +25,8 @@ pub struct BrokenLink {
     pub path: String,
     /// The line it starts in, from 1.
     pub line: usize,
-    /// What it names, as written; the start of it when it is long.
+    /// What it names, as written; the start of it when it is long. Empty for a document that could not be read, whose
+    /// links are not known.
     pub target: String,
     /// What is wrong with it.
     pub reason: &'static str,
@@ -40,6 +41,14 @@ mod reason {
     pub(super) const OUTSIDE: &str = "outside of the folder";
     pub(super) const OTHER_SECTION: &str = "leads to another section now";
     pub(super) const OTHER_DOCUMENT: &str = "leads to another document now";
+    pub(super) const LINK_LEFT: &str =
+        "the path is a link to this document, which is not there any more";
+    pub(super) const UNREADABLE: &str =
+        "the document cannot be read, so its links were not looked at";
+    pub(super) const TOO_LARGE: &str =
+        "the document is too large to be read, so its links were not looked at";
+    pub(super) const UNREADABLE_FOLDER: &str =
+        "the folder cannot be read, so the links of its documents were not looked at";
 }
 
 /// Broken links, up to a number.
@@ -148,9 +157,9 @@ impl Transaction<'_> {
             .iter()
             .any(|index| world.drafts[*index].draft.base.is_some());
         let found = if lost_name {
-            scan.everywhere(&concerned, &|path| self.editor.read(path).ok(), watch)?
+            scan.everywhere(&concerned, &|path| self.editor.read(path), watch)?
         } else {
-            scan.new_links()
+            scan.new_links(watch)?
         };
         match world.trouble() {
             Some(error) => Err(error),
@@ -192,11 +201,6 @@ impl Transaction<'_> {
         fixes: Fixes,
         permits: &mut Permits,
     ) -> Result<bool, EditorError> {
-        let changes = fixes
-            .fixes
-            .iter()
-            .flat_map(|fix| fix.changes.iter().cloned());
-        let edit = Edit::WithinLines(Changes::new(changes).unwrap_or_default());
         let headings = |transaction: &Self| -> Vec<Vec<u8>> {
             let draft = &transaction.drafts[path];
             let sections = draft.document.sections().iter();
@@ -204,23 +208,44 @@ impl Transaction<'_> {
             sections.map(|section| heading(section.heading)).collect()
         };
         let before = headings(self);
-        let at: BTreeSet<usize> = fixes.fixes.iter().map(|fix| fix.at).collect();
+        // Front matter comes last: it stands above the text, whose offsets would be others behind it.
+        let (above, below): (Vec<Fix>, Vec<Fix>) =
+            fixes.fixes.into_iter().partition(|fix| fix.in_front_matter);
+        let text_changed = self.respell_part(path, below, Edit::WithinLines)?;
+        let changed = self.respell_part(path, above, Edit::FrontMatter)? || text_changed;
+        if changed {
+            permits.headings.insert(path.to_owned());
+        }
+        Ok(text_changed && before != headings(self))
+    }
+
+    /// Changes the links of the text of a document, or those of its front matter. Answers whether that could be done;
+    /// otherwise they are noted as broken.
+    fn respell_part(
+        &mut self,
+        path: &str,
+        fixes: Vec<Fix>,
+        edit: fn(Changes) -> Edit<'static>,
+    ) -> Result<bool, EditorError> {
+        if fixes.is_empty() {
+            return Ok(false);
+        }
+        let changes = fixes.iter().flat_map(|fix| fix.changes.iter().cloned());
+        let edit = edit(Changes::new(changes).unwrap_or_default());
+        let at: BTreeSet<usize> = fixes.iter().map(|fix| fix.at).collect();
         let sections = sections_at(&self.drafts[path], &at);
         match self.edit(path, &edit, &[]) {
             Ok(_) => {}
             Err(EditorError::Edit(_) | EditorError::TooLarge { .. }) => {
-                let broken = fixes.fixes.into_iter().map(|fix| fix.otherwise);
+                let broken = fixes.into_iter().map(|fix| fix.otherwise);
                 broken.for_each(|link| self.broken.push(link));
                 return Ok(false);
             }
             Err(error) => return Err(error),
         }
-        for id in &sections {
-            self.touch(path, id);
-        }
-        self.repaired_links += fixes.fixes.len();
-        permits.headings.insert(path.to_owned());
-        Ok(before != headings(self))
+        self.touch_all(path, sections);
+        self.repaired_links += fixes.len();
+        Ok(true)
     }
 }
 
@@ -240,12 +265,37 @@ impl BrokenLink {
             .fragment
             .as_ref()
             .map_or(link.path.span.end, |fragment| fragment.span.end);
-        let written = Span::new(link.path.span.start, end).slice(bytes);
-        let written = String::from_utf8_lossy(written);
+        let written = match link.enclosure {
+            Enclosure::Sealed => link.target(),
+            _ => {
+                let written = Span::new(link.path.span.start, end).slice(bytes);
+                String::from_utf8_lossy(written).into_owned()
+            }
+        };
         Self {
             path: path.to_owned(),
             line: lines.position(link.span.start).line,
             target: written.chars().take(MOST_SHOWN).collect(),
+            reason,
+        }
+    }
+
+    /// What is said of a document that cannot be read; `None` for one that is just not there any more.
+    fn unread(path: &str, error: &EditorError) -> Option<Self> {
+        let reason = match error {
+            EditorError::DocumentNotFound | EditorError::RootGone => return None,
+            EditorError::TooLarge { .. } => reason::TOO_LARGE,
+            _ => reason::UNREADABLE,
+        };
+        Some(Self::of_whole(path, reason))
+    }
+
+    /// What is said of a document, or a folder, as a whole.
+    fn of_whole(path: &str, reason: &'static str) -> Self {
+        Self {
+            path: path.to_owned(),
+            line: 1,
+            target: String::new(),
             reason,
         }
     }

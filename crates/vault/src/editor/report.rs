@@ -1,6 +1,6 @@
 //! What callers are told of a write: made when it is done, foreseen by a dry run, or made again for a retry.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use sectile_markdown::{Changes, DiffOptions, Digest, Source, unified_diff};
 
@@ -147,8 +147,9 @@ impl Editor {
                 Arc::new(View::new(note, bytes, hash, document, ids, number))
             });
             let section = view.as_ref().and_then(|view| {
-                let position = step.touched.iter().find_map(|id| view.position_of(id))?;
-                view.section(position)
+                let there: HashSet<&String> = view.ids().iter().collect();
+                let id = step.touched.iter().find(|id| there.contains(id))?;
+                view.section(view.position_of(id)?)
             });
             let is_asked =
                 asked.is_some_and(|asked| [&step.path, path].iter().any(|one| *one == asked));

@@ -1,6 +1,6 @@
 //! Sections as callers see them, and how callers name them.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use sectile_markdown::{Span, edit::content_span};
 
@@ -210,7 +210,7 @@ impl View {
         const SHOWN: usize = 80;
         let outline = self.outline().get(position)?;
         let text = String::from_utf8_lossy(outline.content.slice(self.bytes())).into_owned();
-        let first_line = text.lines().next().unwrap_or_default();
+        let first_line = text.split(['\n', '\r']).next().unwrap_or_default();
         Some(Candidate {
             id: shown_id(self.ids().get(position)?),
             heading: outline.heading.clone(),
@@ -283,7 +283,7 @@ impl View {
                 .map(str::to_owned)
                 .collect()
         };
-        let wanted = words(wanted);
+        let wanted: HashSet<String> = words(wanted).into_iter().collect();
         let all = self.outline().iter().enumerate();
         all.filter(|(_, one)| words(&one.heading).iter().any(|word| wanted.contains(word)))
             .take(SHOWN)

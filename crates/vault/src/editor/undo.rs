@@ -3,7 +3,7 @@
 //! Nothing that came later is lost: where later changes, ours or another program's, touch the same text, the undo is
 //! refused.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use sectile_markdown::{Changes, Digest, Source};
 
@@ -373,16 +373,15 @@ fn carried_ids(draft: &Draft, step: &Step) -> Option<Vec<String>> {
         .enumerate()
         .map(|(position, (_, section, _))| (section.heading.start, (section.level, position)))
         .collect();
-    let inside: Vec<_> = draft.changes.spans_after().collect();
+    let origins = back.offset_map();
     let mut ids: Vec<Option<String>> = Vec::new();
     let mut kept: BTreeSet<usize> = BTreeSet::new();
     for (_, section, _) in draft.document.top_level() {
         let start = section.heading.start;
-        let is_new = inside
-            .iter()
-            .any(|span| span.start <= start && start < span.end);
-        let origin = back
-            .map_offset(start)
+        // The way back replaces what the changes put there.
+        let is_new = back.replaces(start);
+        let origin = origins
+            .get(start)
             .filter(|_| !is_new)
             .and_then(|offset| old.get(&offset));
         match origin {
@@ -397,15 +396,9 @@ fn carried_ids(draft: &Draft, step: &Step) -> Option<Vec<String>> {
             None => return None,
         }
     }
-    let replaced = |start: usize| {
-        draft
-            .changes
-            .iter()
-            .any(|change| change.span.start <= start && start < change.span.end)
-    };
     let lost = old
         .iter()
-        .any(|(start, (_, position))| !kept.contains(position) && !replaced(*start));
+        .any(|(start, (_, position))| !kept.contains(position) && !draft.changes.replaces(*start));
     if lost {
         return None;
     }
@@ -441,14 +434,14 @@ fn note_steps(transaction: &mut Transaction<'_>, asked: Option<&str>) {
     drafts.sort_by_key(|(_, draft)| !is_asked(draft));
     let steps: Vec<PendingStep> = drafts
         .into_iter()
-        .map(|(path, draft)| PendingStep {
-            path: path.clone(),
-            section: draft
-                .touched
-                .iter()
-                .find(|id| draft.ids.contains(id))
-                .cloned(),
-            merged: false,
+        .map(|(path, draft)| {
+            let there: HashSet<&String> = draft.ids.iter().collect();
+            let section = draft.touched.iter().find(|id| there.contains(id));
+            PendingStep {
+                path: path.clone(),
+                section: section.cloned(),
+                merged: false,
+            }
         })
         .collect();
     transaction.steps = steps;

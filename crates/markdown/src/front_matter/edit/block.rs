@@ -2,7 +2,7 @@
 
 use super::{
     FrontMatterError, NewValue, entry_line,
-    written::{self, reads_as},
+    written::{self, Dates, reads_as},
     yaml::{self, Entry, Layout, Shape, properties, skip_to_content},
 };
 use crate::{
@@ -114,7 +114,7 @@ impl<'a> Block<'a> {
                 (Value::List(old), Value::List(items))
                     if !items.is_empty() && old.iter().chain(items).all(is_scalar) =>
                 {
-                    self.replace_items(found, old, items, new)
+                    self.replace_items(found, old, items)
                 }
                 _ => self.replace_collection(found, new),
             },
@@ -159,9 +159,8 @@ impl<'a> Block<'a> {
         found: &Found,
         old: &[Value],
         items: &[Value],
-        new: NewValue<'_>,
     ) -> Result<Vec<Change>, FrontMatterError> {
-        let same = |(old, item): &(&Value, &Value)| reads_as(item, old, new.dates);
+        let same = |(old, item): &(&Value, &Value)| reads_as(item, old, Dates::AsDates);
         let list = self.list_lines(found)?;
         let (mut before, mut after) = (0, 0);
         if list.starts.len() == old.len() && found.entry.item_ends.len() == old.len() {
@@ -181,7 +180,7 @@ impl<'a> Block<'a> {
         let lines: String = items[before..items.len() - after]
             .iter()
             .map(|item| {
-                let text = written::value(item, new.dates);
+                let text = written::value(item);
                 format!("{}{text}{}", list.prefix, self.line_end)
             })
             .collect();

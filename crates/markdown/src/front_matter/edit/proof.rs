@@ -47,7 +47,7 @@ impl Proof<'_> {
 
     fn key_is_as_asked(&self, after: &Mapping) -> bool {
         match (self.asked, after.get(self.key)) {
-            (Some(asked), Some(read)) => reads_as(asked.value, read, asked.dates),
+            (Some(asked), Some(read)) => reads_as(asked.value, read, Dates::AsDates),
             (None, None) => true,
             _ => false,
         }
@@ -65,7 +65,7 @@ impl Proof<'_> {
                 .collect()
         };
         let (before, after) = (others(self.before), others(after));
-        stays && reads_as(&Value::Map(before), &Value::Map(after), Dates::Quoted)
+        stays && reads_as(&Value::Map(before), &Value::Map(after), Dates::AsDates)
     }
 
     /// Outside of the YAML nothing is different, apart from the delimiter lines of a new block and a blank line behind

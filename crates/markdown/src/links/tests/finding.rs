@@ -11,6 +11,7 @@ fn found(text: &str) -> Vec<String> {
             LinkForm::Definition => "definition",
             LinkForm::Wiki => "wiki",
             LinkForm::WikiEmbed => "embed",
+            LinkForm::Html => "html",
         };
         let fragment = link
             .fragment
@@ -24,6 +25,100 @@ fn found(text: &str) -> Vec<String> {
 fn assert_found(cases: &[(&str, &[&str])]) {
     for (text, expected) in cases {
         assert_eq!(found(text), *expected, "{text:?}");
+    }
+}
+
+#[test]
+fn links_in_html() {
+    assert_found(&[
+        ("a <a href=\"b.md#c\">d</a>", &["html b.md#c"]),
+        ("<div>\n<img src='p%20q.png'>\n</div>\n", &["html p q.png"]),
+        ("> <div>\n> <a\n> href=b.md>\n> </div>\n", &["html b.md"]),
+        ("> a <b\n> title='x' href=\"b.md\">c</b>\n", &["html b.md"]),
+        ("- <p>\n  <a href=\"#c\">\n", &["html #c"]),
+        ("<a href=\"b&amp;c.md#d&num;e\">", &["html b&c.md#d#e"]),
+        ("<a href=\"b\\#c\">", &["html b\\#c"]),
+        ("<a href=\"https://x/y\"><a href=\"//x\"><a href=\"\">", &[]),
+        ("`<a href=\"b.md\">`", &[]),
+        (
+            "```\n<a href=\"b.md\">\n```\n\n    <a href=\"b.md\">\n",
+            &[],
+        ),
+        (
+            "<!-- <a href=\"b.md\"> -->\n\na <!-- <a href=b.md> -->",
+            &[],
+        ),
+        ("<script>\n\"<a href='b.md'>\"\n</script>\n", &[]),
+        (
+            "[<img src=\"p.png\">](b.md) [[c]]",
+            &["inline b.md", "html p.png", "wiki c"],
+        ),
+    ]);
+}
+
+#[test]
+fn links_in_front_matter() {
+    assert_found(&[
+        (
+            "---\nup: \"[[a#b|c]]\"\nsee: 'x [t](b.md#c) y'\n---\n[d](e.md)",
+            &["wiki a#b", "inline b.md#c", "inline e.md"],
+        ),
+        (
+            "---\nup: [[a#b]]\nlist:\n  - \"[[c]]\"\n  - ![[d]]\n---\n",
+            &["wiki a#b", "wiki c", "embed d"],
+        ),
+        ("---\nup: [[a]], [[b]]\n---\n", &["wiki a", "wiki b"]),
+        ("---\na: \"`[[b]]` [[c]]\" # [[d]]\n---\n", &["wiki c"]),
+        (
+            "---\na: |\n  [[b]]\n  [c](d.md)\n---\n",
+            &["wiki b", "inline d.md"],
+        ),
+        ("---\n\"[[key]]\": https://x/[[y\n---\n", &[]),
+        ("---\na: \"\\x5b[b]]\"\n---\n", &["wiki b"]),
+    ]);
+}
+
+#[test]
+fn links_of_very_long_front_matter_are_known_but_not_repaired() {
+    let filler = "x: y\n".repeat(1 << 18);
+    let text = format!("---\nup: \"[[a]]\"\n# {filler}---\n");
+    let link = only_link(&text);
+    assert_eq!(
+        (link.path.text.as_str(), link.enclosure),
+        ("a", Enclosure::Sealed)
+    );
+}
+
+#[test]
+fn where_a_link_can_be_written_is_known() {
+    let enclosures =
+        |text: &str| -> Vec<Enclosure> { parse(text).iter().map(|link| link.enclosure).collect() };
+    let quoted = |quote| Enclosure::FrontMatter(Some(quote));
+    for (text, expected) in [
+        ("[a](b)", vec![Enclosure::Text]),
+        ("<a href='b'>", vec![Enclosure::Attribute(Some('\''))]),
+        ("<a href=b>", vec![Enclosure::Attribute(None)]),
+        ("---\na: \"it's [[b]]\"\n---\n", vec![quoted('"')]),
+        ("---\na: 'it''s [[b]]'\n---\n", vec![quoted('\'')]),
+        ("---\na: '[[b|it''s]]'\n---\n", vec![quoted('\'')]),
+        ("---\na: \"\\x5b[b]\\u005d\"\n---\n", vec![quoted('"')]),
+        ("---\na: \"[[b|c\n  d]]\"\n---\n", vec![Enclosure::Sealed]),
+        ("---\na: [[b]]\n---\n", vec![Enclosure::FrontMatter(None)]),
+        (
+            "---\na: >\n  x [[b]]\n  [[c\n  d]]\n---\n",
+            vec![Enclosure::Sealed, Enclosure::FrontMatter(None)],
+        ),
+        ("---\na: [[b]], [[c]]\n---\n", vec![Enclosure::Sealed; 2]),
+        ("---\na: '<a href=\"b\">'\n---\n", vec![Enclosure::Sealed]),
+    ] {
+        assert_eq!(enclosures(text), expected, "{text:?}");
+        for link in parse(text) {
+            let written = &text[link.path.span.range()];
+            assert!(
+                link.enclosure == Enclosure::Sealed || written == link.path.text,
+                "{text:?}: {written}"
+            );
+        }
     }
 }
 
@@ -193,7 +288,6 @@ fn what_only_looks_like_a_wiki_link() {
         ("    [[x]] [a](b.md)\n", &[]),
         ("<div>\n[[x]] [a](b.md)\n</div>\n", &[]),
         ("a <b title=\"[[x]]\"> <!-- [[y]] -->", &[]),
-        ("---\na: \"[[x]]\"\n---\n[[y]]", &["wiki y"]),
         ("[a](b[[c]].md)", &["inline b[[c]].md"]),
     ]);
 }
@@ -349,7 +443,8 @@ proptest! {
         use pulldown_cmark::{Event, LinkType, Tag};
         let source = Source::new(text.as_bytes());
         let markdown = &source.text[source.body_start..];
-        let expected = crate::options::events(markdown)
+        let expected = crate::options::Markdown::of(markdown)
+            .all_events()
             .filter(|(event, _)| match event {
                 Event::Start(Tag::Link { link_type, dest_url, .. } | Tag::Image { link_type, dest_url, .. }) => {
                     *link_type == LinkType::Inline && !dest_url.is_empty() && !dest_url.starts_with('?')

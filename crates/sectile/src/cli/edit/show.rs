@@ -77,14 +77,16 @@ pub(super) fn written(value: &Value) -> String {
         notes.push(format!("{links} links repaired"));
     }
     for link in list(value, "broken_links") {
-        out += &format!(
-            "{} {}:{}: {}, {}\n",
-            Styled(BAD, "broken link:"),
-            visible(text(link, "path")),
-            link["line"],
-            visible(text(link, "target")),
-            text(link, "reason")
-        );
+        let (path, reason) = (visible(text(link, "path")), text(link, "reason"));
+        out += &match text(link, "target") {
+            "" => format!("{} {path}: {reason}\n", Styled(BAD, "not looked at:")),
+            target => format!(
+                "{} {path}:{}: {}, {reason}\n",
+                Styled(BAD, "broken link:"),
+                link["line"],
+                visible(target),
+            ),
+        };
     }
     let message = match value["plan"].as_str() {
         Some(_) => "Dry run: nothing was written.",

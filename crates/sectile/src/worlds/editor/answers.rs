@@ -60,7 +60,7 @@ pub(super) struct Written {
     /// Number of links that were repaired.
     #[serde(skip_serializing_if = "is_zero")]
     repaired_links: usize,
-    /// Links that worked before this write and do not after it.
+    /// Links that worked before this write and do not after it, and documents whose links could not be looked at.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     broken_links: Vec<LeadsNowhere>,
     /// Broken links that are not named here.
@@ -74,14 +74,14 @@ pub(super) struct Written {
     rescued: usize,
 }
 
-/// A link that leads nowhere.
+/// A link that leads nowhere, or a document whose links could not be looked at.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct LeadsNowhere {
     /// The document that the link is in.
     path: String,
     /// Its line there, from 1.
     line: usize,
-    /// Where it points, as written.
+    /// Where it points, as written. Empty when the document could not be read.
     target: String,
     /// What is wrong with it.
     reason: &'static str,

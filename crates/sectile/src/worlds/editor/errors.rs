@@ -145,7 +145,9 @@ fn facts(error: &EditorError) -> JsonObject {
         EditorError::NotConfirmed { bytes } => json!({ "bytes": bytes }),
         EditorError::TooLarge { limit, .. } => json!({ "limit": limit }),
         EditorError::TooManyOperations { limit } => json!({ "limit": limit }),
-        EditorError::StillThere { path } => json!({ "path": path }),
+        EditorError::StillThere { path } | EditorError::IsLink { target: path } => {
+            json!({ "path": path })
+        }
         EditorError::Edit(EditError::PositionOutOfRange { max }) => json!({ "max": max }),
         EditorError::Edit(EditError::TextCount { found, expected }) => {
             json!({ "found": found, "expected": expected })

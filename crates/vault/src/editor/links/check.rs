@@ -6,7 +6,7 @@ use sectile_markdown::{Anchors, LineIndex, Link, LinkForm, Resolution, Source, l
 
 use super::{
     BrokenLink, reason,
-    scan::may_have_links,
+    scan::{LINKS_PER_LOOK, may_have_links},
     world::{Astray, Side, Target, World},
 };
 use crate::{
@@ -62,25 +62,28 @@ impl Editor {
             self.check_path(path)?;
             let located = self.root.locate(path)?;
             let bytes = self.read(located.path())?;
-            check.document(located.path(), &bytes);
+            check.document(located.path(), &bytes, watch)?;
             documents += 1;
         } else {
             let all = world.documents()?;
+            check.broken.extend(world.unread_folders());
             for (done, path) in all.iter().enumerate() {
-                if watch.is_stopped() {
-                    return Err(EditorError::Cancelled);
-                }
+                watch.check()?;
                 (watch.progress)(done as u64, Some(all.len() as u64));
-                if let Ok(bytes) = self.read(path) {
-                    check.document(path, &bytes);
-                    documents += 1;
+                match self.read(path) {
+                    Ok(bytes) => {
+                        check.document(path, &bytes, watch)?;
+                        documents += 1;
+                    }
+                    Err(error) => {
+                        let unread = BrokenLink::unread(path.as_str(), &error);
+                        check.broken.extend(unread);
+                    }
                 }
             }
         }
         for (path, waiting) in std::mem::take(&mut check.waiting) {
-            if watch.is_stopped() {
-                return Err(EditorError::Cancelled);
-            }
+            watch.check()?;
             let path = NotePath::parse_vault(&path).ok();
             if let Some(bytes) = path.and_then(|path| self.read(&path).ok()) {
                 check.headings(&bytes, waiting);
@@ -105,16 +108,24 @@ impl Editor {
 }
 
 impl Check<'_, '_> {
-    fn document(&mut self, path: &NotePath, bytes: &[u8]) {
+    fn document(
+        &mut self,
+        path: &NotePath,
+        bytes: &[u8],
+        watch: Watch<'_>,
+    ) -> Result<(), EditorError> {
         if !may_have_links(bytes) {
-            return;
+            return Ok(());
         }
         let found = links(&Source::new(bytes));
         self.links += found.len();
         let own = Target::Other(path.as_str().to_owned());
         let mut here = Waiting::new();
         let mut lines = None;
-        for link in &found {
+        for (number, link) in found.iter().enumerate() {
+            if number % LINKS_PER_LOOK == 0 {
+                watch.check()?;
+            }
             let mut report = |reason| {
                 let lines = lines.get_or_insert_with(|| LineIndex::new(bytes));
                 BrokenLink::new(path.as_str(), bytes, link, lines, reason)
@@ -138,6 +149,7 @@ impl Check<'_, '_> {
         if !here.is_empty() {
             self.headings(bytes, here);
         }
+        Ok(())
     }
 
     /// Looks up headings in the document `bytes`.

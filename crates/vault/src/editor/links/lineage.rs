@@ -120,7 +120,8 @@ impl Lineage {
                     was.level == is.level
                         && was.heading.slice(base.bytes()) == is.heading.slice(bytes)
                 });
-        if same_headings && !may_have_html_ids(base.bytes()) {
+        // Links may lead to HTML. Most texts have none, and need no second look.
+        if same_headings && !may_have_attribute(base.bytes(), &["id", "name"]) {
             return false;
         }
         let (Some(was), Some(is)) = (
@@ -147,12 +148,12 @@ impl Lineage {
     }
 }
 
-/// Whether links may lead to HTML in a text. Most have none, and need no second look.
-fn may_have_html_ids(bytes: &[u8]) -> bool {
+/// Whether HTML in a text may have an attribute with one of these names.
+pub(super) fn may_have_attribute(bytes: &[u8], names: &[&str]) -> bool {
     memchr::memchr_iter(b'=', bytes)
         .map(|at| bytes[..at].trim_ascii_end())
         .any(|before| {
-            ["id", "name"].iter().any(|name| {
+            names.iter().any(|name| {
                 let start = before.len().saturating_sub(name.len());
                 before[start..].eq_ignore_ascii_case(name.as_bytes())
             })

@@ -7,19 +7,21 @@ use std::{
 };
 
 use sectile_markdown::{
-    Anchors, Change, Changes, Digest, Document, Extent, LineIndex, Link, Repair, Resolution,
-    Source, Span, edit::content_span, links, links_near, repair_fragment, repair_path,
+    Anchors, Change, Changes, Digest, Document, Enclosure, Extent, LineIndex, Link, Repair,
+    Resolution, Source, Span, edit::content_span, front_matter_keeps_its_shape, links, links_near,
+    repair_fragment, repair_path,
 };
 
 use super::{
     Broken, BrokenLink, Permits,
-    lineage::Lineage,
+    lineage::{Lineage, may_have_attribute},
     reason,
     world::{Astray, Others, Place, Side, Target, World},
 };
 use crate::{
     NotePath,
-    editor::{EditorError, Watch, draft::Draft},
+    editor::{EditorError, Watch, conflict::lines, draft::Draft},
+    work,
 };
 
 /// What a scan found.
@@ -47,6 +49,7 @@ pub(super) struct Fix {
     expected: Place,
     /// Which of the document's links it is.
     number: usize,
+    pub(super) in_front_matter: bool,
 }
 
 pub(super) struct Scan<'s, 't> {
@@ -93,6 +96,8 @@ enum Verdict {
 
 /// Documents are counted aloud in steps of this many.
 const PROGRESS_STEP: usize = 64;
+/// Whether the caller has given up is asked once for so many links.
+pub(super) const LINKS_PER_LOOK: usize = 64;
 
 impl<'s, 't> Scan<'s, 't> {
     pub(super) fn new(world: &'s World<'t>, lineage: &'s Lineage, permits: &'s Permits) -> Self {
@@ -115,7 +120,7 @@ impl<'s, 't> Scan<'s, 't> {
     pub(super) fn everywhere(
         &self,
         concerned: &[usize],
-        read: &dyn Fn(&NotePath) -> Option<Vec<u8>>,
+        read: &dyn Fn(&NotePath) -> Result<Vec<u8>, EditorError>,
         watch: Watch<'_>,
     ) -> Result<Found, EditorError> {
         let documents = self.world.documents()?;
@@ -133,31 +138,40 @@ impl<'s, 't> Scan<'s, 't> {
         let total = all.len();
         let needles = self.world.needles(concerned);
         let mut found = Found::default();
+        let mut unread = self.world.unread_folders();
+        for left in self.world.links_left() {
+            found.broken.push(left);
+        }
         for (done, (path, (from, draft))) in all.into_iter().enumerate() {
-            if watch.is_stopped() {
-                return Err(EditorError::Cancelled);
-            }
+            watch.check()?;
             if done % PROGRESS_STEP == 0 {
                 (watch.progress)(done as u64, Some(total as u64));
             }
             if let Some(index) = draft {
                 let page = Page::of_draft(index, self.world.drafts[index].draft);
-                self.page(&page, from, true, &mut found);
-            } else if let Some(bytes) = read(from)
-                // What cannot be read cannot be repaired either, and is no reason to refuse the rest.
-                && needles
-                    .as_ref()
-                    .is_none_or(|needles| may_name(&bytes, needles))
-            {
-                self.page(&Page::unchanged(path, &bytes), from, true, &mut found);
+                self.page(&page, from, true, watch, &mut found)?;
+                continue;
+            }
+            match read(from) {
+                Ok(bytes) => {
+                    let names = |needles: &Vec<String>| may_name(&bytes, needles);
+                    if needles.as_ref().is_none_or(names) {
+                        let page = Page::unchanged(path, &bytes);
+                        self.page(&page, from, true, watch, &mut found)?;
+                    }
+                }
+                // What cannot be read cannot be repaired either. That is no reason to refuse the rest, but it is said.
+                Err(error) => unread.extend(BrokenLink::unread(path, &error)),
             }
         }
+        // Links that are known to be broken come first.
+        unread.into_iter().for_each(|one| found.broken.push(one));
         (watch.progress)(total as u64, Some(total as u64));
         Ok(found)
     }
 
     /// Looks at links that somebody just wrote.
-    pub(super) fn new_links(&self) -> Found {
+    pub(super) fn new_links(&self, watch: Watch<'_>) -> Result<Found, EditorError> {
         let mut found = Found::default();
         for (index, drafted) in self.world.drafts.iter().enumerate() {
             let draft = drafted.draft;
@@ -166,20 +180,30 @@ impl<'s, 't> Scan<'s, 't> {
             }
             let page = Page::of_draft(index, draft);
             if page.has_changed_links(&draft.document) {
-                self.page(&page, &draft.path, false, &mut found);
+                self.page(&page, &draft.path, false, watch, &mut found)?;
             }
         }
-        found
+        Ok(found)
     }
 
-    fn page(&self, page: &Page<'_>, from: &NotePath, all: bool, found: &mut Found) {
+    fn page(
+        &self,
+        page: &Page<'_>,
+        from: &NotePath,
+        all: bool,
+        watch: Watch<'_>,
+        found: &mut Found,
+    ) -> Result<(), EditorError> {
         if !may_have_links(page.bytes) {
-            return;
+            return Ok(());
         }
         let source = Source::new(page.bytes);
         let mut fixes = Vec::new();
         let mut lines = None;
         for (number, link) in links(&source).iter().enumerate() {
+            if number % LINKS_PER_LOOK == 0 {
+                watch.check()?;
+            }
             if !all && !page.is_changed(link.span) {
                 continue;
             }
@@ -199,13 +223,15 @@ impl<'s, 't> Scan<'s, 't> {
                     otherwise: report(reason),
                     expected,
                     number,
+                    in_front_matter: matches!(link.enclosure, Enclosure::FrontMatter(_)),
                 }),
             }
         }
         if fixes.is_empty() {
-            return;
+            return Ok(());
         }
-        let fixes = self.proven(page, fixes, found);
+        let fixes = keep_front_matter(page, fixes, found);
+        let fixes = self.proven(page, fixes, watch, found)?;
         if !fixes.is_empty() {
             found.fixes.insert(
                 from.as_str().to_owned(),
@@ -216,10 +242,17 @@ impl<'s, 't> Scan<'s, 't> {
                 },
             );
         }
+        Ok(())
     }
 
     /// Reads the document as it would be, and keeps the fixes that make their links lead where they should.
-    fn proven(&self, page: &Page<'_>, fixes: Vec<Fix>, found: &mut Found) -> Vec<Fix> {
+    fn proven(
+        &self,
+        page: &Page<'_>,
+        fixes: Vec<Fix>,
+        watch: Watch<'_>,
+        found: &mut Found,
+    ) -> Result<Vec<Fix>, EditorError> {
         let changes = fixes.iter().flat_map(|fix| fix.changes.iter().cloned());
         let after = Changes::new(changes).and_then(|changes| changes.apply(page.bytes));
         let after = after.unwrap_or_default();
@@ -236,16 +269,22 @@ impl<'s, 't> Scan<'s, 't> {
                 .ok()?;
             Some(is_there(&place, &fix.expected))
         };
-        let (kept, failed): (Vec<Fix>, Vec<Fix>) = fixes
-            .into_iter()
-            .partition(|fix| leads(fix).unwrap_or(false));
-        for fix in failed {
-            found.broken.push(fix.otherwise);
+        let mut kept = Vec::with_capacity(fixes.len());
+        for (number, fix) in fixes.into_iter().enumerate() {
+            if number % LINKS_PER_LOOK == 0 {
+                watch.check()?;
+            }
+            if leads(&fix).unwrap_or(false) {
+                kept.push(fix);
+            } else {
+                found.broken.push(fix.otherwise);
+            }
         }
-        kept
+        Ok(kept)
     }
 
     fn verdict(&self, page: &Page<'_>, link: &Link) -> Verdict {
+        work::count(1);
         let world = self.world;
         let origin = self.origin(page, link.span);
         let others = if origin.is_new {
@@ -366,9 +405,8 @@ impl<'s, 't> Scan<'s, 't> {
             return false;
         };
         let id = heading.and_then(|heading| {
-            let mut tops = base.document().top_level();
-            let position = tops.position(|(index, _, _)| index == heading)?;
-            base.ids().get(position)
+            let tops = self.world.drafts[index].tops_before();
+            base.ids().get(tops.binary_search(&heading).ok()?)
         });
         self.permits.headings.contains(draft.path.as_str())
             && id.is_none_or(|id| !self.permits.fixed_headings.contains(id))
@@ -429,23 +467,22 @@ impl<'s, 't> Scan<'s, 't> {
         in_heading: bool,
     ) -> MovedText {
         let (index, old_position) = *self.sections.get(draft.ids.get(position)?.as_str())?;
-        let base = self.world.drafts[index].draft.base.as_ref()?;
-        let (_, old_section, old_extent) = base.document().top_level().nth(old_position)?;
+        let drafted = &self.world.drafts[index];
+        let base = drafted.draft.base.as_ref()?;
+        let old_index = *drafted.tops_before().get(old_position)?;
+        let old_section = &base.document().sections()[old_index];
+        let old_extent = old_section.extent?;
         let (is, was) = if in_heading {
             (heading, old_section.heading)
         } else {
             (extent.own_body, old_extent.own_body)
         };
         let text = |bytes: &[u8], span: Span| {
-            let text = content_span(bytes, span).slice(bytes).to_vec();
+            work::count(span.len());
             // Line ends and the marks of a heading are the new document's.
-            let kept = text.into_iter().filter(|byte| *byte != b'\r');
-            let kept: Vec<u8> = if in_heading {
-                kept.filter(|byte| *byte != b'#').collect()
-            } else {
-                kept.collect()
-            };
-            kept.trim_ascii().to_vec()
+            let mut text = lines(content_span(bytes, span).slice(bytes));
+            text.retain(|byte| !in_heading || *byte != b'#');
+            text.trim_ascii().to_vec()
         };
         Some((index, text(draft.text(), is) == text(base.bytes(), was)))
     }
@@ -511,11 +548,30 @@ fn is_there(place: &Place, expected: &Place) -> bool {
         && (expected.heading.is_none() || place.heading == expected.heading)
 }
 
+/// The fixes without those of front matter, when these would make something else of it. They are reported instead.
+fn keep_front_matter(page: &Page<'_>, fixes: Vec<Fix>, found: &mut Found) -> Vec<Fix> {
+    let (above, mut kept): (Vec<Fix>, Vec<Fix>) =
+        fixes.into_iter().partition(|fix| fix.in_front_matter);
+    if above.is_empty() {
+        return kept;
+    }
+    let changes = Changes::new(above.iter().flat_map(|fix| fix.changes.iter().cloned()));
+    let holds = changes.is_some_and(|changes| front_matter_keeps_its_shape(page.bytes, &changes));
+    if holds {
+        kept.splice(0..0, above);
+    } else {
+        let broken = above.into_iter().map(|fix| fix.otherwise);
+        broken.for_each(|link| found.broken.push(link));
+    }
+    kept
+}
+
 /// Whether a text is worth being parsed for its links.
 pub(super) fn may_have_links(bytes: &[u8]) -> bool {
-    bytes
+    let in_brackets = bytes
         .windows(2)
-        .any(|pair| matches!(pair, b"](" | b"]:" | b"[["))
+        .any(|pair| matches!(pair, b"](" | b"]:" | b"[["));
+    in_brackets || may_have_attribute(bytes, &["href", "src"])
 }
 
 /// Whether links in a text may name what has one of `needles` in its name: it is there, or there are escapes.

@@ -9,12 +9,13 @@ use std::{
 
 use sectile_markdown::{Anchors, Link, PathResolution, Resolution, Source, name_key, resolve_path};
 
-use super::reason;
+use super::{BrokenLink, reason};
 use crate::{
     Editor, NotePath,
     editor::{EditorError, draft::Draft, is_markdown},
     fs::Thing,
-    walk::Files,
+    walk::{Files, PassedOver},
+    work,
 };
 
 /// Which of the two.
@@ -68,6 +69,7 @@ pub(super) struct Drafted<'t> {
     pub(super) draft: &'t Draft,
     before: OnceCell<Anchors>,
     after: OnceCell<Anchors>,
+    tops_before: OnceCell<Vec<usize>>,
 }
 
 pub(super) struct World<'t> {
@@ -81,7 +83,18 @@ pub(super) struct World<'t> {
     names: OnceCell<Result<Names, EditorError>>,
     /// What is on disk, as far as it was asked for.
     things: RefCell<HashMap<String, Option<Thing>>>,
+    /// What links of the folder that is looked at name, on both sides: a link that stands there a thousand times is
+    /// followed once.
+    followed: [RefCell<Followed>; 2],
     anchors: RefCell<HashMap<String, Option<Rc<Anchors>>>>,
+}
+
+/// The documents that links of one folder name, by how they name them.
+#[derive(Default)]
+struct Followed {
+    folder: String,
+    /// By path, and whether it stands in a wiki link.
+    targets: HashMap<(bool, String), Result<Target, Astray>>,
 }
 
 /// The files of the folder, by name.
@@ -129,6 +142,7 @@ impl<'t> World<'t> {
             drafts,
             names: OnceCell::new(),
             things: RefCell::default(),
+            followed: Default::default(),
             anchors: RefCell::default(),
         }
     }
@@ -160,6 +174,57 @@ impl<'t> World<'t> {
         needles.dedup();
         let tells = needles.len() <= MOST_NEEDLES && needles.iter().all(|one| !one.is_empty());
         tells.then_some(needles)
+    }
+
+    /// Folders that could not be read, whose documents nobody looked at.
+    pub(super) fn unread_folders(&self) -> Vec<BrokenLink> {
+        let passed_over = match self.names() {
+            Ok(names) => names.files.passed_over.as_slice(),
+            // Reported by `trouble`.
+            Err(_) => &[],
+        };
+        let mut unread: Vec<BrokenLink> = passed_over
+            .iter()
+            .filter(|(_, why)| is_unreadable(*why))
+            .map(|(path, _)| BrokenLink::of_whole(path, reason::UNREADABLE_FOLDER))
+            .collect();
+        unread.sort_by(|one, other| one.path.cmp(&other.path));
+        unread
+    }
+
+    /// Links of the file system to documents that the transaction takes from their paths.
+    pub(super) fn links_left(&self) -> Vec<BrokenLink> {
+        let links = match self.names() {
+            Ok(names) => names.files.links.as_slice(),
+            // Reported by `trouble`.
+            Err(_) => &[],
+        };
+        let leaves = |draft: &Draft| draft.base.is_some() && draft.final_path() != &draft.path;
+        let goes = |draft: &Draft| draft.base.is_some() && draft.bytes.is_none();
+        let drafts = self.drafts.iter().map(|drafted| drafted.draft);
+        if !drafts.clone().any(|draft| leaves(draft) || goes(draft)) {
+            return Vec::new();
+        }
+        let mut left = Vec::new();
+        for link in links {
+            // The scan asks again, and ends the call.
+            if (self.stop)() {
+                break;
+            }
+            let Some(Thing::File(real)) = self.thing(link) else {
+                continue;
+            };
+            let draft = self.before.get(real.as_str());
+            let draft = draft.map(|index| self.drafts[*index].draft);
+            if draft.is_some_and(|draft| leaves(draft) || goes(draft)) {
+                left.push(BrokenLink {
+                    target: real.as_str().to_owned(),
+                    ..BrokenLink::of_whole(link, reason::LINK_LEFT)
+                });
+            }
+        }
+        left.sort_by(|one, other| one.path.cmp(&other.path));
+        left
     }
 
     /// What went wrong while names were looked up, if anything did.
@@ -252,6 +317,7 @@ impl<'t> World<'t> {
             // Reported by `trouble`.
             Err(_) => return Vec::new(),
         };
+        work::count(found.len());
         found.retain(|path| !self.before.contains_key(path.as_str()));
         let named = self.named[side as usize].get(&key).into_iter().flatten();
         let paths = named.filter_map(|index| side.path(self.drafts[*index].draft));
@@ -274,6 +340,31 @@ impl<'t> World<'t> {
         own: &Target,
         link: &Link,
     ) -> Result<Target, Astray> {
+        if link.path.text.is_empty() {
+            return Ok(own.clone());
+        }
+        let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let key = (link.form.is_wiki(), link.path.text.clone());
+        {
+            let mut followed = self.followed[side as usize].borrow_mut();
+            if followed.folder != folder {
+                *followed = Followed {
+                    folder: folder.to_owned(),
+                    targets: HashMap::new(),
+                };
+            }
+            if let Some(known) = followed.targets.get(&key) {
+                return known.clone();
+            }
+        }
+        work::count(1);
+        let target = self.follow(side, from, own, link);
+        let mut followed = self.followed[side as usize].borrow_mut();
+        followed.targets.insert(key, target.clone());
+        target
+    }
+
+    fn follow(&self, side: Side, from: &str, own: &Target, link: &Link) -> Result<Target, Astray> {
         let only = self.editor.only().map(NotePath::as_str);
         let exists = |path: &str| match only {
             Some(only) => path == only,
@@ -353,6 +444,7 @@ impl<'t> World<'t> {
             draft,
             before,
             after,
+            ..
         } = self.drafts.get(index)?;
         let (cell, bytes) = match side {
             Side::Before => (before, draft.base.as_ref()?.bytes()),
@@ -384,6 +476,11 @@ impl<'t> World<'t> {
     }
 }
 
+/// Whether a walk passed over a folder that is there and cannot be read.
+fn is_unreadable(why: PassedOver) -> bool {
+    matches!(why, PassedOver::Unreadable(kind) if kind != std::io::ErrorKind::NotFound)
+}
+
 impl Side {
     /// The path of a draft's document on this side, if it is there.
     fn path(self, draft: &Draft) -> Option<&NotePath> {
@@ -400,7 +497,19 @@ impl<'t> Drafted<'t> {
             draft,
             before: OnceCell::new(),
             after: OnceCell::new(),
+            tops_before: OnceCell::new(),
         }
+    }
+
+    /// The indices of the top-level headings before, in order of their positions.
+    pub(super) fn tops_before(&self) -> &[usize] {
+        self.tops_before.get_or_init(|| {
+            let base = self.draft.base.iter();
+            let tops = base.flat_map(|base| base.document().top_level());
+            let tops: Vec<usize> = tops.map(|(index, _, _)| index).collect();
+            work::count(tops.len());
+            tops
+        })
     }
 }
 

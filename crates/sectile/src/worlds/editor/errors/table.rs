@@ -112,6 +112,14 @@ pub(super) static TABLE: &[Row] = &[
     Row {
         group: DOCUMENT,
         kind: InvalidPath,
+        code: "document_is_link",
+        meaning: "The path is a link to another document; only a document itself can be renamed or deleted.",
+        recovery: "Call again with the path of that document, which is in data.path, or change the link outside of Sectile.",
+        covers: |cause| matches!(cause, Editor(EditorError::IsLink { .. })),
+    },
+    Row {
+        group: DOCUMENT,
+        kind: InvalidPath,
         code: "outside_root",
         meaning: "The path leads out of the folder that is edited.",
         recovery: "Give a path relative to the folder that is edited.",
