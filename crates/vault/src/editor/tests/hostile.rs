@@ -427,7 +427,9 @@ fn a_link_with_the_name_of_a_document_leads_to_documents_only() {
             path,
             expected_hash: None,
         };
-        assert_eq!(bench.write(delete).unwrap_err(), EditorError::NotMarkdown);
+        // A link is not deleted, and this one leads to no document that could be named instead.
+        let refused = bench.write(delete).unwrap_err();
+        assert_eq!(refused, EditorError::DocumentNotFound);
     }
     assert_eq!(bench.text(".git/config"), "[core]\n");
     bench
