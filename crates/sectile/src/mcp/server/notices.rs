@@ -214,10 +214,9 @@ pub(super) async fn tell(
         if is_another {
             listing = Listing::new(surface, standing).await;
         }
-        if std::mem::take(&mut has_missed) || is_another {
-            if tell_missed(surface, audience, standing).await.is_err() {
-                return;
-            }
+        let is_late = std::mem::take(&mut has_missed) || is_another;
+        if is_late && tell_missed(surface, audience, standing).await.is_err() {
+            return;
         }
         let told = match notice {
             Ok(ResourceNotice::Updated(uri)) => {
