@@ -336,13 +336,14 @@ pub(crate) fn open_session(address: SocketAddr) -> Result<String> {
 pub(crate) fn post(address: SocketAddr, message: &Value, more: &str) -> Result<String> {
     let body = message.to_string();
     let mut stream = TcpStream::connect(address)?;
-    write!(
-        stream,
+    // In one piece: small ones would wait for one another.
+    let request = format!(
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
          Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\n{more}\
          Content-Length: {}\r\n\r\n{body}",
         body.len()
-    )?;
+    );
+    stream.write_all(request.as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     Ok(answer)

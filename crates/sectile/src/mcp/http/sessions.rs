@@ -316,7 +316,13 @@ impl Sessions {
     /// Puts sessions to rest that nobody uses, and ends those that nobody has used for too long, or whose key was revoked,
     /// until the server stops.
     pub(super) async fn look_after(self: Arc<Self>) {
-        let pause = self.bounds.rest_after.min(self.bounds.idle) / 4;
+        let SessionBounds {
+            rest_after,
+            idle,
+            confirm_within,
+            ..
+        } = self.bounds;
+        let pause = rest_after.min(idle).min(confirm_within) / 4;
         let mut ticks = tokio::time::interval(pause.max(Duration::from_millis(5)));
         let authenticator = self.authenticator.as_ref();
         let mut replacements = authenticator.map(|live| live.replacements());
@@ -336,11 +342,9 @@ impl Sessions {
                 _ = ticks.tick() => {}
             }
             for (id, session) in self.all() {
-                let is_over = session.is_idle_for(self.bounds.idle)
-                    || session.is_abandoned(self.bounds.confirm_within);
-                if is_over {
+                if session.is_idle_for(idle) || session.is_abandoned(confirm_within) {
                     self.end(&id).await;
-                } else if session.is_idle_for(self.bounds.rest_after) {
+                } else if session.is_idle_for(rest_after) {
                     self.rest(&id, &session).await;
                 }
             }

@@ -158,33 +158,40 @@ fn a_caller_has_only_so_many_large_messages_and_the_others_go_on() {
     let vault = TestVault::sample();
     let server = with_tokens(&vault, "[server.http]\nreceive_timeout_ms = 60000\n");
     let (eve, ada) = (token_of("eve", "viewer"), token_of("ada", "viewer"));
-    let head = |authorization: &str| {
-        format!(
-            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: {authorization}\r\nContent-Type: application/json\r\n\
-             Accept: application/json, text/event-stream\r\nContent-Length: 1000000\r\n\r\n{{"
-        )
+    let large = |_| {
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: {eve}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
     };
     // More than all places for large messages, of one caller, who never sends the rest.
-    let held: Vec<TcpStream> = (0..50)
-        .map(|_| {
-            let mut stream = TcpStream::connect(server.address()).unwrap();
-            stream.write_all(head(&eve).as_bytes()).unwrap();
-            stream
-        })
-        .collect();
+    let mut held: Vec<TcpStream> = (0..50).map(large).collect();
     let padding = " ".repeat(100_000);
     let call = good_call(Era::Handshake).to_string();
-    let large = format!("{}{padding}}}", &call[..call.len() - 1]);
+    let body = format!("{}{padding}}}", &call[..call.len() - 1]);
     let headers = [
         ("Authorization", ada.as_str()),
         ("Content-Type", "application/json"),
         ("Accept", "application/json, text/event-stream"),
     ];
     for _ in 0..5 {
-        let answer = server.request("POST", "/mcp", &headers, large.as_bytes());
+        let answer = server.request("POST", "/mcp", &headers, body.as_bytes());
         assert_eq!(answer.status, 200, "{answer:?}");
     }
-    drop(held);
+    // Only those are read that are within her share: the others have not been asked for their bodies.
+    let mut is_read = || {
+        let mut count = 0;
+        for stream in &mut held {
+            stream.set_nonblocking(true).unwrap();
+            count += usize::from(stream.peek(&mut [0]).is_ok());
+        }
+        count
+    };
+    wait_for("her share to be in use", || (is_read() >= 4).then_some(()));
+    assert_eq!(is_read(), 4);
 }
 
 #[test]
