@@ -239,7 +239,19 @@ impl Gate {
                 ));
             }
         };
-        match message::decode(&bytes) {
+        let is_large = bytes.len() as u64 > LARGE_BYTES;
+        let decode = move || {
+            let decoded = message::decode(&bytes);
+            (bytes, decoded)
+        };
+        let (bytes, decoded) = if is_large {
+            // It would hold up whoever else is served by this thread.
+            let decoding = tokio::task::spawn_blocking(decode).await;
+            decoding.map_err(|_| internal())?
+        } else {
+            decode()
+        };
+        match decoded {
             Ok(decoded) if decoded.mended => {
                 let body = serde_json::to_vec(&decoded.message).unwrap_or_default();
                 Ok((Body::from(body), decoded.message))
@@ -363,6 +375,11 @@ fn ending(response: Response, place: StreamPlace, leave: Option<Arc<Leave>>) -> 
     })
 }
 
+fn internal() -> Box<Response> {
+    let error = JsonRpcError::new(None, Refusal::Internal.into());
+    respond(StatusCode::INTERNAL_SERVER_ERROR, &error)
+}
+
 fn too_large() -> Box<Response> {
     refuse(
         StatusCode::PAYLOAD_TOO_LARGE,
@@ -478,10 +495,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 async fn completed(response: Response, text: &str) -> Response {
     let (parts, body) = response.into_parts();
     let Ok(bytes) = body.collect().await else {
-        return *respond(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            &JsonRpcError::new(None, Refusal::Internal.into()),
-        );
+        return *internal();
     };
     let mut bytes = Vec::from(bytes.to_bytes());
     put_in_place(&mut bytes, text);
