@@ -198,8 +198,9 @@ impl Gate {
         let length = text(&parts.headers, "content-length").map(str::parse::<u64>);
         let is_chunked = parts.headers.contains_key(header::TRANSFER_ENCODING);
         let bytes = match length {
-            Some(Ok(bytes)) => bytes,
+            // Nobody knows, whatever else the head says.
             _ if is_chunked => u64::MAX,
+            Some(Ok(bytes)) => bytes,
             _ => 0,
         };
         if bytes > self.settings.max_body_bytes as u64 && !is_chunked {
@@ -214,7 +215,7 @@ impl Gate {
                 parts.extensions.insert(Arc::new(Luggage::new(share)));
                 Ok(())
             }
-            Ok(Err(_)) | Err(_) => Err(busy(None)),
+            Ok(Err(_)) | Err(_) => Err(busy()),
         }
     }
 
@@ -305,7 +306,7 @@ impl Gate {
         let using = sessions.using(id, owner);
         let using = using.ok_or_else(|| unknown_session(None))?;
         let place = match parts.method == Method::GET {
-            true => Some(using.stream().ok_or_else(|| busy(None))?),
+            true => Some(using.stream().ok_or_else(busy)?),
             false => None,
         };
         Ok(Belonging::To(using, place))
@@ -387,8 +388,8 @@ fn too_large() -> Box<Response> {
     )
 }
 
-fn busy(id: Option<RequestId>) -> Box<Response> {
-    try_later(id, Refusal::Busy)
+fn busy() -> Box<Response> {
+    try_later(None, Refusal::Busy)
 }
 
 fn try_later(id: Option<RequestId>, refusal: Refusal) -> Box<Response> {
