@@ -20,8 +20,8 @@ use crate::{
 };
 
 const CONNECTIONS: usize = 64;
-const SECRET: &str = "a secret of the benchmark, of 32 bytes and more";
-const ISSUER: &str = "bench";
+pub(crate) const SECRET: &str = "a secret of the benchmark, of 32 bytes and more";
+pub(crate) const ISSUER: &str = "bench";
 /// How long each server is loaded in a round.
 const ROUND: Duration = Duration::from_secs(4);
 const SESSIONS: usize = 2000;
@@ -35,9 +35,9 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
 }
 
 /// A process that says where it listens.
-struct Process {
-    child: Child,
-    address: SocketAddr,
+pub(crate) struct Process {
+    pub(crate) child: Child,
+    pub(crate) address: SocketAddr,
 }
 
 impl Process {
@@ -56,7 +56,7 @@ impl Process {
     }
 
     /// The product, with its log in a file, as an operator would have it.
-    fn product(bench: &Bench, arguments: &[&str], log: &Path) -> Result<Self> {
+    pub(crate) fn product(bench: &Bench, arguments: &[&str], log: &Path) -> Result<Self> {
         let mut command = Command::new(bench.binaries.join("sectile"));
         command.args(arguments);
         let mut child = on_all_cores(&command)
@@ -92,10 +92,10 @@ struct Seen {
     p99: f64,
 }
 
-/// A token that lasts for a day.
-fn token() -> Result<String> {
+/// A token of `user` that lasts for a day.
+pub(crate) fn token(user: &str) -> Result<String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
-    let claims = json!({ "iss": ISSUER, "aud": "bench", "sub": "ada", "role": "viewer", "exp": now + 86_400 });
+    let claims = json!({ "iss": ISSUER, "aud": "bench", "sub": user, "role": "viewer", "exp": now + 86_400 });
     let head = URL_SAFE_NO_PAD.encode(json!({ "alg": "HS256", "typ": "JWT" }).to_string());
     let signed = format!("{head}.{}", URL_SAFE_NO_PAD.encode(claims.to_string()));
     let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, SECRET.as_bytes());
@@ -183,7 +183,7 @@ fn throughput(report: &mut Report, bench: &Bench) -> Result<()> {
         ],
         &log,
     )?;
-    let token = token()?;
+    let token = token("ada")?;
     let round = |address| load(bench, address, ROUND, usize::MAX, &token);
     // The first round warms both up.
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -314,7 +314,7 @@ fn idle_sessions(report: &mut Report, bench: &Bench) -> Result<()> {
     Ok(())
 }
 
-fn open_session(address: SocketAddr) -> Result<()> {
+pub(crate) fn open_session(address: SocketAddr) -> Result<String> {
     let client = json!({ "name": "bench", "version": "1" });
     let params =
         json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
@@ -330,25 +330,26 @@ fn open_session(address: SocketAddr) -> Result<()> {
         .with_context(|| format!("no session in {answer}"))?;
     let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     post(address, &ready, &format!("Mcp-Session-Id: {id}\r\n"))?;
-    Ok(())
+    Ok(id)
 }
 
-fn post(address: SocketAddr, message: &Value, more: &str) -> Result<String> {
+pub(crate) fn post(address: SocketAddr, message: &Value, more: &str) -> Result<String> {
     let body = message.to_string();
     let mut stream = TcpStream::connect(address)?;
-    write!(
-        stream,
+    // In one piece: small ones would wait for one another.
+    let request = format!(
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
          Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\n{more}\
          Content-Length: {}\r\n\r\n{body}",
         body.len()
-    )?;
+    );
+    stream.write_all(request.as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     Ok(answer)
 }
 
-fn resident(process: u32) -> Result<u64> {
+pub(crate) fn resident(process: u32) -> Result<u64> {
     memory(process, "VmRSS").context("the system does not tell")
 }
 

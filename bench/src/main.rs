@@ -9,6 +9,7 @@
 )]
 
 mod calls;
+mod clients;
 mod corpus;
 mod docs;
 mod editor;
@@ -53,7 +54,7 @@ impl Bench {
 /// Something to measure.
 type Group = fn(&mut Report, &Bench) -> Result<()>;
 
-const GROUPS: [(&str, Group); 13] = [
+const GROUPS: [(&str, Group); 14] = [
     ("parse", |report, bench| {
         parse::ordinary(report, bench.size(100, 10));
         parse::memory(report)
@@ -74,6 +75,7 @@ const GROUPS: [(&str, Group); 13] = [
     ("notebook", notebook::run),
     ("backends", notebook::backends::run),
     ("hosted", hosted::run),
+    ("clients", clients::run),
     ("retrieval", retrieval::run),
 ];
 

@@ -19,10 +19,10 @@ pub use self::{
     authenticator::{API_KEY_HEADER, Asked, AuthSettings, Authenticator, Denied, TokenSources},
     context::ContextSettings,
     identity::{Identity, Secret},
-    keys::{KeyEntry, KeyError, KeyFile, KeyHolder, NewKey},
-    live::Live,
+    keys::{KeyEntry, KeyError, KeyFile, KeyHolder, KeyMark, NewKey},
+    live::{Live, Replacements},
     names::{Names, qualified},
-    rates::Rates,
+    rates::{Rates, network},
     role::{Acl, Role, Thing},
     tokens::{ClaimNames, KeySetSource, TokenSettings},
 };

@@ -23,6 +23,7 @@ mod question;
 mod resource;
 mod schema;
 mod server;
+mod shares;
 pub mod stdio;
 mod structured;
 mod surface;

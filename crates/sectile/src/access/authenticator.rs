@@ -3,14 +3,17 @@
 #[cfg(test)]
 mod tests;
 
-use std::time::SystemTime;
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use http::{HeaderMap, HeaderValue, header};
 
 use super::{
-    ContextSettings, Identity, KeyFile, Secret, TokenSettings,
+    ContextSettings, Identity, KeyFile, KeyMark, Secret, TokenSettings,
     context::Contexts,
-    keys::{self, KeyRefused, is_header_safe},
+    keys::{self, KeyHolder, KeyRefused, is_header_safe},
     tokens::Tokens,
 };
 
@@ -39,6 +42,7 @@ pub struct Authenticator {
     tokens: Option<Tokens>,
     token_sources: Option<TokenSources>,
     contexts: Option<Contexts>,
+    clock: fn() -> SystemTime,
 }
 
 /// What a request shows of its sender.
@@ -65,6 +69,8 @@ pub enum Denied {
     NoAccess,
     /// It cannot be found out now.
     Unavailable,
+    /// The caller sent too much, and has to wait for so long.
+    TooMany(Duration),
 }
 
 /// Where tokens come from, for those who have none yet.
@@ -103,6 +109,7 @@ impl Authenticator {
                 .transpose()?,
             token_sources,
             contexts: context.map(|context| Contexts::new(context, clock)),
+            clock,
         })
     }
 
@@ -130,11 +137,68 @@ impl Authenticator {
     /// # Errors
     /// When nobody can be let in on these headers.
     pub async fn authenticate(&self, asked: Asked<'_>) -> Result<Identity, Denied> {
+        self.authenticate_within(asked, |_| Ok(())).await
+    }
+
+    /// Who sent a request, if `admit` lets in whoever is known by what it is given. That is asked as soon as it is known
+    /// who it is, before anybody else is asked about them.
+    ///
+    /// # Errors
+    /// When nobody can be let in on these headers, or not now.
+    pub async fn authenticate_within(
+        &self,
+        asked: Asked<'_>,
+        admit: impl Fn(&str) -> Result<(), Duration>,
+    ) -> Result<Identity, Denied> {
         let vault = only(asked.headers, VAULT_HEADER)?;
+        let admit = |key: &str| admit(key).map_err(Denied::TooMany);
         match self.credential(asked.headers)? {
-            Credential::Key(text) => self.by_key(text, vault, asked.tokens_only),
-            Credential::Token(text) => self.by_token(text, vault, &asked.audience).await,
+            Credential::Key(text) => {
+                let identity = self.by_key(text, vault, asked.tokens_only)?;
+                admit(&identity.key)?;
+                Ok(identity)
+            }
+            Credential::Token(text) => self.by_token(text, vault, &asked.audience, admit).await,
         }
+    }
+
+    /// Whether somebody who signed in before still could, and would be the same: with the same key or token, for the same
+    /// vault, in the same role.
+    ///
+    /// # Errors
+    /// When they could not, or would be somebody else.
+    pub async fn confirm(&self, identity: &Identity, audience: &[&str]) -> Result<(), Denied> {
+        if let Some(mark) = &identity.mark {
+            let holder = self
+                .holder(mark)
+                .ok_or(Denied::Invalid("revoked_api_key"))?;
+            let is_same = holder.user == identity.user
+                && holder.role == identity.role
+                && holder.good_for().contains(&identity.vault.as_str());
+            return is_same.then_some(()).ok_or(Denied::NoAccess);
+        }
+        let token = identity.token.as_ref().ok_or(Denied::Missing)?;
+        let vault = HeaderValue::try_from(&identity.vault).map_err(|_| Denied::NoAccess)?;
+        let again = self
+            .by_token(token.reveal(), Some(&vault), audience, |_| Ok(()))
+            .await?;
+        (again == *identity).then_some(()).ok_or(Denied::NoAccess)
+    }
+
+    /// Whether a key that somebody signed in with is still good.
+    #[must_use]
+    pub fn knows(&self, mark: &KeyMark) -> bool {
+        self.holder(mark).is_some()
+    }
+
+    /// The time, as tokens are checked by it.
+    #[must_use]
+    pub fn now(&self) -> SystemTime {
+        (self.clock)()
+    }
+
+    fn holder(&self, mark: &KeyMark) -> Option<&KeyHolder> {
+        self.keys.as_ref()?.holder(mark)
     }
 
     fn credential<'a>(&self, headers: &'a HeaderMap) -> Result<Credential<'a>, Denied> {
@@ -165,7 +229,7 @@ impl Authenticator {
     ) -> Result<Identity, Denied> {
         let keys = self.keys.as_ref().filter(|_| !tokens_only);
         let keys = keys.ok_or(Denied::Invalid("key_not_accepted"))?;
-        let holder = keys.check(text).map_err(|refused| match refused {
+        let (holder, mark) = keys.check(text).map_err(|refused| match refused {
             KeyRefused::Unknown => Denied::Invalid("unknown_api_key"),
             KeyRefused::Revoked => Denied::Invalid("revoked_api_key"),
         })?;
@@ -176,6 +240,8 @@ impl Authenticator {
             vault: choose(vault, Some(&holder.good_for()))?,
             role: holder.role,
             token: None,
+            mark: Some(Arc::new(mark)),
+            expires: None,
         })
     }
 
@@ -184,10 +250,13 @@ impl Authenticator {
         text: &str,
         vault: Option<&HeaderValue>,
         audience: &[&str],
+        admit: impl Fn(&str) -> Result<(), Denied>,
     ) -> Result<Identity, Denied> {
         let tokens = self.tokens.as_ref();
         let tokens = tokens.ok_or(Denied::Invalid("unknown_key"))?;
         let bearer = tokens.check(text, audience).await?;
+        let key = format!("token:{}", bearer.user);
+        admit(&key)?;
         let named: Option<Vec<&str>> = bearer
             .vaults
             .as_ref()
@@ -208,12 +277,14 @@ impl Authenticator {
             None => (bearer.role, bearer.effective_user),
         };
         Ok(Identity {
-            key: format!("token:{}", bearer.user),
+            key,
             user: bearer.user,
             effective_user,
             vault,
             role,
             token: Some(Secret::new(text)),
+            mark: None,
+            expires: bearer.expires,
         })
     }
 }

@@ -1,8 +1,8 @@
 //! Who a request comes from. Made once per request from verified credentials, never from what a tool was given.
 
-use std::fmt;
+use std::{fmt, sync::Arc, time::SystemTime};
 
-use super::Role;
+use super::{KeyMark, Role};
 
 /// A text that no log, error or debug output may show.
 #[derive(Clone, PartialEq, Eq)]
@@ -44,6 +44,10 @@ pub struct Identity {
     pub role: Role,
     /// The bearer token, which goes on to an upstream store. A caller with a key has none.
     pub token: Option<Secret>,
+    /// What the key is known by, where the caller came with one.
+    pub mark: Option<Arc<KeyMark>>,
+    /// From when on the token is not good any more.
+    pub expires: Option<SystemTime>,
 }
 
 impl Identity {

@@ -79,6 +79,13 @@ impl KeyHolder {
     }
 }
 
+/// What a key is known by once it was checked: enough to tell whether it is still good, and of no use to sign in with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyMark {
+    id: String,
+    hash: [u8; HASH_BYTES],
+}
+
 /// A key that was just made. Its text is shown once, here.
 pub struct NewKey {
     /// What it is listed and revoked by.
@@ -251,11 +258,18 @@ impl KeyFile {
     /// Whose key `text` is, if it is one that is good.
     #[must_use]
     pub fn verify(&self, text: &str) -> Option<&KeyHolder> {
-        self.check(text).ok()
+        self.check(text).ok().map(|(holder, _)| holder)
     }
 
-    /// Whose key `text` is. How long it takes tells nothing about the secret, nor whether there is such an id.
-    pub(super) fn check(&self, text: &str) -> Result<&KeyHolder, KeyRefused> {
+    /// Whose key this is, if it is still good.
+    #[must_use]
+    pub fn holder(&self, mark: &KeyMark) -> Option<&KeyHolder> {
+        let key = &self.keys[*self.by_id.get(&mark.id)?];
+        (key.revoked.is_none() && key.hash == mark.hash).then_some(&key.holder)
+    }
+
+    /// Whose key `text` is, and what it is known by from now on. How long it takes tells nothing about the secret, nor whether there is such an id.
+    pub(super) fn check(&self, text: &str) -> Result<(&KeyHolder, KeyMark), KeyRefused> {
         let (id, secret) = split(text).ok_or(KeyRefused::Unknown)?;
         let key = self.by_id.get(id).map(|&index| &self.keys[index]);
         let (salt, expected) = match key {
@@ -265,7 +279,7 @@ impl KeyFile {
         let is_same = bool::from(hash(salt, &secret).ct_eq(expected));
         match key {
             Some(key) if is_same && key.revoked.is_some() => Err(KeyRefused::Revoked),
-            Some(key) if is_same => Ok(&key.holder),
+            Some(key) if is_same => Ok((&key.holder, key.mark())),
             _ => Err(KeyRefused::Unknown),
         }
     }
@@ -277,6 +291,15 @@ impl KeyFile {
         }
         self.keys.push(key);
         Ok(())
+    }
+}
+
+impl Key {
+    fn mark(&self) -> KeyMark {
+        KeyMark {
+            id: self.id.clone(),
+            hash: self.hash,
+        }
     }
 }
 

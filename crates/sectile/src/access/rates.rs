@@ -99,7 +99,8 @@ fn burst(per_minute: NonZeroU32) -> NonZeroU32 {
 }
 
 /// What an address counts as. Whoever has one address of IPv6 has a whole network of them.
-fn network(address: IpAddr) -> IpAddr {
+#[must_use]
+pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();

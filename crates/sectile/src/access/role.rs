@@ -93,6 +93,12 @@ impl Acl {
         }
     }
 
+    /// Whether `role` may use the same things by `other` as by this table.
+    #[must_use]
+    pub fn is_same_for(&self, role: Role, other: &Self) -> bool {
+        self.given[role as usize] == other.given[role as usize]
+    }
+
     /// Whether some role may not use everything.
     #[must_use]
     pub fn limits(&self, role: Role) -> bool {

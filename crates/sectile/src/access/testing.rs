@@ -158,6 +158,11 @@ pub(super) fn claims(user: &str) -> Value {
     })
 }
 
+/// From when on a token with these claims is refused, all leeway over.
+pub(super) fn end() -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(START + 330)
+}
+
 /// `claims` with others in place of some; null takes one away.
 pub(super) fn claims_with(changes: Value) -> Value {
     let mut claims = claims("ann");

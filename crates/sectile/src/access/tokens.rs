@@ -75,6 +75,8 @@ pub(super) struct Bearer {
     /// The vaults that the token is good for; `None` when it does not say.
     pub(super) vaults: Option<Vec<String>>,
     pub(super) effective_user: Option<String>,
+    /// From when on the token is not good any more, if that can be said.
+    pub(super) expires: Option<SystemTime>,
 }
 
 /// Checks tokens.
@@ -160,7 +162,10 @@ impl Tokens {
             now: (self.clock)(),
         };
         rules.check(&claims)?;
-        claims::bearer(&claims, &self.claims).ok_or(invalid("bad_claims"))
+        let bearer = claims::bearer(&claims, &self.claims);
+        let mut bearer = bearer.ok_or(invalid("bad_claims"))?;
+        bearer.expires = rules.end(&claims);
+        Ok(bearer)
     }
 
     async fn check_signature(&self, jwt: &Jwt<'_>) -> Result<(), Denied> {

@@ -212,7 +212,9 @@ fn heading(text: &str) -> Result<(), CliError> {
 
 const LIMITS: Limits = Limits {
     max_in_flight: 4,
+    max_in_flight_per_caller: 4,
     max_waiting: 4,
+    max_waiting_per_caller: 4,
     call_timeout: Duration::from_secs(10),
     inline_when_alone: false,
 };

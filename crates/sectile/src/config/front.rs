@@ -26,6 +26,10 @@ use sectile_client::{Client, ClientSettings, Target};
 
 /// How long a session stays awake that nobody uses.
 const REST_AFTER: Duration = Duration::from_millis(250);
+/// How long a session is kept that its client has not come back to since the handshake.
+const CONFIRM_WITHIN: Duration = Duration::from_mins(1);
+/// Connections that one address may have, however few there are in all, unless the settings name a number.
+const LEAST_CONNECTIONS: usize = 16;
 /// Longest file with keys, certificates or a secret.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 /// Longest set of keys, and longest context, that another server may answer.
@@ -41,6 +45,7 @@ pub(crate) struct FrontSettings {
     pub(crate) origins: Origins,
     pub(crate) trusted_proxies: Vec<IpAddr>,
     pub(crate) max_connections: usize,
+    pub(crate) max_connections_per_address: usize,
     pub(crate) max_head_bytes: usize,
     pub(crate) receive_timeout: Duration,
     pub(crate) max_body_bytes: usize,
@@ -177,6 +182,10 @@ impl FrontSettings {
             trusted_proxies: addresses(files, &raw.http.trusted_proxies)?,
             public_url,
             max_connections: raw.http.max_connections,
+            max_connections_per_address: match raw.http.max_connections_per_address {
+                0 => (raw.http.max_connections / 4).max(LEAST_CONNECTIONS),
+                given => given,
+            },
             max_head_bytes: raw.http.max_head_bytes,
             receive_timeout: Duration::from_millis(raw.http.receive_timeout_ms),
             max_body_bytes: raw.limits.max_message_bytes,
@@ -185,6 +194,7 @@ impl FrontSettings {
                 max_per_caller: raw.http.max_sessions_per_caller,
                 rest_after: REST_AFTER,
                 idle: Duration::from_secs(raw.http.session_idle_seconds),
+                confirm_within: CONFIRM_WITHIN,
             },
             stop_notice: Duration::from_millis(raw.http.stop_notice_ms),
             rates: (

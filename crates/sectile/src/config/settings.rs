@@ -76,7 +76,9 @@ impl Settings {
             },
             limits: Limits {
                 max_in_flight: raw.server.limits.max_in_flight,
+                max_in_flight_per_caller: share_of(&raw.server.limits),
                 max_waiting: raw.server.limits.max_waiting,
+                max_waiting_per_caller: raw.server.limits.max_waiting.div_ceil(8),
                 call_timeout: Duration::from_millis(raw.server.limits.call_timeout_ms),
                 inline_when_alone: false,
             },
@@ -109,6 +111,14 @@ impl Settings {
             docs: DocsSettings::resolve(loaded, base)?,
             notebook: NotebookSettings::resolve(loaded, base)?,
         })
+    }
+}
+
+/// Calls of one caller who signed in that may run at the same time.
+fn share_of(raw: &raw::ServerLimits) -> usize {
+    match raw.max_in_flight_per_caller {
+        0 => raw.max_in_flight.div_ceil(4),
+        given => given.min(raw.max_in_flight),
     }
 }
 

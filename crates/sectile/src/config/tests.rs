@@ -155,6 +155,36 @@ fn wrong_values_are_refused() {
 }
 
 #[test]
+fn shares_follow_from_what_there_is_unless_they_are_named() {
+    let limits = |text: &str| {
+        let text = format!("[server.limits]\n{text}\n");
+        let limits = resolve(&text, &[]).expect("good settings").limits;
+        (
+            limits.max_in_flight_per_caller,
+            limits.max_waiting_per_caller,
+        )
+    };
+    assert_eq!(limits(""), (16, 128));
+    assert_eq!(limits("max_in_flight = 1\nmax_waiting = 0"), (1, 0));
+    assert_eq!(limits("max_in_flight = 10\nmax_waiting = 10"), (3, 2));
+    assert_eq!(limits("max_in_flight_per_caller = 40"), (40, 128));
+    assert_eq!(limits("max_in_flight_per_caller = 100"), (64, 128));
+    let connections = |text: &str| {
+        let text = format!("[server.http]\n{text}\n");
+        let front = resolve(&text, &[]).expect("good settings").front;
+        front.max_connections_per_address
+    };
+    assert_eq!(connections(""), 1024);
+    assert_eq!(connections("max_connections = 200"), 50);
+    assert_eq!(connections("max_connections = 3"), 16);
+    assert_eq!(connections("max_connections_per_address = 5"), 5);
+    check_error(
+        "[server.limits]\nmax_in_flight_per_caller = 513\n",
+        "sectile.toml: `server.limits.max_in_flight_per_caller` must be a whole number from 0 to 512.",
+    );
+}
+
+#[test]
 fn documents_are_a_list_of_tables() {
     let settings = resolve(
         "[docs]\nextra_paths = [\"guides\", \"/abs\"]\nnamespace = \"decision-gate\"\n\

@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     CallContext, Confirmation, Connection, Pace,
+    message::bounds::cut,
     policy::Standing,
     question::{self, Rounds, form},
 };
@@ -123,7 +124,7 @@ impl Caller {
             Pace::Quick => None,
             Pace::Slow => request
                 .client_info()
-                .map(|client| format!("{} {}", client.name, client.version)),
+                .map(|client| format!("{} {}", cut(&client.name), cut(&client.version))),
         };
         let context = CallContext {
             cancelled,

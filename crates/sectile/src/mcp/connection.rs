@@ -3,6 +3,7 @@
 use std::{
     any::{Any, TypeId},
     collections::{BTreeMap, BTreeSet, HashMap},
+    fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -11,8 +12,13 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
+use super::http::Leave;
+use crate::access::KeyMark;
+
 /// URIs that one client may watch.
 const MAX_WATCHED: usize = 1000;
+/// Bytes of these URIs together.
+const MAX_WATCHED_BYTES: usize = 128 << 10;
 
 /// What is kept between the calls of one client: a few texts, each under a name that the world chose, and values of the
 /// world's own types. All of it goes with the client.
@@ -21,6 +27,8 @@ pub struct Connection {
     slots: Mutex<BTreeMap<&'static str, String>>,
     values: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     watched: Arc<Watched>,
+    /// The leave that came with the client's latest request.
+    leave: Arc<LatestLeave>,
     /// Ends what tells the client of changes; there is one while it is told.
     hearing: Mutex<Option<CancellationToken>>,
     /// Whether there was a time in which it was not told.
@@ -35,6 +43,7 @@ impl Connection {
             slots: Mutex::default(),
             values: Mutex::default(),
             watched: Arc::default(),
+            leave: Arc::default(),
             hearing: Mutex::default(),
             has_missed: AtomicBool::new(false),
             ended: stopping.child_token(),
@@ -73,6 +82,10 @@ impl Connection {
         Arc::clone(&self.watched)
     }
 
+    pub(super) fn leave(&self) -> Arc<LatestLeave> {
+        Arc::clone(&self.leave)
+    }
+
     /// Fires when the client shall no longer be told of changes; `None` when it is being told already.
     pub(super) fn begins_to_hear(&self) -> Option<CancellationToken> {
         let mut hearing = locked(&self.hearing);
@@ -91,6 +104,7 @@ impl Connection {
 
     /// Nobody can be told anything until the client comes back.
     pub(super) fn rest(&self) {
+        self.leave.rest();
         if let Some(hearing) = locked(&self.hearing).take() {
             self.has_missed.store(true, Ordering::Relaxed);
             hearing.cancel();
@@ -109,38 +123,109 @@ impl Drop for Connection {
     }
 }
 
+/// The leave that came with the latest request of a client; none where nobody signs in, and while the client is away.
+#[derive(Default)]
+pub(super) struct LatestLeave {
+    leave: Mutex<Option<Arc<Leave>>>,
+    /// What the key that it was granted on is known by. It stays while the client is away.
+    mark: Mutex<Option<Arc<KeyMark>>>,
+}
+
+impl LatestLeave {
+    pub(super) fn get(&self) -> Option<Arc<Leave>> {
+        locked(&self.leave).clone()
+    }
+
+    pub(super) fn mark(&self) -> Option<Arc<KeyMark>> {
+        locked(&self.mark).clone()
+    }
+
+    pub(super) fn set(&self, leave: &Arc<Leave>) {
+        locked(&self.mark).clone_from(&leave.identity().mark);
+        *locked(&self.leave) = Some(Arc::clone(leave));
+    }
+
+    /// The client is away, and will bring another.
+    fn rest(&self) {
+        *locked(&self.leave) = None;
+    }
+}
+
+impl fmt::Debug for LatestLeave {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LatestLeave")
+    }
+}
+
 /// The URIs of resources that a client wants to hear of.
 #[derive(Debug, Default)]
-pub(super) struct Watched(Mutex<BTreeSet<String>>);
+pub(super) struct Watched(Mutex<Uris>);
+
+#[derive(Debug, Default)]
+struct Uris {
+    all: BTreeSet<String>,
+    bytes: usize,
+}
 
 impl Watched {
-    pub(super) fn has_room_for(uris: usize) -> bool {
-        uris <= MAX_WATCHED
+    /// Whether one client may watch so many URIs with so many bytes.
+    pub(super) fn has_room_for(uris: usize, bytes: usize) -> bool {
+        uris <= MAX_WATCHED && bytes <= MAX_WATCHED_BYTES
     }
 
     /// Whether `uri` is watched now, which it is not when there are too many.
     pub(super) fn add(&self, uri: String) -> bool {
-        let mut watched = locked(&self.0);
-        let has_room = watched.contains(&uri) || Self::has_room_for(watched.len() + 1);
+        let mut uris = locked(&self.0);
+        if uris.all.contains(&uri) {
+            return true;
+        }
+        let bytes = uris.bytes + uri.len();
+        let has_room = Self::has_room_for(uris.all.len() + 1, bytes);
         if has_room {
-            watched.insert(uri);
+            uris.bytes = bytes;
+            uris.all.insert(uri);
         }
         has_room
     }
 
     pub(super) fn remove(&self, uri: &str) {
-        locked(&self.0).remove(uri);
+        let mut uris = locked(&self.0);
+        if uris.all.remove(uri) {
+            uris.bytes -= uri.len();
+        }
     }
 
     pub(super) fn contains(&self, uri: &str) -> bool {
-        locked(&self.0).contains(uri)
+        locked(&self.0).all.contains(uri)
     }
 
     pub(super) fn all(&self) -> BTreeSet<String> {
-        locked(&self.0).clone()
+        locked(&self.0).all.clone()
     }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_watches_is_bounded_in_number_and_in_bytes() {
+        let watched = Watched::default();
+        let added = (0..2000).filter(|number| watched.add(format!("x://{number}")));
+        assert_eq!(added.count(), MAX_WATCHED);
+        let watched = Watched::default();
+        let long = |number: usize| format!("{number:0>4096}");
+        let added = (0..100).filter(|&number| watched.add(long(number)));
+        assert_eq!(added.count(), MAX_WATCHED_BYTES / 4096);
+        assert!(!watched.add(long(99)));
+        assert!(watched.add(long(0)), "it is watched already");
+        watched.remove(&long(0));
+        watched.remove(&long(0));
+        assert!(watched.add(long(99)));
+        assert!(!watched.add(long(98)));
+    }
 }

@@ -262,7 +262,7 @@ refusals! {
         "forbidden",
         "This caller may not use it.",
         "Ask the operator to allow it in [server.auth] allowed_tools.";
-    /// Too many calls are running.
+    /// Too many calls are running, in all or of this caller.
     Busy:
         "busy",
         "Too many calls are running.",
@@ -374,7 +374,7 @@ const PROTOCOL_ERRORS: [(&str, &str, &str); 4] = [
     ),
     (
         "-32600",
-        "The message is JSON, but no JSON-RPC request; or a request with the same id is still running.",
+        "The message is JSON, but not a JSON-RPC request; its id or the number of its values is beyond the limit; or a request with the same id is still running.",
         "Read the message of the error, then correct the request.",
     ),
     (

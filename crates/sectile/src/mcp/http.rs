@@ -6,6 +6,7 @@
 
 mod door;
 mod gate;
+mod leave;
 mod listener;
 mod origin;
 mod readiness;
@@ -14,7 +15,7 @@ mod sessions;
 use std::{
     io,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -42,12 +43,28 @@ pub use self::{
     sessions::SessionBounds,
 };
 
+pub(crate) use self::leave::Leave;
+
 use self::{gate::Gate, readiness::Readiness, sessions::Sessions};
-use super::{Connection, Surface, server::Server, structured::Beside};
+use super::{
+    Connection, Surface,
+    server::Server,
+    shares::{Share, ShareBounds, Shares},
+    structured::Beside,
+};
 use crate::access::Identity;
 
 /// How long open requests may take to finish after a stop was asked for.
 const DRAIN: Duration = Duration::from_secs(10);
+
+/// Large messages that are read, decoded or worked on at the same time, by all worlds together. A message takes several
+/// times its bytes until its call has ended, so this is what bounds the memory of a caller, and of all.
+const LARGE_MESSAGES: ShareBounds = ShareBounds {
+    max: 32,
+    per_caller: 4,
+    waiting: 1024,
+    waiting_per_caller: 64,
+};
 
 /// How requests are taken.
 #[derive(Clone)]
@@ -129,6 +146,7 @@ struct World {
 fn router(worlds: &[World], settings: &HttpSettings, stopping: CancellationToken) -> Router {
     let surfaces = worlds.iter().map(|world| Arc::clone(&world.surface));
     let readiness = Arc::new(Readiness::new(surfaces, stopping));
+    let large = Arc::new(Shares::new(LARGE_MESSAGES));
     let ready = move || {
         let readiness = Arc::clone(&readiness);
         async move { readiness.answer().await }
@@ -145,6 +163,7 @@ fn router(worlds: &[World], settings: &HttpSettings, stopping: CancellationToken
             world.service(),
             sessions,
             world.surface.tokens_only,
+            Arc::clone(&large),
             settings.clone(),
         );
         let gate = Arc::new(gate);
@@ -166,7 +185,11 @@ impl World {
     fn new(surface: Arc<Surface>, settings: &HttpSettings, stopping: &CancellationToken) -> Self {
         Self {
             surface,
-            sessions: Arc::new(Sessions::new(settings.sessions, stopping.clone())),
+            sessions: Arc::new(Sessions::new(
+                settings.sessions,
+                settings.door.authenticator().cloned(),
+                stopping.clone(),
+            )),
             stopping: stopping.clone(),
         }
     }
@@ -227,6 +250,31 @@ pub(super) fn beside(extensions: &Extensions) -> Option<Beside> {
 pub(super) fn connection(extensions: &Extensions) -> Option<Arc<Connection>> {
     let parts: &http::request::Parts = extensions.get()?;
     parts.extensions.get::<Arc<Connection>>().cloned()
+}
+
+/// What a large message costs, held until its call has ended.
+struct Luggage(Mutex<Option<Share>>);
+
+impl Luggage {
+    fn new(share: Share) -> Self {
+        Self(Mutex::new(Some(share)))
+    }
+}
+
+/// Gives back what a large message costs, when nothing large is left of it.
+pub(super) fn set_luggage_down(extensions: &Extensions) {
+    let parts: Option<&http::request::Parts> = extensions.get();
+    let luggage = parts.and_then(|parts| parts.extensions.get::<Arc<Luggage>>());
+    if let Some(luggage) = luggage {
+        let share = luggage.0.lock();
+        drop(share.unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+/// For how long the sender of a request may go on hearing, where callers sign in.
+pub(super) fn leave(extensions: &Extensions) -> Option<Arc<Leave>> {
+    let parts: &http::request::Parts = extensions.get()?;
+    parts.extensions.get::<Arc<Leave>>().cloned()
 }
 
 /// Who sent a request, where callers sign in.

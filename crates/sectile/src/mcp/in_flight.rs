@@ -1,10 +1,11 @@
 //! Requests that have no answer yet, by id.
 //!
 //! A client may use the id of a cancelled request again at once, while rmcp still works on the old one and would take
-//! its late answer for the new one's. A request that comes under such an id is therefore known to rmcp by another.
+//! its late answer for the new one's. So rmcp knows every request by a number of ours, which is never used again, and
+//! nothing has to be kept of a request that was cancelled.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -19,13 +20,11 @@ pub(super) struct InFlight {
 
 #[derive(Default)]
 struct State {
-    /// The client's ids, with those that rmcp knows the requests by.
-    running: HashMap<RequestId, RequestId>,
-    /// The way back, where the two differ.
-    aliases: HashMap<RequestId, RequestId>,
-    /// Ids of requests that were cancelled while they ran.
-    cancelled: HashSet<RequestId>,
-    aliases_made: u64,
+    /// The client's ids, with the numbers that rmcp knows the requests by.
+    running: HashMap<RequestId, i64>,
+    /// The way back.
+    given: HashMap<i64, RequestId>,
+    last: i64,
 }
 
 impl InFlight {
@@ -35,13 +34,11 @@ impl InFlight {
         if state.running.contains_key(id) {
             return None;
         }
-        let known_by = if state.cancelled.contains(id) {
-            state.alias(id)
-        } else {
-            id.clone()
-        };
-        state.running.insert(id.clone(), known_by.clone());
-        Some(known_by)
+        state.last += 1;
+        let number = state.last;
+        state.running.insert(id.clone(), number);
+        state.given.insert(number, id.clone());
+        Some(RequestId::Number(number))
     }
 
     /// Whether no request waits for its answer.
@@ -52,26 +49,31 @@ impl InFlight {
     /// Notes that nobody waits for the answer any more, and gives the id that rmcp knows the request by.
     pub(super) fn cancel(&self, id: &RequestId) -> Option<RequestId> {
         let mut state = self.state();
-        let known_by = state.running.remove(id)?;
-        state.aliases.remove(&known_by);
-        state.cancelled.insert(id.clone());
+        let number = state.running.remove(id)?;
+        state.given.remove(&number);
         self.finished.notify_waiters();
-        Some(known_by)
+        Some(RequestId::Number(number))
     }
 
     /// Notes that a request has its answer, and gives the client's id for it unless nobody waits.
     pub(super) fn finish(&self, known_by: &RequestId) -> Option<RequestId> {
         let mut state = self.state();
-        let id = state
-            .aliases
-            .remove(known_by)
-            .unwrap_or_else(|| known_by.clone());
-        let wanted = state.running.get(&id) == Some(known_by);
-        if wanted {
-            state.running.remove(&id);
-            self.finished.notify_waiters();
-        }
-        wanted.then_some(id)
+        let id = state.given.remove(&number(known_by)?)?;
+        state.running.remove(&id);
+        self.finished.notify_waiters();
+        Some(id)
+    }
+
+    /// The client's id of a request that has no answer yet.
+    pub(super) fn given(&self, known_by: &RequestId) -> Option<RequestId> {
+        self.state().given.get(&number(known_by)?).cloned()
+    }
+
+    /// Gives back the memory that a busier time has left.
+    pub(super) fn shrink(&self) {
+        let mut state = self.state();
+        state.running.shrink_to_fit();
+        state.given.shrink_to_fit();
     }
 
     /// Waits until every request has its answer.
@@ -90,13 +92,11 @@ impl InFlight {
     }
 }
 
-impl State {
-    fn alias(&mut self, id: &RequestId) -> RequestId {
-        self.aliases_made += 1;
-        // No client can send this one: ids with control characters do not come from counters or UUIDs.
-        let alias = RequestId::String(format!("\u{1}{}", self.aliases_made).into());
-        self.aliases.insert(alias.clone(), id.clone());
-        alias
+/// The number that rmcp knows a request by.
+fn number(known_by: &RequestId) -> Option<i64> {
+    match known_by {
+        RequestId::Number(number) => Some(*number),
+        RequestId::String(_) => None,
     }
 }
 
@@ -108,20 +108,42 @@ mod tests {
     fn an_id_can_be_used_again_after_its_answer_or_its_cancellation() {
         let in_flight = InFlight::default();
         let seven = RequestId::Number(7);
-        assert_eq!(in_flight.start(&seven), Some(seven.clone()));
+        let first = in_flight.start(&seven).expect("free");
         assert_eq!(in_flight.start(&seven), None, "in use");
-        assert_eq!(in_flight.finish(&seven), Some(seven.clone()));
-        assert_eq!(in_flight.start(&seven), Some(seven.clone()));
-        assert_eq!(in_flight.cancel(&seven), Some(seven.clone()));
-        let alias = in_flight.start(&seven).expect("free again");
-        assert_ne!(alias, seven);
+        assert_eq!(in_flight.given(&first), Some(seven.clone()));
+        assert_eq!(in_flight.finish(&first), Some(seven.clone()));
+        let second = in_flight.start(&seven).expect("free again");
+        assert_eq!(in_flight.cancel(&seven), Some(second.clone()));
+        let third = in_flight.start(&seven).expect("free again");
+        assert!(first != second && second != third && first != third);
         assert_eq!(
-            in_flight.finish(&seven),
+            in_flight.finish(&second),
             None,
             "the late answer of the cancelled request"
         );
-        assert_eq!(in_flight.finish(&alias), Some(seven.clone()));
-        assert_eq!(in_flight.finish(&alias), None);
+        assert_eq!(in_flight.given(&second), None);
+        assert_eq!(in_flight.finish(&third), Some(seven.clone()));
+        assert_eq!(in_flight.finish(&third), None);
         assert_eq!(in_flight.cancel(&seven), None, "nothing runs");
+    }
+
+    #[test]
+    fn nothing_is_kept_of_requests_that_have_ended() {
+        let in_flight = InFlight::default();
+        for round in 0..1000 {
+            let id = RequestId::String(format!("{round}").into());
+            let known_by = in_flight.start(&id).expect("free");
+            if round % 2 == 0 {
+                assert!(in_flight.cancel(&id).is_some());
+            } else {
+                assert!(in_flight.finish(&known_by).is_some());
+            }
+            // What a cancelled request still answers makes no difference.
+            in_flight.finish(&known_by);
+        }
+        let state = in_flight.state();
+        assert!(state.running.is_empty() && state.given.is_empty());
+        // No more room is held than the few that ran at a time took.
+        assert!(state.running.capacity() < 16 && state.given.capacity() < 16);
     }
 }

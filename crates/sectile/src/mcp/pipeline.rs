@@ -5,10 +5,7 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
     time::Instant,
 };
 
@@ -18,7 +15,6 @@ use rmcp::model::{
     MetaObject,
 };
 use serde_json::Value;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -32,6 +28,7 @@ use super::{
     policy::{Absence, Standing},
     question::{Reply, Rounds},
     resource::ResourceText,
+    shares::{Full, Share},
     structured::Structured,
     surface::{BoundHandler, BoundTool},
 };
@@ -242,12 +239,13 @@ impl Surface {
         subscription: impl Future<Output = ()>,
     ) -> Result<(), ErrorData> {
         let call = Call::begin(self, identity);
-        let result = match self.listeners.try_acquire() {
+        let caller = identity_key(call.identity.as_ref());
+        let result = match self.listeners.take(caller).await {
             Ok(_place) => {
                 subscription.await;
                 Ok(())
             }
-            Err(_) => Err(Stop::from(Refusal::Busy)),
+            Err(Full) => Err(Stop::from(Refusal::Busy)),
         };
         call.end(Label::Method("subscriptions/listen"), &result, |()| {
             Facts::default()
@@ -394,9 +392,10 @@ impl Surface {
         work: impl FnOnce(&CallContext) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Stop> {
         let cancelled = caller.cancelled();
+        let key = identity_key(caller.identity.as_ref());
         let (context, desk) = caller.into_parts(pace, asking);
         let steps = async {
-            let slot = self.slot().await?;
+            let slot = self.slot(key).await?;
             let inline = pace == Pace::Quick && self.limits.inline_when_alone && self.is_alone();
             // Given back when the handler ends, which may be long after its caller has given up.
             let work = move || {
@@ -423,9 +422,10 @@ impl Surface {
         work: impl FnOnce(CallContext) -> Result<BoxFuture<'static, Result<T, Failure>>, Failure>,
     ) -> Result<T, Stop> {
         let cancelled = caller.cancelled();
+        let key = identity_key(caller.identity.as_ref());
         let (context, desk) = caller.into_parts(pace, Asking::Never);
         let steps = async {
-            let _slot = self.slot().await?;
+            let _slot = self.slot(key).await?;
             let begun = catch_unwind(AssertUnwindSafe(|| work(context)));
             let work = begun.map_err(|_| Refusal::Internal)??;
             let result = AssertUnwindSafe(work).catch_unwind().await;
@@ -463,16 +463,11 @@ impl Surface {
 
     /// Whether the call that asks is the only one that runs.
     fn is_alone(&self) -> bool {
-        self.slots.available_permits() + 1 == self.limits.max_in_flight
+        self.slots.is_one_taken()
     }
 
-    async fn slot(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        let slots = Arc::clone(&self.slots);
-        if let Ok(permit) = Arc::clone(&slots).try_acquire_owned() {
-            return Ok(permit);
-        }
-        let _place = Place::take(&self.waiting, self.limits.max_waiting).ok_or(Refusal::Busy)?;
-        slots.acquire_owned().await.map_err(|_| Refusal::Busy)
+    async fn slot(&self, caller: Option<String>) -> Result<Share, Refusal> {
+        self.slots.take(caller).await.map_err(|Full| Refusal::Busy)
     }
 
     /// A failure in the world's words: the JSON of a result, or a JSON-RPC error.
@@ -630,18 +625,7 @@ const UNKNOWN: &str = "unknown";
 /// How everything but tools works.
 const SLOW_READ: (Pace, Access) = (Pace::Slow, Access::Read);
 
-/// A place in the queue of waiting calls, given back when dropped.
-struct Place<'a>(&'a AtomicUsize);
-
-impl<'a> Place<'a> {
-    fn take(waiting: &'a AtomicUsize, limit: usize) -> Option<Self> {
-        let place = Self(waiting);
-        (waiting.fetch_add(1, Ordering::Relaxed) < limit).then_some(place)
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
+/// What shares know a caller by.
+fn identity_key(identity: Option<&Arc<Identity>>) -> Option<String> {
+    identity.map(|identity| identity.key.clone())
 }

@@ -163,8 +163,7 @@ impl ServerHandler for Server {
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let begun = guarded(|| {
             if let Ok(connection) = self.hearing_connection() {
-                let standing = http::identity(&context.extensions).map(|identity| identity.role);
-                tell_connection(&self.surface, connection, context.peer, standing);
+                tell_connection(&self.surface, connection, context.peer);
             }
             Ok(())
         });
@@ -322,7 +321,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let connection = self.hearing_connection()?;
-        let (peer, standing) = (context.peer.clone(), standing(&context));
+        let peer = context.peer.clone();
         Arc::clone(&self.surface)
             .watch_resource(request.uri.clone(), self.caller(context))
             .await?;
@@ -330,7 +329,7 @@ impl ServerHandler for Server {
             return Err(Refusal::Busy.into());
         }
         guarded(|| {
-            tell_connection(&self.surface, connection, peer, standing);
+            tell_connection(&self.surface, connection, peer);
             Ok(())
         })
     }
@@ -359,15 +358,23 @@ impl ServerHandler for Server {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let changes = self.about_to_listen().pop_front();
         let changes = changes.ok_or(Refusal::Internal)?;
-        let identity = http::identity(&context.request_context().extensions);
-        let standing = identity.as_ref().map(|identity| identity.role);
-        let listener = Listener::new(&context);
+        let extensions = &context.request_context().extensions;
+        let (identity, leave) = (http::identity(extensions), http::leave(extensions));
+        let listener = Listener::new(&context, leave.clone());
+        http::set_luggage_down(extensions);
+        let over = async {
+            match leave {
+                Some(leave) => leave.ended().await,
+                None => std::future::pending().await,
+            }
+        };
         self.surface
             .listen(identity, async {
                 tokio::select! {
                     () = context.cancelled() => {}
                     () = self.stopping.cancelled() => {}
-                    () = tell(&self.surface, &listener, standing, changes) => {}
+                    () = over => {}
+                    () = tell(&self.surface, &listener, changes) => {}
                 }
             })
             .await

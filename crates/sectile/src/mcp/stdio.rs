@@ -11,7 +11,7 @@ use rmcp::{
     RoleServer, ServiceExt as _,
     model::{
         ClientJsonRpcMessage, ClientNotification, ClientRequest, GetMeta as _, JsonRpcError,
-        JsonRpcMessage, JsonRpcRequest, ServerJsonRpcMessage,
+        JsonRpcMessage, JsonRpcRequest, ServerJsonRpcMessage, ServerResult,
     },
     transport::{Transport, stdio_pipes},
 };
@@ -232,11 +232,8 @@ where
         async move {
             let mut writer = output.writer.lock().await;
             // The id is free before the client can read the answer, and may be used again at once.
-            if let Some(id) = message::answered_mut(&mut item) {
-                match in_flight.finish(id) {
-                    Some(client_id) => *id = client_id,
-                    None => return Ok(()),
-                }
+            if !address(&mut item, &in_flight) {
+                return Ok(());
             }
             output.write(&mut writer, &item).await
         }
@@ -253,6 +250,37 @@ where
 
     async fn close(&mut self) -> io::Result<()> {
         self.output.writer.lock().await.flush().await
+    }
+}
+
+/// Puts the client's id of its request wherever a message names one; whether anybody waits for the message.
+fn address(message: &mut ServerJsonRpcMessage, in_flight: &InFlight) -> bool {
+    if let Some(id) = message::answered_mut(message) {
+        let Some(client_id) = in_flight.finish(id) else {
+            return false;
+        };
+        *id = client_id;
+    }
+    match message {
+        JsonRpcMessage::Response(response) => {
+            if let ServerResult::SubscriptionsListenResult(result) = &mut response.result {
+                result.meta.set_subscription_id(response.id.clone());
+            }
+            true
+        }
+        JsonRpcMessage::Notification(notification) => {
+            let Some(known_by) = notification.notification.get_meta().subscription_id() else {
+                return true;
+            };
+            let client_id = in_flight.given(&known_by);
+            let is_wanted = client_id.is_some();
+            if let Some(client_id) = client_id {
+                let meta = notification.notification.get_meta_mut();
+                meta.set_subscription_id(client_id);
+            }
+            is_wanted
+        }
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Error(_) => true,
     }
 }
 

@@ -4,17 +4,21 @@ use std::{
     borrow::Cow,
     collections::HashMap,
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::{Arc, LazyLock, atomic::AtomicUsize},
+    sync::{Arc, LazyLock},
     time::Duration,
 };
 
-use tokio::sync::{Semaphore, broadcast};
+use tokio::sync::broadcast;
 
 use super::{
     Access, Answer, Awaited, CacheHint, CallContext, Completer, CompletionRequest, Envelope,
     ErrorList, Failure, FailureKind, Handler, JsonObject, Observer, Pace, Policy, Prompt, Resource,
-    ResourceNotice, ResourceTemplate, Resources, Tool, Unobserved, policy::Standing,
-    question::Seal, resource::ResourceText, tool,
+    ResourceNotice, ResourceTemplate, Resources, Tool, Unobserved,
+    policy::Standing,
+    question::Seal,
+    resource::ResourceText,
+    shares::{ShareBounds, Shares},
+    tool,
 };
 use crate::access::Thing;
 
@@ -112,13 +116,29 @@ pub struct ToolCard {
 pub struct Limits {
     /// Handlers that run at the same time.
     pub max_in_flight: usize,
+    /// Those of one caller who signed in.
+    pub max_in_flight_per_caller: usize,
     /// Calls that may wait for a free place.
     pub max_waiting: usize,
+    /// Those of one caller who signed in.
+    pub max_waiting_per_caller: usize,
     /// How long a call may take, waiting included.
     pub call_timeout: Duration,
     /// Whether a quick call that is alone may run on the thread that moves messages. Handing it to another and back
     /// costs more than the call; but whatever it waits for, the transport waits for too.
     pub inline_when_alone: bool,
+}
+
+impl Limits {
+    /// How running and waiting calls are shared.
+    fn shares(&self) -> ShareBounds {
+        ShareBounds {
+            max: self.max_in_flight,
+            per_caller: self.max_in_flight_per_caller,
+            waiting: self.max_waiting,
+            waiting_per_caller: self.max_waiting_per_caller,
+        }
+    }
 }
 
 impl<S> Tool<S> {
@@ -195,19 +215,22 @@ pub struct Surface {
     pub(super) policy: Policy,
     pub(super) limits: Limits,
     /// Places for running handlers.
-    pub(super) slots: Arc<Semaphore>,
-    /// Calls that wait for a place.
-    pub(super) waiting: AtomicUsize,
+    pub(super) slots: Arc<Shares>,
     /// Places for those who listen in the stateless era.
-    pub(super) listeners: Semaphore,
+    pub(super) listeners: Arc<Shares>,
     /// Seals what is asked in rounds.
     pub(super) seal: Seal,
     pub(super) observer: Arc<dyn Observer>,
     has_callers: bool,
 }
 
-/// How many may listen at the same time.
-const MAX_LISTENERS: usize = 64;
+/// How many may listen at the same time, in all and for one caller who signed in.
+const LISTENERS: ShareBounds = ShareBounds {
+    max: 64,
+    per_caller: 8,
+    waiting: 0,
+    waiting_per_caller: 0,
+};
 
 type Blocking = Box<dyn Fn(JsonObject, &CallContext) -> Result<Answer, Failure> + Send + Sync>;
 type Waiting = Box<dyn Fn(JsonObject, CallContext) -> Awaited + Send + Sync>;
@@ -339,9 +362,8 @@ impl Surface {
             envelope: spec.envelope,
             policy,
             limits,
-            slots: Arc::new(Semaphore::new(limits.max_in_flight)),
-            waiting: AtomicUsize::new(0),
-            listeners: Semaphore::new(MAX_LISTENERS),
+            slots: Arc::new(Shares::new(limits.shares())),
+            listeners: Arc::new(Shares::new(LISTENERS)),
             seal: Seal::default(),
             observer: Arc::new(Unobserved),
             has_callers: false,

@@ -223,7 +223,9 @@ fn spec() -> WorldSpec<Shelf> {
 fn limits() -> Limits {
     Limits {
         max_in_flight: 4,
+        max_in_flight_per_caller: 4,
         max_waiting: 4,
+        max_waiting_per_caller: 4,
         call_timeout: PATIENCE,
         inline_when_alone: false,
     }

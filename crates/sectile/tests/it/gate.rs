@@ -2,12 +2,16 @@
 
 /// Encrypted connections.
 mod encryption;
+/// What one caller can take from the others.
+mod fairness;
 /// How much may be asked, and how slowly.
 mod limits;
 /// Records of calls, and figures.
 mod records;
 /// Settings that are read again while the server runs.
 mod reload;
+/// What was opened with a key or a token ends with it.
+mod revocation;
 /// Roles: what is not for a role does not exist for it.
 mod roles;
 /// Keys and tokens, good and bad.

@@ -6,7 +6,7 @@ use super::*;
 use crate::access::{
     KeyHolder, Role,
     testing::{
-        Answer, HERE, ISSUER, Origin, SECRET, Signer, ask, claims, claims_with, client, clock,
+        self, Answer, HERE, ISSUER, Origin, SECRET, Signer, claims, claims_with, client, clock,
         headers, settings, tokens, with_secret,
     },
 };
@@ -32,6 +32,15 @@ fn bearer_of(text: &str) -> String {
     format!("Bearer {text}")
 }
 
+/// Who sent a request, but for what the key is known by, which is random.
+async fn ask(authenticator: &Authenticator, headers: &HeaderMap) -> Answer {
+    let answer = testing::ask(authenticator, headers).await;
+    answer.map(|identity| Identity {
+        mark: None,
+        ..identity
+    })
+}
+
 fn eve(vault: &str) -> Answer {
     Ok(Identity {
         key: "key:eve".to_owned(),
@@ -40,6 +49,8 @@ fn eve(vault: &str) -> Answer {
         vault: vault.to_owned(),
         role: Role::Editor,
         token: None,
+        mark: None,
+        expires: None,
     })
 }
 
@@ -310,4 +321,98 @@ fn problems_with_settings_show_no_secret() {
     let refused = Authenticator::new(settings(tokens(Some(SECRET), Some(source))));
     let problem = refused.err().unwrap();
     assert!(!problem.contains("SECRET"), "{problem}");
+}
+
+#[tokio::test]
+async fn a_key_is_confirmed_as_long_as_it_would_sign_the_same_caller_in() {
+    let holder = |role, vaults: &[&str]| KeyHolder {
+        user: "eve".to_owned(),
+        role,
+        vaults: vaults.iter().map(|&vault| vault.to_owned()).collect(),
+    };
+    let mut keys = KeyFile::default();
+    let key = keys
+        .add(holder(Role::Editor, &["one", "two"]), NOW)
+        .unwrap();
+    let with = |keys: &KeyFile| {
+        let mut settings = settings(tokens(Some(SECRET), None));
+        settings.keys = Some(keys.clone());
+        Authenticator::new(settings).unwrap()
+    };
+    let list = headers(&[("x-api-key", key.text.reveal()), ("x-vault-id", "two")]);
+    let identity = testing::ask(&with(&keys), &list).await.unwrap();
+    let mark = identity.mark.clone().unwrap();
+    assert_eq!(with(&keys).confirm(&identity, &HERE).await, Ok(()));
+    assert!(with(&keys).knows(&mark));
+    let text = keys.to_text();
+    for (change, by) in [
+        ("role = \"editor\"", "role = \"viewer\""),
+        ("\"two\"", "\"three\""),
+        ("user = \"eve\"", "user = \"mal\""),
+    ] {
+        let changed = KeyFile::parse(&text.replace(change, by)).unwrap();
+        let refused = with(&changed).confirm(&identity, &HERE).await;
+        assert_eq!(refused, Err(Denied::NoAccess), "{change}");
+    }
+    // Another key under the same id is another key.
+    let mut others = KeyFile::default();
+    let other = others.add(holder(Role::Editor, &["two"]), NOW).unwrap();
+    let posing = KeyFile::parse(&others.to_text().replace(&other.id, &key.id)).unwrap();
+    assert!(!with(&posing).knows(&mark));
+    keys.revoke(&key.id, NOW);
+    assert!(!with(&keys).knows(&mark));
+    let refused = with(&keys).confirm(&identity, &HERE).await;
+    assert_eq!(refused, Err(Denied::Invalid("revoked_api_key")));
+    assert!(with_secret().confirm(&identity, &HERE).await.is_err());
+}
+
+#[tokio::test]
+async fn a_token_is_confirmed_until_it_expires_or_would_not_be_taken() {
+    let authenticator = with_secret();
+    let token = Signer::secret().token("", &claims("ann"));
+    let identity = testing::ask_with(&authenticator, &token).await.unwrap();
+    assert_eq!(identity.expires, Some(testing::end()));
+    assert_eq!(authenticator.confirm(&identity, &HERE).await, Ok(()));
+    let elsewhere = ["https://elsewhere.example/mcp"];
+    assert!(authenticator.confirm(&identity, &elsewhere).await.is_err());
+    let other = "another secret of these tests, also 32 bytes or more";
+    let rotated = Authenticator::new(settings(tokens(Some(other), None))).unwrap();
+    assert!(rotated.confirm(&identity, &HERE).await.is_err());
+    testing::pass(Duration::from_secs(329));
+    assert_eq!(authenticator.confirm(&identity, &HERE).await, Ok(()));
+    testing::pass(Duration::from_secs(1));
+    assert_eq!(authenticator.now(), testing::end());
+    let refused = authenticator.confirm(&identity, &HERE).await;
+    assert_eq!(refused, Err(Denied::Invalid("expired")));
+}
+
+#[tokio::test]
+async fn whoever_sent_too_much_is_refused_before_anybody_is_asked_about_them() {
+    let origin = Origin::saying(200, r#"{"role":"editor"}"#);
+    let mut settings = settings(tokens(Some(SECRET), None));
+    settings.context = Some(ContextSettings {
+        url: origin.target(""),
+        keep: Duration::from_secs(10),
+        client: client(),
+    });
+    let authenticator = Authenticator::new(settings).unwrap();
+    let token = Signer::secret().token("", &claims("ann"));
+    let authorization = bearer_of(&token);
+    let list = headers(&[("authorization", &authorization)]);
+    let asked = Asked {
+        headers: &list,
+        audience: HERE,
+        tokens_only: false,
+    };
+    let wait = Duration::from_secs(3);
+    let refused = authenticator
+        .authenticate_within(asked, |caller| {
+            assert_eq!(caller, "token:ann");
+            Err(wait)
+        })
+        .await;
+    assert_eq!(refused, Err(Denied::TooMany(wait)));
+    assert_eq!(origin.times(), 0);
+    assert!(authenticator.authenticate(asked).await.is_ok());
+    assert_eq!(origin.times(), 1);
 }

@@ -108,6 +108,8 @@ async fn what_it_says_counts() {
             vault: "one".to_owned(),
             role,
             token: Some(crate::access::Secret::new(plain.clone())),
+            mark: None,
+            expires: identity.expires,
         };
         assert_eq!(identity, expected, "{body}");
         let identity = ask_in(&authenticator, &acting, "one").await.unwrap();
@@ -291,6 +293,7 @@ async fn not_too_many_answers_are_kept() {
         role: Role::Viewer,
         vaults: None,
         effective_user: None,
+        expires: None,
     };
     let kept = Kept {
         answer: Err(Denied::NoAccess),

@@ -51,6 +51,13 @@ impl Rules<'_> {
         is_meant.then_some(()).ok_or(invalid("wrong_audience"))
     }
 
+    /// From when on a token that was checked is not good any more; `None` when that is beyond all clocks.
+    pub(super) fn end(&self, claims: &Claims) -> Option<SystemTime> {
+        let expires = time(claims, "exp").ok()??;
+        let end = Duration::try_from_secs_f64(expires).ok()?;
+        UNIX_EPOCH.checked_add(end)?.checked_add(self.leeway)
+    }
+
     fn accepts(&self, audience: &str) -> bool {
         if self.audience.is_empty() {
             self.here.contains(&audience)
@@ -91,6 +98,7 @@ pub(super) fn bearer(claims: &Claims, names: &ClaimNames) -> Option<Bearer> {
         role,
         vaults,
         effective_user,
+        expires: None,
     })
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::access::testing::{
     HERE, ISSUER, Origin, RSA_PUBLIC, SECRET, START, Signer, ask_with, b64, claims, claims_with,
-    clock, pass, set, settings, tokens, with_secret, with_set,
+    clock, end, pass, set, settings, tokens, with_secret, with_set,
 };
 use crate::access::{Authenticator, Identity};
 
@@ -56,6 +56,8 @@ fn every_algorithm_signs_somebody_in() {
             vault: "default".to_owned(),
             role: Role::Viewer,
             token: Some(Secret::new(token)),
+            mark: None,
+            expires: Some(end()),
         };
         assert_eq!(identity, expected);
     }
@@ -476,6 +478,7 @@ fn claims_say_who_somebody_is() {
             role,
             vaults,
             effective_user: effective_user.map(str::to_owned),
+            expires: Some(end()),
         };
         assert_eq!(run(tokens.check(&token, &HERE)), Ok(expected), "{changes}");
     }

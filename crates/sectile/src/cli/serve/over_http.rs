@@ -97,11 +97,14 @@ fn http_settings(
         listener: ListenerSettings {
             tls: replaceable.tls.clone(),
             max_connections: front.max_connections,
+            max_connections_per_address: front.max_connections_per_address,
+            trusted_proxies: front.trusted_proxies.clone(),
             head_timeout: front.receive_timeout,
             max_head_bytes: front.max_head_bytes,
         },
         door: Arc::new(Door::new(DoorSettings {
             authenticator: replaceable.authenticator.clone(),
+            roles: Arc::clone(&replaceable.roles),
             rates: Rates::new(front.rates.0, front.rates.1),
             public_url,
             trusted_proxies: front.trusted_proxies,

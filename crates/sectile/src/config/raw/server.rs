@@ -42,9 +42,14 @@ pub(crate) struct Http {
     pub(crate) tls_certificate: String,
     /// File with the private key (PEM), relative to the settings file.
     pub(crate) tls_key: String,
-    /// Connections that may be open at the same time; more are closed at once.
+    /// Connections that may be open at the same time. When there are as many, a new one takes the place of one that has no
+    /// request under way, from the address that has the most; without such a one it is closed at once.
     #[schemars(range(min = 1, max = 1_048_576))]
     pub(crate) max_connections: usize,
+    /// Connections that one address may have open; 0: a quarter of max_connections, and no fewer than 16. A network of IPv6
+    /// with a prefix of 64 bits is one address. Those of trusted_proxies have no such limit.
+    #[schemars(range(min = 0, max = 1_048_576))]
+    pub(crate) max_connections_per_address: usize,
     /// Largest head of a request, in bytes.
     #[schemars(range(min = 8192, max = 1_048_576))]
     pub(crate) max_head_bytes: usize,
@@ -77,7 +82,11 @@ pub(crate) struct ServerLimits {
     /// Calls of one world that run at the same time.
     #[schemars(range(min = 1, max = 512))]
     pub(crate) max_in_flight: usize,
-    /// Calls of one world that may wait for a free place; more are refused as busy.
+    /// Calls of one signed-in caller that run at the same time in one world; 0: a quarter of max_in_flight.
+    #[schemars(range(min = 0, max = 512))]
+    pub(crate) max_in_flight_per_caller: usize,
+    /// Calls of one world that may wait for a free place; more are refused as busy. One signed-in caller may have an eighth
+    /// of them.
     #[schemars(range(min = 0, max = 65_536))]
     pub(crate) max_waiting: usize,
     /// Longest time of one call, in milliseconds. A quick call that is alone on stdio runs to its end.
@@ -224,6 +233,7 @@ impl Default for Http {
             tls_certificate: String::new(),
             tls_key: String::new(),
             max_connections: 4096,
+            max_connections_per_address: 0,
             max_head_bytes: 32 << 10,
             receive_timeout_ms: 30_000,
             max_sessions: 64,
@@ -239,6 +249,7 @@ impl Default for ServerLimits {
         Self {
             max_message_bytes: 4 << 20,
             max_in_flight: 64,
+            max_in_flight_per_caller: 0,
             max_waiting: 1024,
             call_timeout_ms: 30_000,
             requests_per_minute: 600,

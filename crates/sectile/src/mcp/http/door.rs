@@ -11,9 +11,9 @@ use http::{HeaderValue, StatusCode, header, request::Parts};
 use rmcp::model::JsonRpcError;
 use serde_json::json;
 
-use super::gate::respond;
+use super::{gate::respond, leave::Leave};
 use crate::{
-    access::{Asked, Authenticator, Denied, Identity, Live, Rates},
+    access::{Acl, Asked, Authenticator, Denied, Identity, Live, Rates},
     mcp::{Observer, error::Refusal},
 };
 
@@ -26,6 +26,8 @@ const FORWARDED_FOR: &str = "x-forwarded-for";
 pub struct DoorSettings {
     /// Who can sign in; without it, everybody is let in and nobody is told apart.
     pub authenticator: Option<Arc<Live<Authenticator>>>,
+    /// What each role may use.
+    pub roles: Arc<Live<Acl>>,
     /// How many requests are taken. They count only where people sign in.
     pub rates: Rates,
     /// What this server is called from outside, such as `https://notes.example`; without a final slash.
@@ -46,6 +48,11 @@ impl Door {
     #[must_use]
     pub fn new(settings: DoorSettings) -> Self {
         Self { settings }
+    }
+
+    /// Who can sign in, as it is replaced from time to time.
+    pub(super) fn authenticator(&self) -> Option<&Arc<Live<Authenticator>>> {
+        self.settings.authenticator.as_ref()
     }
 
     /// Counts a request against its address, before anything else is looked at.
@@ -69,10 +76,10 @@ impl Door {
         parts: &mut Parts,
         tokens_only: bool,
     ) -> Result<Option<String>, Box<Response>> {
-        let Some(authenticator) = &self.settings.authenticator else {
+        let Some(live) = &self.settings.authenticator else {
             return Ok(None);
         };
-        let authenticator = authenticator.get();
+        let authenticator = live.get();
         let path = parts.uri.path().to_owned();
         let resource = self.resource(&path);
         let asked = Asked {
@@ -80,14 +87,18 @@ impl Door {
             audience: [&resource, &self.settings.public_url],
             tokens_only,
         };
-        let identity = match authenticator.authenticate(asked).await {
-            Ok(identity) => identity,
+        let admit = |caller: &str| self.settings.rates.admit_caller(caller);
+        let identity = match authenticator.authenticate_within(asked, admit).await {
+            Ok(identity) => Arc::new(identity),
+            Err(Denied::TooMany(wait)) => return Err(self.too_many("caller_rate", wait)),
             Err(denied) => return Err(self.turn_away(&authenticator, &denied, &path)),
         };
-        let admitted = self.settings.rates.admit_caller(&identity.key);
-        admitted.map_err(|wait| self.too_many("caller_rate", wait))?;
         let key = identity.key.clone();
-        parts.extensions.insert::<Arc<Identity>>(Arc::new(identity));
+        let audience = [resource, self.settings.public_url.clone()];
+        let roles = &self.settings.roles;
+        let leave = Leave::new(Arc::clone(&identity), audience, live, roles);
+        parts.extensions.insert::<Arc<Identity>>(identity);
+        parts.extensions.insert(Arc::new(leave));
         // Nothing behind the door needs them, and nothing that shows headers can show them.
         for name in [
             header::AUTHORIZATION.as_str(),
@@ -156,7 +167,7 @@ impl Door {
                 "ambiguous_credentials",
             ),
             Denied::NoAccess => (StatusCode::FORBIDDEN, Refusal::NoAccess, "no_access"),
-            Denied::Unavailable => (
+            Denied::Unavailable | Denied::TooMany(_) => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 Refusal::AuthUnavailable,
                 "auth_unavailable",

@@ -3,9 +3,10 @@
 //!
 //! Every refusal is a JSON-RPC error with the fitting status, and so is whatever rmcp itself turns down in plain text.
 
-use std::sync::Arc;
+use std::{future, sync::Arc};
 
 use axum::{body::Body, extract::Request, response::Response};
+use futures::{StreamExt as _, stream};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use rmcp::{
@@ -18,14 +19,14 @@ use rmcp::{
 use tokio::time::timeout;
 
 use super::{
-    HttpSettings, Overload,
-    sessions::{Opening, Owner, Sessions, Using},
+    HttpSettings, Leave, Luggage, Overload,
+    sessions::{Opening, Owner, Sessions, StreamPlace, Using},
 };
 use crate::mcp::{
-    Connection,
     error::Refusal,
     message::{self, Rejected},
     server::{Server, VERSIONS},
+    shares::Shares,
     structured::{Beside, put_in_place},
 };
 
@@ -43,27 +44,28 @@ pub(super) struct Gate {
     /// The sessions, where the world has any.
     sessions: Option<Arc<Sessions>>,
     tokens_only: bool,
+    /// Places for large messages.
+    large: Arc<Shares>,
     settings: HttpSettings,
 }
 
+/// A message of more bytes takes a place among the large ones before it is read.
+const LARGE_BYTES: u64 = 64 << 10;
+
 /// A request that rmcp may see.
-struct Admitted<'a> {
+struct Admitted {
     request: Request,
-    owner: Owner,
-    session: Belonging<'a>,
+    session: Belonging,
 }
 
 /// The session that a request belongs to.
-enum Belonging<'a> {
+enum Belonging {
     /// None.
     Nowhere,
-    /// One that it opens: its place, and what will be kept for it.
-    Opens {
-        _place: Opening<'a>,
-        connection: Arc<Connection>,
-    },
-    /// One that is open, and stays awake for as long as this is here.
-    To(Using),
+    /// One that it opens.
+    Opens(Opening),
+    /// One that is open, and stays awake for as long as this is here; with the place of the stream that it asks for.
+    To(Using, Option<StreamPlace>),
 }
 
 impl Gate {
@@ -71,12 +73,14 @@ impl Gate {
         service: StreamableHttpService<Server, Sessions>,
         sessions: Option<Arc<Sessions>>,
         tokens_only: bool,
+        large: Arc<Shares>,
         settings: HttpSettings,
     ) -> Self {
         Self {
             service,
             sessions,
             tokens_only,
+            large,
             settings,
         }
     }
@@ -93,10 +97,9 @@ impl Gate {
         }
     }
 
-    async fn serve(&self, admitted: Admitted<'_>) -> Response {
+    async fn serve(&self, admitted: Admitted) -> Response {
         let Admitted {
             mut request,
-            owner,
             session,
         } = admitted;
         let overload = Overload::default();
@@ -105,22 +108,31 @@ impl Gate {
         if self.sessions.is_none() {
             request.extensions_mut().insert(beside.clone());
         }
-        match &session {
-            Belonging::Nowhere => {}
-            Belonging::Opens { connection, .. } => {
-                request.extensions_mut().insert(Arc::clone(connection));
-            }
-            Belonging::To(using) => {
+        let leave = request.extensions().get::<Arc<Leave>>().cloned();
+        let connection = match &session {
+            Belonging::Nowhere => None,
+            Belonging::Opens(opening) => Some(opening.connection()),
+            Belonging::To(using, _) => {
                 using.awake().await;
-                request.extensions_mut().insert(using.connection());
+                Some(using.connection())
             }
+        };
+        if let Some(connection) = connection {
+            if let Some(leave) = &leave {
+                connection.leave().set(leave);
+            }
+            request.extensions_mut().insert(Arc::clone(connection));
         }
-        let mut response = as_json_rpc(self.service.handle(request).await.map(Body::new));
-        if let (Some(sessions), Belonging::Opens { connection, .. }) = (&self.sessions, &session)
-            && let Some(id) = text(response.headers(), SESSION_ID)
-        {
-            sessions.bind(id, owner, connection);
-        }
+        let handled = async { as_json_rpc(self.service.handle(request).await.map(Body::new)) };
+        let mut response = match session {
+            Belonging::Nowhere => handled.await,
+            Belonging::Opens(opening) => {
+                let response = opening.during(handled).await;
+                completing(response, opening)
+            }
+            Belonging::To(_using, None) => handled.await,
+            Belonging::To(_using, Some(place)) => ending(handled.await, place, leave),
+        };
         if overload.has_happened() && is_json(response.headers()) {
             *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
             response.headers_mut().insert(header::RETRY_AFTER, SOON);
@@ -132,7 +144,7 @@ impl Gate {
         }
     }
 
-    async fn admit(&self, request: Request) -> Result<Admitted<'_>, Box<Response>> {
+    async fn admit(&self, request: Request) -> Result<Admitted, Box<Response>> {
         let (mut parts, body) = request.into_parts();
         self.settings.door.admit_address(&parts)?;
         if !self.settings.origins.admit(&parts.headers, &parts.uri) {
@@ -148,11 +160,10 @@ impl Gate {
                 .await?,
         );
         if parts.method != Method::POST {
-            let using = self.admit_without_message(&mut parts, &owner)?;
+            let session = self.admit_without_message(&mut parts, &owner)?;
             return Ok(Admitted {
                 request: Request::from_parts(parts, Body::empty()),
-                owner,
-                session: Belonging::To(using),
+                session,
             });
         }
         check_headers(&parts.headers)?;
@@ -173,13 +184,39 @@ impl Gate {
             header::ACCEPT,
             HeaderValue::from_static("application/json, text/event-stream"),
         );
+        self.make_room(&mut parts, &owner).await?;
         let (body, message) = self.message(body).await?;
         let session = self.session_of(&parts.headers, &owner, &message)?;
         Ok(Admitted {
             request: Request::from_parts(parts, body),
-            owner,
             session,
         })
+    }
+
+    /// Waits until there is room for a message that may be large, before any of it is read.
+    async fn make_room(&self, parts: &mut Parts, owner: &Owner) -> Result<(), Box<Response>> {
+        let length = text(&parts.headers, "content-length").map(str::parse::<u64>);
+        let is_chunked = parts.headers.contains_key(header::TRANSFER_ENCODING);
+        let bytes = match length {
+            // Nobody knows, whatever else the head says.
+            _ if is_chunked => u64::MAX,
+            Some(Ok(bytes)) => bytes,
+            _ => 0,
+        };
+        if bytes > self.settings.max_body_bytes as u64 && !is_chunked {
+            return Err(too_large());
+        }
+        if bytes <= LARGE_BYTES {
+            return Ok(());
+        }
+        let room = self.large.take(owner.0.clone());
+        match timeout(self.settings.body_timeout, room).await {
+            Ok(Ok(share)) => {
+                parts.extensions.insert(Arc::new(Luggage::new(share)));
+                Ok(())
+            }
+            Ok(Err(_)) | Err(_) => Err(busy()),
+        }
     }
 
     /// Reads and decodes the message, and gives the body that rmcp shall read.
@@ -194,10 +231,7 @@ impl Gate {
             }
             Ok(Ok(collected)) => collected.to_bytes(),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                return Err(refuse(
-                    StatusCode::PAYLOAD_TOO_LARGE,
-                    "Invalid request: the message is too large.",
-                ));
+                return Err(too_large());
             }
             Ok(Err(_)) => {
                 return Err(refuse(
@@ -206,7 +240,19 @@ impl Gate {
                 ));
             }
         };
-        match message::decode(&bytes) {
+        let is_large = bytes.len() as u64 > LARGE_BYTES;
+        let decode = move || {
+            let decoded = message::decode(&bytes);
+            (bytes, decoded)
+        };
+        let (bytes, decoded) = if is_large {
+            // It would hold up whoever else is served by this thread.
+            let decoding = tokio::task::spawn_blocking(decode).await;
+            decoding.map_err(|_| internal())?
+        } else {
+            decode()
+        };
+        match decoded {
             Ok(decoded) if decoded.mended => {
                 let body = serde_json::to_vec(&decoded.message).unwrap_or_default();
                 Ok((Body::from(body), decoded.message))
@@ -228,7 +274,7 @@ impl Gate {
         &self,
         parts: &mut Parts,
         owner: &Owner,
-    ) -> Result<Using, Box<Response>> {
+    ) -> Result<Belonging, Box<Response>> {
         let sessions = self.sessions.as_ref();
         let has_method = parts.method == Method::GET || parts.method == Method::DELETE;
         let Some(sessions) = sessions.filter(|_| has_method && !is_stateless(&parts.headers))
@@ -256,12 +302,14 @@ impl Gate {
         parts
             .headers
             .insert(header::ACCEPT, HeaderValue::from_static(EVENT_STREAM));
-        match text(&parts.headers, SESSION_ID) {
-            Some(id) => sessions
-                .using(id, owner)
-                .ok_or_else(|| unknown_session(None)),
-            None => Err(missing_session(None)),
-        }
+        let id = text(&parts.headers, SESSION_ID).ok_or_else(|| missing_session(None))?;
+        let using = sessions.using(id, owner);
+        let using = using.ok_or_else(|| unknown_session(None))?;
+        let place = match parts.method == Method::GET {
+            true => Some(using.stream().ok_or_else(busy)?),
+            false => None,
+        };
+        Ok(Belonging::To(using, place))
     }
 
     /// The session that a message belongs to, or opens.
@@ -270,7 +318,7 @@ impl Gate {
         headers: &HeaderMap,
         owner: &Owner,
         message: &ClientJsonRpcMessage,
-    ) -> Result<Belonging<'_>, Box<Response>> {
+    ) -> Result<Belonging, Box<Response>> {
         let Some(sessions) = &self.sessions else {
             return Ok(Belonging::Nowhere);
         };
@@ -290,24 +338,65 @@ impl Gate {
         }
         match text(headers, SESSION_ID) {
             Some(session) => match sessions.using(session, owner) {
-                Some(using) => Ok(Belonging::To(using)),
+                Some(using) => Ok(Belonging::To(using, None)),
                 None => Err(unknown_session(id)),
             },
             None if is_initialize => match sessions.begin_opening(owner) {
-                Some(place) => Ok(Belonging::Opens {
-                    _place: place,
-                    connection: sessions.connection(),
-                }),
-                None => {
-                    let error = JsonRpcError::new(id, Refusal::TooManySessions.into());
-                    let mut refusal = respond(StatusCode::SERVICE_UNAVAILABLE, &error);
-                    refusal.headers_mut().insert(header::RETRY_AFTER, SOON);
-                    Err(refusal)
-                }
+                Some(opening) => Ok(Belonging::Opens(opening)),
+                None => Err(try_later(id, Refusal::TooManySessions)),
             },
             None => Err(missing_session(id)),
         }
     }
+}
+
+/// The answer to a handshake. Its session is there for good once all of it was sent.
+fn completing(response: Response, opening: Opening) -> Response {
+    if text(response.headers(), SESSION_ID).is_none() {
+        return response;
+    }
+    let complete = stream::once(async { opening.complete() });
+    let complete = complete.filter_map(|()| future::ready(None));
+    response.map(|body| Body::from_stream(body.into_data_stream().chain(complete)))
+}
+
+/// A stream of notices, which ends with the leave of whoever asked for it.
+fn ending(response: Response, place: StreamPlace, leave: Option<Arc<Leave>>) -> Response {
+    let over = async move {
+        match leave {
+            Some(leave) => leave.ended().await,
+            None => future::pending().await,
+        }
+    };
+    response.map(|body| {
+        let notices = body.into_data_stream().take_until(Box::pin(over));
+        Body::from_stream(notices.inspect(move |_| {
+            let _taken = &place;
+        }))
+    })
+}
+
+fn internal() -> Box<Response> {
+    let error = JsonRpcError::new(None, Refusal::Internal.into());
+    respond(StatusCode::INTERNAL_SERVER_ERROR, &error)
+}
+
+fn too_large() -> Box<Response> {
+    refuse(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "Invalid request: the message is too large.",
+    )
+}
+
+fn busy() -> Box<Response> {
+    try_later(None, Refusal::Busy)
+}
+
+fn try_later(id: Option<RequestId>, refusal: Refusal) -> Box<Response> {
+    let error = JsonRpcError::new(id, refusal.into());
+    let mut response = respond(StatusCode::SERVICE_UNAVAILABLE, &error);
+    response.headers_mut().insert(header::RETRY_AFTER, SOON);
+    response
 }
 
 fn unknown_session(id: Option<RequestId>) -> Box<Response> {
@@ -407,10 +496,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 async fn completed(response: Response, text: &str) -> Response {
     let (parts, body) = response.into_parts();
     let Ok(bytes) = body.collect().await else {
-        return *respond(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            &JsonRpcError::new(None, Refusal::Internal.into()),
-        );
+        return *internal();
     };
     let mut bytes = Vec::from(bytes.to_bytes());
     put_in_place(&mut bytes, text);

@@ -1,20 +1,37 @@
 //! Connections: taken, encrypted where that is configured, bounded, and ended in order.
 //!
-//! A connection costs a place among those that may be open, and a client that does not get on with it loses it: while it
+//! A connection costs a place among those that may be open (`places`), which it may lose to another while it has no request
+//! under way. A client that does not get on with it loses it as well: while it
 //! says hello, while it sends the head of a request or none at all, and while it does not read what it asked for. The body
 //! of a request is the gate's matter.
 
+mod places;
 mod stall;
 mod tls;
 
 #[cfg(test)]
 mod tests;
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
-use axum::Router;
+use axum::{
+    Router,
+    body::{Body, HttpBody},
+};
+use bytes::Bytes;
 use http::Request;
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{
+    body::{Frame, Incoming, SizeHint},
+    server::conn::http1,
+    service::service_fn,
+};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::{GracefulShutdown, Watcher},
@@ -22,7 +39,6 @@ use hyper_util::{
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
     time::{sleep, timeout},
 };
 use tokio_rustls::TlsAcceptor;
@@ -31,7 +47,10 @@ use tower::Service as _;
 
 pub use self::tls::ServerTls;
 
-use self::stall::Unstalled;
+use self::{
+    places::{Asking, Bounds, Place, Places},
+    stall::Unstalled,
+};
 use crate::access::Live;
 
 /// What a connection buffers at most, where heads may not be longer.
@@ -44,8 +63,12 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)
 pub struct ListenerSettings {
     /// Certificate and key, where connections are encrypted.
     pub tls: Option<Arc<Live<ServerTls>>>,
-    /// Connections that may be open at the same time; more are closed at once.
+    /// Connections that may be open at the same time.
     pub max_connections: usize,
+    /// Those of one address, unless it is that of a proxy.
+    pub max_connections_per_address: usize,
+    /// Reverse proxies, whose address stands for many clients.
+    pub trusted_proxies: Vec<IpAddr>,
     /// How long the head of a request may take to arrive, and how long a client may not read.
     pub head_timeout: Duration,
     /// Largest head of a request, in bytes.
@@ -61,8 +84,11 @@ pub(super) async fn serve(
     shutdown: &CancellationToken,
     drain: Duration,
 ) -> io::Result<()> {
-    let places = settings.max_connections.min(Semaphore::MAX_PERMITS);
-    let places = Arc::new(Semaphore::new(places));
+    let places = Arc::new(Places::new(Bounds {
+        max: settings.max_connections,
+        per_address: settings.max_connections_per_address,
+        proxies: settings.trusted_proxies.clone(),
+    }));
     let connections = GracefulShutdown::new();
     // Whatever is still open when this function ends, ends with it.
     let abandoned = CancellationToken::new();
@@ -80,17 +106,17 @@ pub(super) async fn serve(
             () = shutdown.cancelled() => break,
             taken = persistently(|| listener.accept()) => taken,
         };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+        let Some(place) = places.take(peer.ip()) else {
             tracing::debug!("a connection was closed because too many are open");
             continue;
         };
         let (server, abandoned) = (Arc::clone(&server), abandoned.clone());
         let watcher = connections.watcher();
         tokio::spawn(async move {
-            let _place = place;
             tokio::select! {
                 () = abandoned.cancelled() => {}
-                () = server.attend(stream, peer, watcher) => {}
+                () = server.attend(stream, (peer, &place), watcher) => {}
+                () = place.given_up() => tracing::debug!("a connection gave way to another"),
             }
         });
     }
@@ -111,7 +137,7 @@ struct Server {
 
 impl Server {
     /// Serves one connection to its end.
-    async fn attend(&self, stream: TcpStream, peer: SocketAddr, watcher: Watcher) {
+    async fn attend(&self, stream: TcpStream, peer: (SocketAddr, &Arc<Place>), watcher: Watcher) {
         // Answers are small and written in pieces; waiting to fill a packet would cost 40 ms a call.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(kind = ?error.kind(), "TCP_NODELAY could not be set");
@@ -139,13 +165,22 @@ impl Server {
     async fn converse(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
-        peer: SocketAddr,
+        (peer, place): (SocketAddr, &Arc<Place>),
         watcher: Watcher,
     ) {
         let app = &self.app;
         let answer = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(peer);
-            app.clone().call(request)
+            let asking = place.asks();
+            let answer = app.clone().call(request);
+            async move {
+                let asking = asking.ok_or(GaveWay)?;
+                let answer = answer.await.unwrap_or_else(|never| match never {});
+                Ok::<_, GaveWay>(answer.map(|body| Awaited {
+                    body,
+                    _asking: asking,
+                }))
+            }
         });
         let connection = self.protocol.serve_connection(TokioIo::new(stream), answer);
         if let Err(error) = watcher.watch(connection).await {
@@ -153,6 +188,37 @@ impl Server {
             let timed_out = error.is_timeout();
             tracing::debug!(timed_out, "a connection broke");
         }
+    }
+}
+
+/// A request came over a connection that another has taken the place of.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection gave way to another")]
+struct GaveWay;
+
+/// The body of an answer. Until it has been sent, its connection has a request under way.
+struct Awaited {
+    body: Body,
+    _asking: Asking,
+}
+
+impl HttpBody for Awaited {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Notices about resources: to subscribers of a connection, and to those who listen in the stateless era.
 //!
 //! What a policy hides, or keeps from callers, gives no notice: not when it changes, and not when only the part of a
-//! listing that it hides has changed.
+//! listing that it hides has changed. Nor does anybody get one who could not sign in any more.
 
 use std::{collections::BTreeSet, future::Future, sync::Arc};
 
@@ -12,16 +12,44 @@ use rmcp::{
 };
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
-use crate::mcp::{Connection, ResourceNotice, Surface, connection::Watched, policy::Standing};
+use crate::mcp::{
+    Connection, ResourceNotice, Surface,
+    connection::{LatestLeave, Watched},
+    http::Leave,
+    policy::Standing,
+};
 
 /// Who hears of changes.
 pub(super) trait Audience: Send + Sync {
+    /// Whether it may hear of anything now.
+    fn ear(&self) -> impl Future<Output = Ear> + Send;
     /// Those of the resources that are watched.
     fn watched(&self) -> BTreeSet<String>;
     fn watches(&self, uri: &str) -> bool;
     /// Fails when nobody is there any more.
     fn tell_updated(&self, uri: String) -> impl Future<Output = Result<(), Gone>> + Send;
     fn tell_list_changed(&self) -> impl Future<Output = Result<(), Gone>> + Send;
+}
+
+/// Whether somebody may hear of changes.
+pub(super) enum Ear {
+    /// Of what is there for somebody with this standing.
+    Open(Standing),
+    /// Of nothing, until they come with other credentials.
+    Closed,
+    /// Of nothing any more.
+    Deaf,
+}
+
+impl Ear {
+    /// What somebody who came with `leave` may hear, or this if that does not hold any more.
+    async fn by(leave: Option<Arc<Leave>>, otherwise: Self) -> Self {
+        match leave {
+            None => Self::Open(None),
+            Some(leave) if leave.holds().await => Self::Open(Some(leave.identity().role)),
+            Some(_) => otherwise,
+        }
+    }
 }
 
 /// Nobody is there any more.
@@ -31,9 +59,14 @@ pub(super) struct Gone;
 struct Subscriber {
     peer: Peer<RoleServer>,
     watched: Arc<Watched>,
+    leave: Arc<LatestLeave>,
 }
 
 impl Audience for Subscriber {
+    async fn ear(&self) -> Ear {
+        Ear::by(self.leave.get(), Ear::Closed).await
+    }
+
     fn watched(&self) -> BTreeSet<String> {
         self.watched.all()
     }
@@ -59,21 +92,27 @@ pub(super) struct Listener {
     sink: SubscriptionSink,
     watched: BTreeSet<String>,
     hears_of_list: bool,
+    leave: Option<Arc<Leave>>,
 }
 
 impl Listener {
-    pub(super) fn new(context: &SubscriptionContext) -> Self {
+    pub(super) fn new(context: &SubscriptionContext, leave: Option<Arc<Leave>>) -> Self {
         let accepted = context.accepted();
         let watched = accepted.resource_subscriptions.iter().flatten();
         Self {
             sink: context.sink().clone(),
             watched: watched.cloned().collect(),
             hears_of_list: accepted.resources_list_changed == Some(true),
+            leave,
         }
     }
 }
 
 impl Audience for Listener {
+    async fn ear(&self) -> Ear {
+        Ear::by(self.leave.clone(), Ear::Deaf).await
+    }
+
     fn watched(&self) -> BTreeSet<String> {
         self.watched.clone()
     }
@@ -103,7 +142,7 @@ pub(super) fn acceptable(requested: &SubscriptionFilter) -> SubscriptionFilter {
     accepted.resources_list_changed = requested.resources_list_changed;
     let uris = requested.resource_subscriptions.as_ref();
     accepted.resource_subscriptions = uris
-        .filter(|uris| Watched::has_room_for(uris.len()))
+        .filter(|uris| Watched::has_room_for(uris.len(), uris.iter().map(String::len).sum()))
         .cloned();
     accepted
 }
@@ -113,7 +152,6 @@ pub(super) fn tell_connection(
     surface: &Arc<Surface>,
     connection: &Connection,
     peer: Peer<RoleServer>,
-    standing: Standing,
 ) {
     let Some(changes) = surface.changes() else {
         return;
@@ -125,15 +163,19 @@ pub(super) fn tell_connection(
     let subscriber = Subscriber {
         peer,
         watched: connection.watched(),
+        leave: connection.leave(),
     };
     let surface = Arc::clone(surface);
     let changes = changes();
     tokio::spawn(async move {
         let telling = async {
-            if has_missed && tell_missed(&surface, &subscriber, standing).await.is_err() {
+            if has_missed
+                && let Ear::Open(standing) = subscriber.ear().await
+                && tell_missed(&surface, &subscriber, standing).await.is_err()
+            {
                 return;
             }
-            tell(&surface, &subscriber, standing, changes).await;
+            tell(&surface, &subscriber, changes).await;
         };
         tokio::select! {
             () = ended.cancelled() => {}
@@ -146,12 +188,37 @@ pub(super) fn tell_connection(
 pub(super) async fn tell(
     surface: &Arc<Surface>,
     audience: &impl Audience,
-    standing: Standing,
     mut changes: Receiver<ResourceNotice>,
 ) {
+    let standing = match audience.ear().await {
+        Ear::Open(standing) => standing,
+        Ear::Closed => None,
+        Ear::Deaf => return,
+    };
     let mut listing = Listing::new(surface, standing).await;
+    let mut has_missed = false;
     loop {
-        let told = match changes.recv().await {
+        let notice = changes.recv().await;
+        let standing = match audience.ear().await {
+            Ear::Open(standing) => standing,
+            Ear::Closed => {
+                has_missed = true;
+                match notice {
+                    Err(RecvError::Closed) => return,
+                    _ => continue,
+                }
+            }
+            Ear::Deaf => return,
+        };
+        let is_another = standing != listing.standing;
+        if is_another {
+            listing = Listing::new(surface, standing).await;
+        }
+        let is_late = std::mem::take(&mut has_missed) || is_another;
+        if is_late && tell_missed(surface, audience, standing).await.is_err() {
+            return;
+        }
+        let told = match notice {
             Ok(ResourceNotice::Updated(uri)) => {
                 if audience.watches(&uri) && surface.tells_of(&uri, standing) {
                     audience.tell_updated(uri).await

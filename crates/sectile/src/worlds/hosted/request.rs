@@ -85,6 +85,8 @@ mod tests {
             vault: "default".to_owned(),
             role: Role::Viewer,
             token: Some(Secret::new("t.o.k")),
+            mark: None,
+            expires: None,
         }
     }
 

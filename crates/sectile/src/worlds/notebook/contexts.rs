@@ -6,7 +6,8 @@
 //! handle itself says what was entered (`seal.rs`), and whichever replica meets it first has a context for it from then on.
 
 use std::{
-    collections::VecDeque,
+    cmp::Reverse,
+    collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard},
 };
 
@@ -223,13 +224,22 @@ fn keep(
     now: i64,
 ) -> Arc<Context> {
     if all.len() >= MOST_HANDLES {
-        // Whoever asks for many gives up their own first.
-        let is_own = |handed: &Handed| handed.caller.as_deref() == caller;
+        // Whoever has the most gives up one of theirs, and of several such whoever asks for more.
+        let mut counts: HashMap<Option<&str>, usize> = HashMap::new();
+        for handed in all.iter() {
+            *counts.entry(handed.caller.as_deref()).or_default() += 1;
+        }
+        let spared = |handed: &Handed| {
+            let holder = handed.caller.as_deref();
+            let count = counts.get(&holder).copied().unwrap_or_default();
+            (Reverse(count), holder != caller, handed.last_used)
+        };
         let oldest = all
             .iter()
             .enumerate()
-            .min_by_key(|(at, handed)| (!is_own(handed), handed.last_used, *at));
-        if let Some((at, _)) = oldest {
+            .min_by_key(|(at, handed)| (spared(handed), *at))
+            .map(|(at, _)| at);
+        if let Some(at) = oldest {
             all.remove(at);
         }
     }
@@ -373,6 +383,17 @@ mod tests {
         assert!(contexts.find(Some("ada"), &of_ada, 300).is_ok());
         assert!(contexts.find(Some("eve"), &of_eve[0], 300).is_err());
         assert!(contexts.find(Some("eve"), &of_eve[299], 300).is_ok());
+        // Whoever has few loses none to somebody else, nor one of them to another of theirs.
+        let others = [make("ada", 301), make("bob", 302), make("ada", 303)];
+        for (caller, handle) in [
+            ("ada", &of_ada),
+            ("ada", &others[0]),
+            ("bob", &others[1]),
+            ("ada", &others[2]),
+        ] {
+            assert!(contexts.find(Some(caller), handle, 304).is_ok());
+        }
+        assert_eq!(locked(&contexts.all).len(), MOST_HANDLES);
     }
 
     fn replica(secret: &str) -> Contexts {

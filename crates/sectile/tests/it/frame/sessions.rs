@@ -216,6 +216,48 @@ async fn an_idle_session_ends_and_leaves_its_place() {
 }
 
 #[tokio::test]
+async fn a_session_that_its_client_never_comes_back_to_ends_soon() {
+    let mut settings = http_settings();
+    settings.sessions.confirm_within = Duration::from_millis(100);
+    settings.sessions.max = 2;
+    let http = HttpServer::start_with(surface(&Shelf::default()), settings).await;
+    let kept = Session::open(&http).await;
+    assert_eq!(kept.remember("a").await, "");
+    for _ in 0..3 {
+        let started = Instant::now();
+        // There is room for one more, again and again, though nobody ends any.
+        while http.post(Era::Handshake, &initialize(9), &[]).await.status != 200 {
+            assert!(started.elapsed() < PATIENCE, "it never ends");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    assert_eq!(kept.remember("b").await, "a", "one that is used stays");
+}
+
+#[tokio::test]
+async fn a_session_has_only_so_many_streams() {
+    let http = HttpServer::start(surface(&Shelf::default())).await;
+    let session = Session::open(&http).await;
+    let mut streams = Vec::new();
+    let refused = loop {
+        let stream = session.send("GET").await;
+        if stream.status != 200 {
+            break stream;
+        }
+        streams.push(stream);
+        assert!(streams.len() < 100, "there is no end to them");
+    };
+    assert_eq!((streams.len(), refused.status), (8, 503));
+    assert_eq!(refused.json().await["error"]["data"]["kind"], "busy");
+    streams.pop();
+    let started = Instant::now();
+    while session.send("GET").await.status != 200 {
+        assert!(started.elapsed() < PATIENCE, "its place is never free");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
 async fn a_session_hears_of_changes_on_its_stream() {
     let shelf = Shelf::default();
     let http = HttpServer::start(surface(&shelf)).await;

@@ -133,6 +133,21 @@ fn one_caller_cannot_take_all_sessions() {
     assert_eq!(open("cy").status, 503, "five are open");
 }
 
+/// A connection with a request under way, whose body never comes.
+pub(super) fn asking(server: &Http<'_>, authorization: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: {authorization}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut first = [0; 12];
+    stream.read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"HTTP/1.1 100", "the body is waited for");
+    stream
+}
+
 /// What comes back on a connection until it ends.
 fn rest(stream: &mut TcpStream) -> String {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -197,32 +212,22 @@ fn slow_and_oversize_requests_end_and_the_server_goes_on() {
 fn there_are_only_so_many_connections() {
     let vault = TestVault::sample();
     let server = with_tokens(&vault, "[server.http]\nmax_connections = 3\n");
-    let idle: Vec<TcpStream> = (0..3)
-        .map(|_| {
-            let mut stream = TcpStream::connect(server.address()).unwrap();
-            stream
-                .write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                .unwrap();
-            let mut first = [0];
-            stream.read_exact(&mut first).unwrap();
-            stream
-        })
-        .collect();
-    let mut one_more = TcpStream::connect(server.address()).unwrap();
-    drop(one_more.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"));
-    let answer = rest(&mut one_more);
-    assert!(!answer.contains("200 OK"), "{answer}");
-    drop(idle);
-    let served = crate::fixture::wait_for("a free place", || {
+    let token = token_of("ada", "viewer");
+    let asking: Vec<TcpStream> = (0..3).map(|_| asking(&server, &token)).collect();
+    let health = || {
         let mut stream = TcpStream::connect(server.address()).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).ok()?;
         let request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-        stream.write_all(request).ok()?;
-        stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text).ok()?;
-        text.contains("200 OK").then_some(true)
+        drop(stream.write_all(request));
+        Some(rest(&mut stream))
+    };
+    crate::fixture::wait_for("all of them to be in use", || {
+        (!health()?.contains("200 OK")).then_some(())
     });
-    assert!(served);
+    drop(asking);
+    crate::fixture::wait_for("a free place", || {
+        health()?.contains("200 OK").then_some(())
+    });
 }
 
 #[test]

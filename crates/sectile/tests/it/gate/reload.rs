@@ -10,7 +10,7 @@ use crate::fixture::{Era, Http, Signer, TOKEN_SECRET, TestVault, claims, wait_fo
 const ERA: Era = Era::Stateless;
 
 /// Asks the server to read its settings again, and waits until it has said so or that it has not.
-fn reload(server: &mut Http<'_>) {
+pub(super) fn reload(server: &mut Http<'_>) {
     let before = said(server);
     signal(server, "-HUP");
     wait_for("the settings to be read", || {

@@ -95,6 +95,15 @@ fn malformed_lines() -> Vec<(Vec<u8>, i32, Option<Value>)> {
             seven.clone(),
         ),
         (text(r#"{"jsonrpc":"2.0","id":7}"#), -32600, seven.clone()),
+        // An id that is too long is refused, and not sent back.
+        (
+            text(&format!(
+                r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#,
+                "x".repeat(257)
+            )),
+            -32600,
+            None,
+        ),
         (
             text(r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":5}"#),
             -32602,

@@ -47,6 +47,8 @@ fn settings() -> ListenerSettings {
     ListenerSettings {
         tls: None,
         max_connections: 64,
+        max_connections_per_address: 64,
+        trusted_proxies: Vec::new(),
         head_timeout: PATIENCE,
         max_head_bytes: 8192,
     }
@@ -240,7 +242,7 @@ async fn a_head_that_is_too_large_is_refused() {
 }
 
 #[tokio::test]
-async fn connections_beyond_the_limit_are_closed_until_there_is_room() {
+async fn connections_beyond_the_limit_are_closed_until_one_can_give_way() {
     let few = ListenerSettings {
         max_connections: 2,
         ..settings()
@@ -249,31 +251,50 @@ async fn connections_beyond_the_limit_are_closed_until_there_is_room() {
     let mut held = Vec::new();
     for _ in 0..2 {
         let mut stream = server.connect().await;
-        stream.write_all(&request("/peer", "")).await.unwrap();
-        until(&mut stream, "127.0.0.1").await;
+        stream.write_all(&request("/slow", "")).await.unwrap();
+        server.stage.begun.notified().await;
         held.push(stream);
     }
     let mut third = server.connect().await;
-    assert_eq!(rest(&mut third).await, "");
+    assert_eq!(rest(&mut third).await, "", "both have a request under way");
     // Those that are open are none the worse for it.
+    server.stage.end.add_permits(2);
     for stream in &mut held {
-        stream.write_all(&request("/peer", "")).await.unwrap();
-        until(stream, "127.0.0.1").await;
+        until(stream, "slow").await;
     }
-    held.pop();
-    let again = async {
-        loop {
-            let mut stream = server.connect().await;
-            stream
-                .write_all(&request("/peer", "Connection: close\r\n"))
-                .await
-                .ok();
-            if rest(&mut stream).await.contains("200 OK") {
-                break;
-            }
-        }
+    let mut third = server.connect().await;
+    let last = request("/peer", "Connection: close\r\n");
+    third.write_all(&last).await.unwrap();
+    let answer = rest(&mut third).await;
+    assert!(answer.contains("200 OK"), "{answer}");
+    // It took the place of the one that had been idle for longer.
+    let mut ended = 0;
+    for mut stream in held {
+        let written = stream.write_all(&last).await;
+        let answer = rest(&mut stream).await;
+        ended += usize::from(written.is_err() || !answer.contains("200 OK"));
+    }
+    assert_eq!(ended, 1);
+}
+
+#[tokio::test]
+async fn silent_connections_give_way_to_new_ones() {
+    let few = ListenerSettings {
+        max_connections: 4,
+        ..settings()
     };
-    timeout(PATIENCE, again).await.expect("there is room again");
+    let server = TestServer::start(few, PATIENCE).await;
+    let mut silent = Vec::new();
+    for _ in 0..20 {
+        silent.push(server.connect().await);
+        let mut asks = server.connect().await;
+        let last = request("/peer", "Connection: close\r\n");
+        asks.write_all(&last).await.unwrap();
+        let answer = rest(&mut asks).await;
+        assert!(answer.contains("200 OK"), "{answer}");
+    }
+    // The first one went long ago.
+    assert_eq!(rest(&mut silent[0]).await, "");
 }
 
 #[tokio::test]
