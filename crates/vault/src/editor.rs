@@ -23,7 +23,7 @@ mod watch;
 
 use std::{
     path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -64,6 +64,19 @@ pub struct EditorLimits {
     pub require_hash: bool,
 }
 
+impl EditorLimits {
+    /// The largest file of the private folder that is read. A journal is shortened long before that, so one that is
+    /// larger was not written by us.
+    fn most_private_bytes(&self) -> u64 {
+        const LEAST: u64 = 64 << 20;
+        const FACTOR: u64 = 8;
+        self.max_journal_bytes
+            .max(LEAST)
+            .max(self.max_document_bytes)
+            .saturating_mul(FACTOR)
+    }
+}
+
 impl Default for EditorLimits {
     fn default() -> Self {
         Self {
@@ -94,6 +107,8 @@ pub struct Editor {
     state: Mutex<store::State>,
     views: Mutex<view::Cache>,
     plans: Mutex<draft::Plans>,
+    /// Whether the root was flushed after its private folder was made.
+    is_root_flushed: AtomicBool,
 }
 
 impl Editor {
@@ -121,7 +136,7 @@ impl Editor {
 
     fn new(root: Root, only: Option<NotePath>, limits: EditorLimits, clock: Clock) -> Self {
         let editor = Self {
-            root,
+            root: root.with_private_limit(limits.most_private_bytes()),
             only,
             walk: Walk::default(),
             limits,
@@ -129,6 +144,7 @@ impl Editor {
             state: Mutex::default(),
             views: Mutex::default(),
             plans: Mutex::default(),
+            is_root_flushed: AtomicBool::new(false),
         };
         // Whatever stands in the way is met again, and reported, by the first call that needs it.
         match editor.recover() {

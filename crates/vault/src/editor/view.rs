@@ -224,6 +224,7 @@ impl Editor {
                 | EditorError::ReadOnlyFileSystem
                 | EditorError::DiskFull
                 | EditorError::JournalTooNew
+                | EditorError::StrangePrivateFile { .. }
                 | EditorError::Io(_),
             ) => self.unrecorded(located.path()),
             result => result,
@@ -231,7 +232,10 @@ impl Editor {
     }
 
     fn recorded(&self, real: &NotePath) -> Result<Arc<View>, EditorError> {
-        let bytes = self.read(real)?;
+        let bytes = match self.read(real) {
+            Err(EditorError::DocumentNotFound) => self.read_after_others(real)?,
+            bytes => bytes?,
+        };
         {
             let mut state = self.state();
             self.catch_up(&mut state)?;
@@ -243,6 +247,21 @@ impl Editor {
         let view = self.settled(real)?;
         self.state().unrecorded.remove(real.as_str());
         Ok(view)
+    }
+
+    /// The bytes of a document that is not there. Where two names cannot be exchanged in one step, another process may be
+    /// just replacing it, or was ended while it did.
+    fn read_after_others(&self, real: &NotePath) -> Result<Vec<u8>, EditorError> {
+        let is_pending = {
+            let mut state = self.state();
+            self.catch_up(&mut state)?;
+            !state.ledger.pending(Some(real.as_str())).is_empty()
+        };
+        if is_pending {
+            let _locks = self.lock_documents([real.as_str()], &|| false)?;
+            self.finish_pending(real.as_str())?;
+        }
+        self.read(real)
     }
 
     /// A view of a document when nothing can be written down: what has an id keeps it, the rest gets ids that last as

@@ -395,13 +395,30 @@ fn check_whole(folder: &Path, what: &str) {
     assert!(editor.damage().is_empty(), "{what}: {:?}", editor.damage());
     assert!(editor.state().ledger.pending(None).is_empty(), "{what}");
     let private = folder.join(".sectile");
+    check_displaced(&private, what);
     let left: Vec<String> = [private.join("tmp"), private]
         .iter()
         .flat_map(|folder| fs::read_dir(folder).into_iter().flatten())
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| !["tmp", "locks", "journal", ".gitignore"].contains(&name.as_str()))
+        .filter(|name| {
+            !["tmp", "locks", "journal", "displaced", ".gitignore"].contains(&name.as_str())
+        })
         .collect();
     assert!(left.is_empty(), "{what}: left over: {left:?}");
+}
+
+/// Every file that is kept for a while holds the bytes that were replaced, as its name says.
+fn check_displaced(private: &Path, what: &str) {
+    for entry in fs::read_dir(private.join("displaced"))
+        .into_iter()
+        .flatten()
+    {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        let before = name.split('-').nth(3).unwrap();
+        let digest = sectile_markdown::Digest::of(&fs::read(entry.path()).unwrap()).to_string();
+        assert!(digest.starts_with(before), "{what}: {name}");
+    }
 }
 
 /// The ids of all sections of all documents, by heading.
