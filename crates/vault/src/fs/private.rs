@@ -3,6 +3,7 @@
 use std::{
     io::{self, Write as _},
     path::PathBuf,
+    sync::mpsc,
     time::{Duration, Instant},
 };
 
@@ -26,9 +27,11 @@ pub(crate) struct HeldLock {
     _file: std::fs::File,
 }
 
-/// Between two tries for a lock that another process holds.
-const LOCK_PAUSE: Duration = Duration::from_millis(1);
-const LONGEST_LOCK_PAUSE: Duration = Duration::from_millis(20);
+/// Whoever waits for a lock looks this often whether it is still wanted.
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+/// A thread that waits needs next to nothing.
+const LOCK_STACK: usize = 64 << 10;
 
 const TEMPORARY: &str = "tmp";
 const LOCKS: &str = "locks";
@@ -130,6 +133,37 @@ fn open_regular(dir: &Dir, name: &str, options: &OpenOptions) -> io::Result<File
     }
 }
 
+/// Waits for a lock that somebody else holds. The system hands it over in the order of asking and without delay, but
+/// cannot be told to stop waiting, so that a thread does the waiting. One that waits longer than anybody wants gets the
+/// lock in its turn and lets go of it at once.
+fn wait_for_lock(
+    file: std::fs::File,
+    deadline: Instant,
+    stop: &dyn Fn() -> bool,
+) -> io::Result<Option<HeldLock>> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    std::thread::Builder::new()
+        .name("lock".to_owned())
+        .stack_size(LOCK_STACK)
+        .spawn(move || {
+            let locked = file.lock().map(|()| HeldLock { _file: file });
+            // Where nobody listens any more, the lock is dropped with what was to be said.
+            sender.send(locked).unwrap_or_default();
+        })?;
+    loop {
+        match receiver.recv_timeout(LOCK_PAUSE) {
+            Ok(locked) => return locked.map(Some),
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                return Err(io::ErrorKind::Other.into());
+            }
+        }
+        if Instant::now() >= deadline || stop() {
+            return Ok(None);
+        }
+    }
+}
+
 impl PrivateFolder {
     /// Takes the lock `name`, waiting until `deadline`. `None` when it is still held then, or `stop` says so.
     pub(crate) fn lock(
@@ -143,19 +177,15 @@ impl PrivateFolder {
             open_regular(&folder, name, private_options().write(true).create(true))
         })?
         .into_std();
-        let mut pause = LOCK_PAUSE;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Some(HeldLock { _file: file })),
-                Err(std::fs::TryLockError::WouldBlock) => {}
-                Err(std::fs::TryLockError::Error(error)) => return Err(error),
-            }
-            if Instant::now() >= deadline || stop() {
-                return Ok(None);
-            }
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(LONGEST_LOCK_PAUSE);
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(HeldLock { _file: file })),
+            Err(std::fs::TryLockError::WouldBlock) => {}
+            Err(std::fs::TryLockError::Error(error)) => return Err(error),
         }
+        if Instant::now() >= deadline || stop() {
+            return Ok(None);
+        }
+        wait_for_lock(file, deadline, stop)
     }
 
     /// Closes the folder to others, when it is ours and they can open it.
