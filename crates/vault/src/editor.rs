@@ -107,6 +107,8 @@ pub struct Editor {
     state: Mutex<store::State>,
     views: Mutex<view::Cache>,
     plans: Mutex<draft::Plans>,
+    /// The last text that was made from the journal: of which document, and after which entry.
+    made_text: Mutex<Option<(u64, u64, Vec<u8>)>>,
     /// Whether the root was flushed after its private folder was made.
     is_root_flushed: AtomicBool,
 }
@@ -144,6 +146,7 @@ impl Editor {
             state: Mutex::default(),
             views: Mutex::default(),
             plans: Mutex::default(),
+            made_text: Mutex::default(),
             is_root_flushed: AtomicBool::new(false),
         };
         // Whatever stands in the way is met again, and reported, by the first call that needs it.
@@ -194,6 +197,12 @@ impl Editor {
 
     fn plans(&self) -> MutexGuard<'_, draft::Plans> {
         self.plans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn made_text(&self) -> MutexGuard<'_, Option<(u64, u64, Vec<u8>)>> {
+        self.made_text
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn private(&self) -> Result<PrivateFolder, EditorError> {

@@ -133,6 +133,7 @@ impl Editor {
                 });
             }
             if request.dry_run {
+                transaction.check_writable()?;
                 return Ok(self.dry_run(request, &transaction));
             }
             let heading = Heading {
@@ -656,6 +657,18 @@ impl Transaction<'_> {
             watch.check()?;
         }
         self.settle_links(operations, watch)
+    }
+
+    /// Refuses changes of documents that may not be written.
+    pub(super) fn check_writable(&self) -> Result<(), EditorError> {
+        for draft in self.drafts.values().filter(|draft| draft.is_changed()) {
+            if draft.base.is_some() {
+                let located = self.editor.locate(&draft.path)?;
+                let checked = located.check_writable();
+                checked.map_err(|error| EditorError::io(&error))?;
+            }
+        }
+        Ok(())
     }
 
     /// What the transaction comes to, for comparison with a plan.

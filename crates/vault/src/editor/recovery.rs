@@ -72,13 +72,13 @@ impl Editor {
             if name.entry() >= known_entries || self.state().ledger.is_pending(name.entry()) {
                 continue;
             }
-            let beside = folder
-                .marked_note(&name)
-                .and_then(|path| NotePath::parse_vault(&path).ok())
-                .and_then(|path| self.root.locate(&path).ok());
+            let marked = folder.marked_notes(&name);
+            let beside: Vec<Located> = marked
+                .iter()
+                .filter_map(|path| self.root.locate(&NotePath::parse_vault(path).ok()?).ok())
+                .collect();
             let beside: Vec<&Located> = beside.iter().collect();
             folder.settle(&name, &beside, now)?;
-            folder.unmark(&name)?;
         }
         folder.sweep_displaced(Some(now)).map(|_| ())
     }

@@ -40,35 +40,27 @@ impl PrivateFolder {
     /// Puts away the temporary files of a step that is over: new bytes that are in no document are removed, the file that
     /// was replaced is kept for a while, and what is neither is rescued. Answers how many were rescued.
     pub(crate) fn settle(&self, name: &StepName, near: &[&Located], now: i64) -> io::Result<usize> {
-        let mut rescued = self.settle_at(&self.private_workplace()?, name, now)?;
-        for note in near {
-            let workplace = self.workplace(note)?;
-            if workplace.is_beside {
-                rescued += self.settle_at(&workplace, name, now)?;
-                remove(&self.temporary()?, &name.file(Part::Marker))?;
+        let temporary = self.temporary()?;
+        let marker = name.file(Part::Marker);
+        let is_marked = temporary.symlink_metadata(&marker).is_ok();
+        let private = Workplace {
+            dir: temporary,
+            is_beside: false,
+        };
+        let mut rescued = self.settle_at(&private, name, now)?;
+        if is_marked {
+            for note in near {
+                let beside = Workplace {
+                    dir: note.folder.try_clone()?,
+                    is_beside: true,
+                };
+                rescued += self.settle_at(&beside, name, now)?;
+            }
+            if !near.is_empty() {
+                remove(&private.dir, &marker)?;
             }
         }
         Ok(rescued)
-    }
-
-    /// The path of the note beside which the files of a step are, where there is a mark that says so.
-    pub(crate) fn marked_note(&self, name: &StepName) -> Option<String> {
-        const LONGEST_PATH: u64 = 16 << 10;
-        let file = name.file(Part::Marker);
-        let bytes = read_all(&self.temporary().ok()?, &file, LONGEST_PATH).ok()?;
-        String::from_utf8(bytes).ok()
-    }
-
-    /// Removes that mark.
-    pub(crate) fn unmark(&self, name: &StepName) -> io::Result<()> {
-        remove(&self.temporary()?, &name.file(Part::Marker))
-    }
-
-    fn private_workplace(&self) -> io::Result<Workplace> {
-        Ok(Workplace {
-            dir: self.temporary()?,
-            is_beside: false,
-        })
     }
 
     fn settle_at(&self, workplace: &Workplace, name: &StepName, now: i64) -> io::Result<usize> {

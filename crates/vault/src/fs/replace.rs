@@ -316,7 +316,7 @@ impl PrivateFolder {
 
     /// Puts the old file back where it was, if it is away and nothing is there.
     pub(crate) fn put_back(&self, name: &StepName, note: &Located) -> io::Result<Swap> {
-        let workplace = self.workplace(note)?;
+        let workplace = self.find(name, Part::Old, note)?;
         let file = workplace.file(name, Part::Old);
         let placed = step("put_back", || {
             place_new(&workplace.dir, &file, &note.folder, &note.name)
@@ -392,17 +392,15 @@ impl PrivateFolder {
 
     /// How far a step about `note` got.
     pub(crate) fn stages(&self, name: &StepName, note: &Located) -> io::Result<Stages> {
-        let workplace = self.workplace(note)?;
-        let bytes = |part| match workplace.read(name, part, self.limit) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+        let new = self.find(name, Part::New, note)?;
+        let new = match new.read(name, Part::New, self.limit) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            bytes => Some(bytes?),
         };
-        let new = bytes(Part::New)?;
         Ok(Stages {
             has_new: new.as_ref().is_some_and(|bytes| name.is_after(bytes)),
             has_exchanged: new.is_some_and(|bytes| !name.is_after(&bytes)),
-            has_old: workplace.has(name, Part::Old),
+            has_old: self.find(name, Part::Old, note)?.has(name, Part::Old),
             is_absent: !note.is_there(),
         })
     }

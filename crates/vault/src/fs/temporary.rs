@@ -49,6 +49,8 @@ const DIGITS: usize = 32;
 /// Stands for no file.
 const NOTHING: &str = "none";
 
+/// Between two paths: no path holds it.
+const MARK_SEPARATOR: &str = "\0";
 const BESIDE_PREFIX: &str = ".sectile-";
 const BESIDE_SUFFIX: &str = ".tmp";
 
@@ -184,15 +186,53 @@ impl PrivateFolder {
         })
     }
 
-    /// Notes that the temporary files of a step are beside `note`.
-    pub(super) fn mark(&self, name: &StepName, note: &Located) -> io::Result<()> {
-        let file = self.create(&self.temporary()?, &name.file(Part::Marker));
-        match file {
-            Ok(mut file) => io::Write::write_all(&mut file, note.path().as_str().as_bytes()),
-            // The mark for the other file of the step.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            Err(error) => Err(error),
+    /// Where a temporary file of a step about `note` is that may have been made by another process.
+    pub(super) fn find(
+        &self,
+        name: &StepName,
+        part: Part,
+        note: &Located,
+    ) -> io::Result<Workplace> {
+        let private = Workplace {
+            dir: self.temporary()?,
+            is_beside: false,
+        };
+        if private.has(name, part) || !private.has(name, Part::Marker) {
+            return Ok(private);
         }
+        Ok(Workplace {
+            dir: note.folder.try_clone()?,
+            is_beside: true,
+        })
+    }
+
+    /// Writes down that temporary files of a step are beside `note`, so that they are found after a crash.
+    pub(super) fn mark(&self, name: &StepName, note: &Located) -> io::Result<()> {
+        let path = note.path().as_str();
+        let mut paths = self.marked_notes(name);
+        if paths.iter().any(|known| known == path) {
+            return Ok(());
+        }
+        paths.push(path.to_owned());
+        let folder = self.temporary()?;
+        let marker = name.file(Part::Marker);
+        match folder.remove_file(&marker) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = self.create(&folder, &marker)?;
+        io::Write::write_all(&mut file, paths.join(MARK_SEPARATOR).as_bytes())
+    }
+
+    /// The paths of the notes beside which there are files of a step.
+    pub(crate) fn marked_notes(&self, name: &StepName) -> Vec<String> {
+        const LONGEST_MARK: u64 = 64 << 10;
+        let read = self
+            .temporary()
+            .and_then(|folder| read_all(&folder, &name.file(Part::Marker), LONGEST_MARK));
+        let text = read.ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let paths = text.iter().flat_map(|text| text.split(MARK_SEPARATOR));
+        paths.map(str::to_owned).collect()
     }
 }
 

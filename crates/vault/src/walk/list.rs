@@ -93,6 +93,31 @@ impl Root {
         Ok(folders)
     }
 
+    /// The folders directly below the root that are not hidden, links to folders among them, sorted. For watching them.
+    ///
+    /// # Errors
+    /// [`WalkError`] when the root cannot be read.
+    pub fn visible_folders(&self) -> Result<Vec<String>, WalkError> {
+        let dir = self.dir().map_err(unreadable)?;
+        let mut folders = Vec::new();
+        for entry in dir.entries().map_err(unreadable)? {
+            let name = entry.map_err(unreadable)?.file_name().into_string();
+            if let Ok(name) = name
+                && self.is_visible_folder(&name)
+            {
+                folders.push(name);
+            }
+        }
+        folders.sort();
+        Ok(folders)
+    }
+
+    /// Whether `name` is one of [`Self::visible_folders`].
+    #[must_use]
+    pub fn is_visible_folder(&self, name: &str) -> bool {
+        !name.starts_with('.') && !name.contains('/') && self.leads_to_folder(name)
+    }
+
     /// Whether a walk would come to `file`: nothing on the way to it is hidden, excluded, ignored or a link, and the first
     /// part of the path is spelled as on the disk, also where the disk takes other spellings. The file itself need not be
     /// there.
