@@ -308,15 +308,7 @@ impl Editor {
             ))
         })?;
         let folder = self.private()?;
-        let names: Vec<StepName> = (0..)
-            .zip(drafts)
-            .zip(&digests)
-            .map(|((at, draft), after)| {
-                let before = draft.base.as_ref().map(|base| base.hash().to_string());
-                let after = after.as_ref().map(Digest::to_string);
-                StepName::new(number, at, before.as_deref(), after.as_deref())
-            })
-            .collect();
+        let names = step_names(number, drafts, &digests);
         let mut placed = 0;
         let mut others = Others::default();
         let carried_out = self
@@ -498,6 +490,18 @@ const SNAPSHOT_AFTER: usize = 64 << 10;
 pub(super) struct Places {
     pub(super) from: Located,
     pub(super) to: Option<Located>,
+}
+
+/// What the temporary files of an entry are called.
+fn step_names(number: u64, drafts: &[&Draft], digests: &[Option<Digest>]) -> Vec<StepName> {
+    let steps = drafts.iter().zip(digests).enumerate();
+    steps
+        .map(|(at, (draft, after))| {
+            let before = draft.base.as_ref().map(|base| base.hash().to_string());
+            let after = after.as_ref().map(Digest::to_string);
+            StepName::new(number, at, before.as_deref(), after.as_deref())
+        })
+        .collect()
 }
 
 impl Places {

@@ -83,6 +83,9 @@ impl Editor {
         if let Some(text) = text {
             self.check_gone(text)?;
         }
+        // Files that were replaced hold old texts. What another program wrote to them since is rescued, and looked at next.
+        let swept = self.private()?.sweep_displaced(None);
+        swept.map_err(|error| EditorError::io(&error))?;
         // Headings of documents that were only read stand in the journal too, so it is written anew in any case.
         self.drop_entries_before(cut)?;
         self.drop_rescued(|number, bytes| {

@@ -286,6 +286,7 @@ impl From<WalkError> for EditorError {
     fn from(error: WalkError) -> Self {
         match error {
             WalkError::Stopped => Self::Cancelled,
+            WalkError::TooManyOpenFiles => Self::TooManyOpenFiles,
             WalkError::Unreadable(io::ErrorKind::NotFound) => Self::RootGone,
             WalkError::Unreadable(io::ErrorKind::PermissionDenied) => Self::NotPermitted,
             WalkError::Unreadable(kind) => Self::Io(kind),

@@ -518,6 +518,8 @@ pub struct JournalState {
     pub documents: usize,
     /// Places that cannot be read.
     pub damaged_places: usize,
+    /// Files that hold what another program wrote into them after they were replaced.
+    pub rescued: usize,
 }
 
 /// Looks at the journal of the folder or document at `location` and changes nothing. `None` when there is none.
@@ -548,5 +550,9 @@ pub fn examine(location: &Path) -> Result<Option<JournalState>, EditorError> {
             .filter(|known| known.path.is_some())
             .count(),
         damaged_places: state.ledger.damage().len(),
+        rescued: folder
+            .rescued_files()
+            .map_err(|error| EditorError::io(&error))?
+            .len(),
     }))
 }

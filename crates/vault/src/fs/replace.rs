@@ -318,9 +318,7 @@ impl PrivateFolder {
     pub(crate) fn put_back(&self, name: &StepName, note: &Located) -> io::Result<Swap> {
         let workplace = self.find(name, Part::Old, note)?;
         let file = workplace.file(name, Part::Old);
-        let placed = step("put_back", || {
-            place_new(&workplace.dir, &file, &note.folder, &note.name)
-        })?;
+        let placed = step("put_back", || return_file(&workplace.dir, &file, note))?;
         if placed == Swap::Done {
             step("flush_folder", || flush_folder(&note.folder))?;
         }
@@ -354,18 +352,31 @@ impl PrivateFolder {
         new: &[u8],
     ) -> io::Result<Swap> {
         let workplace = self.workplace(note)?;
+        let taken = self.take_new_away(&workplace, name, note, new)?;
+        if taken == Swap::Done {
+            step("flush_folder", || flush_folder(&note.folder))?;
+        }
+        Ok(taken)
+    }
+
+    fn take_new_away(
+        &self,
+        workplace: &Workplace,
+        name: &StepName,
+        note: &Located,
+        new: &[u8],
+    ) -> io::Result<Swap> {
         let file = workplace.file(name, Part::New);
         step("take_back", || {
             note.folder.rename(&note.name, &workplace.dir, &file)
         })?;
-        if !holds(&workplace.dir, file.as_ref(), new) {
-            if place_new(&workplace.dir, &file, &note.folder, &note.name)? == Swap::Changed {
-                self.rescue(&workplace, name, Part::New)?;
-            }
-            return Ok(Swap::Changed);
+        if holds(&workplace.dir, file.as_ref(), new) {
+            return Ok(Swap::Done);
         }
-        step("flush_folder", || flush_folder(&note.folder))?;
-        Ok(Swap::Done)
+        if place_new(&workplace.dir, &file, &note.folder, &note.name)? == Swap::Changed {
+            self.rescue(workplace, name, Part::New)?;
+        }
+        Ok(Swap::Changed)
     }
 
     /// Undoes [`Self::swap_in`] of a note that was replaced, if it holds `new` and the old file is there.
@@ -378,9 +389,11 @@ impl PrivateFolder {
     ) -> io::Result<Swap> {
         let workplace = self.workplace(note)?;
         if workplace.has(name, Part::Old) {
-            if note.holds(new) && self.take_back(name, note, new)? == Swap::Changed {
+            if note.holds(new) && self.take_new_away(&workplace, name, note, new)? == Swap::Changed
+            {
                 return Ok(Swap::Changed);
             }
+            // Between the two there is no file, so nothing that could fail is done there.
             return self.put_back(name, note);
         }
         if note.holds(new) {
@@ -519,7 +532,7 @@ impl PrivateFolder {
             Ok(Swap::Changed) if is_old => return Ok(Swap::Changed),
             Ok(Swap::Changed) => {}
             Err(error) => {
-                step("put_back", || to_note(&away))?;
+                step("put_back", || return_file(&workplace.dir, &away, note))?;
                 return Err(error);
             }
         }
@@ -551,6 +564,18 @@ pub(crate) struct Stages {
     pub(crate) has_old: bool,
     /// Nothing is where the note should be.
     pub(crate) is_absent: bool,
+}
+
+/// Moves the old file back to where it was, if nothing is there.
+fn return_file(from: &Dir, file: &str, note: &Located) -> io::Result<Swap> {
+    match place_new(from, file, &note.folder, &note.name) {
+        // There has to be a file, even if it were to go over one that somebody made just now.
+        Err(error) if error.kind() != io::ErrorKind::NotFound && !note.is_there() => {
+            from.rename(file, &note.folder, &note.name)?;
+            Ok(Swap::Done)
+        }
+        placed => placed,
+    }
 }
 
 /// Moves a file to where no file is.

@@ -8,7 +8,7 @@ use super::{Files, Folder, Rules, Walk, WalkError, is_left_out, joined};
 use crate::{
     NotePath, Root,
     editor::is_markdown,
-    fs::{is_link_loop, open_folder},
+    fs::{is_link_loop, is_out_of_descriptors, open_folder},
 };
 
 /// What changes when a file does, as the system tells it. Equal stamps most likely mean equal bytes; whoever must be
@@ -271,6 +271,9 @@ fn can_hold_notes(folder: &str) -> bool {
 }
 
 fn unreadable(error: io::Error) -> WalkError {
+    if is_out_of_descriptors(&error) {
+        return WalkError::TooManyOpenFiles;
+    }
     // A link in place of a folder is no folder; systems have two words for that.
     WalkError::Unreadable(if is_link_loop(&error) {
         io::ErrorKind::NotADirectory
