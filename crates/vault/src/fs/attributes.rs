@@ -5,6 +5,7 @@ use std::io;
 
 use cap_std::fs::File;
 
+#[cfg(target_os = "linux")]
 use super::FileRefusal;
 
 /// Gives `new`, which only its owner can open so far, all that `old` has. There is no moment at which anybody can do
