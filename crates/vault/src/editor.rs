@@ -27,7 +27,7 @@ mod watch;
 
 use std::{
     path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -72,6 +72,19 @@ pub struct EditorLimits {
     pub max_shown_bytes: usize,
     /// Whether every change of a section must say what it is based on.
     pub require_hash: bool,
+}
+
+impl EditorLimits {
+    /// The largest file of the private folder that is read. A journal is shortened long before that, so one that is
+    /// larger was not written by us.
+    fn most_private_bytes(&self) -> u64 {
+        const LEAST: u64 = 64 << 20;
+        const FACTOR: u64 = 8;
+        self.max_journal_bytes
+            .max(LEAST)
+            .max(self.max_document_bytes)
+            .saturating_mul(FACTOR)
+    }
 }
 
 impl Default for EditorLimits {
@@ -136,6 +149,10 @@ pub struct Editor {
     state: Mutex<store::State>,
     views: Mutex<view::Cache>,
     plans: Mutex<draft::Plans>,
+    /// The last text that was made from the journal: of which document, and after which entry.
+    made_text: Mutex<Option<(u64, u64, Vec<u8>)>>,
+    /// Whether the root was flushed after its private folder was made.
+    is_root_flushed: AtomicBool,
 }
 
 impl Editor {
@@ -166,7 +183,7 @@ impl Editor {
             read_only,
         } = options;
         let editor = Self {
-            root,
+            root: root.with_private_limit(limits.most_private_bytes()),
             only,
             walk,
             limits,
@@ -175,6 +192,8 @@ impl Editor {
             state: Mutex::new(store::State::new(key)),
             views: Mutex::default(),
             plans: Mutex::default(),
+            made_text: Mutex::default(),
+            is_root_flushed: AtomicBool::new(false),
         };
         if read_only {
             return editor;
@@ -220,6 +239,12 @@ impl Editor {
 
     fn plans(&self) -> MutexGuard<'_, draft::Plans> {
         self.plans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn made_text(&self) -> MutexGuard<'_, Option<(u64, u64, Vec<u8>)>> {
+        self.made_text
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The private folder, for writing to it.

@@ -26,7 +26,7 @@ pub(crate) fn torn(name: &'static str, bytes: &[u8]) -> Option<usize> {
 }
 
 #[cfg(debug_assertions)]
-pub use self::armed::{arm, steps_taken};
+pub use self::armed::{NO_EXCHANGE, OTHER_FILE_SYSTEM, arm, steps_taken};
 
 #[cfg(test)]
 pub(crate) use self::hook::before_step;
@@ -77,30 +77,43 @@ mod armed {
         Fail(i32),
     }
 
-    static FAULT: Mutex<Option<Fault>> = Mutex::new(None);
+    static FAULTS: Mutex<Vec<Fault>> = Mutex::new(Vec::new());
     static STEPS: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
-    /// Arms a fault: `kill:STEP:N` ends the process before the step is taken for the Nth time (from 0), `tear:STEP:N`
+    /// Arms faults, separated by commas: `kill:STEP:N` ends the process before the step is taken for the Nth time (from 0), `tear:STEP:N`
     /// writes half of what the step writes and ends the process, `errno:NUMBER:STEP:N` makes the step and all like it
     /// fail from then on, `once:NUMBER:STEP:N` just that one. `*` stands for any step. Anything else disarms.
+    ///
+    /// A system without something is a fault that lasts: [`NO_EXCHANGE`], [`OTHER_FILE_SYSTEM`].
     pub fn arm(description: &str) {
+        *lock(&FAULTS) = description.split(',').filter_map(fault).collect();
+        lock(&STEPS).clear();
+    }
+
+    /// Two names cannot be exchanged, and no file can be renamed to where none is in one step, as on NFS.
+    pub const NO_EXCHANGE: &str = "errno:22:exchange:0,errno:22:rename_exclusively:0";
+    /// Documents are on another file system than the private folder.
+    pub const OTHER_FILE_SYSTEM: &str = "errno:18:compare_mounts:0";
+
+    fn fault(description: &str) -> Option<Fault> {
         let parts: Vec<&str> = description.split(':').collect();
-        let fault = match parts[..] {
-            ["kill", step, passes] => Some((Kind::Kill, step, passes, false)),
-            ["tear", step, passes] => Some((Kind::Tear, step, passes, false)),
-            [often @ ("errno" | "once"), number, step, passes] => number
-                .parse()
-                .ok()
-                .map(|number| (Kind::Fail(number), step, passes, often == "errno")),
-            _ => None,
+        let (kind, step, passes, lasting) = match parts[..] {
+            ["kill", step, passes] => (Kind::Kill, step, passes, false),
+            ["tear", step, passes] => (Kind::Tear, step, passes, false),
+            [often @ ("errno" | "once"), number, step, passes] => (
+                Kind::Fail(number.parse().ok()?),
+                step,
+                passes,
+                often == "errno",
+            ),
+            _ => return None,
         };
-        *lock(&FAULT) = fault.map(|(kind, step, passes, lasting)| Fault {
+        Some(Fault {
             kind,
             step: step.to_owned(),
             passes: passes.parse().unwrap_or(0),
             lasting,
-        });
-        lock(&STEPS).clear();
+        })
     }
 
     /// The steps taken since a fault was last armed or disarmed.
@@ -121,19 +134,23 @@ mod armed {
         due(name, |kind| kind == Kind::Tear).is_some()
     }
 
+    /// The fault that strikes now. Each that waits for the step has it pass by.
     fn due(name: &str, wanted: impl Fn(Kind) -> bool) -> Option<Kind> {
-        let mut armed = lock(&FAULT);
-        let fault = armed.as_mut()?;
-        if !wanted(fault.kind) || (fault.step != "*" && fault.step != name) {
-            return None;
+        let mut armed = lock(&FAULTS);
+        let mut struck = None;
+        for (at, fault) in armed.iter_mut().enumerate() {
+            if !wanted(fault.kind) || (fault.step != "*" && fault.step != name) {
+                continue;
+            }
+            if fault.passes > 0 {
+                fault.passes -= 1;
+            } else if struck.is_none() {
+                struck = Some((at, fault.kind, fault.lasting));
+            }
         }
-        if fault.passes > 0 {
-            fault.passes -= 1;
-            return None;
-        }
-        let kind = fault.kind;
-        if !fault.lasting {
-            *armed = None;
+        let (at, kind, lasting) = struck?;
+        if !lasting {
+            armed.remove(at);
         }
         Some(kind)
     }

@@ -8,10 +8,13 @@
     reason = "this is the listed home of file access to notes"
 )]
 
+mod attributes;
+mod displaced;
 mod plain;
 mod private;
 mod replace;
 mod search;
+mod temporary;
 
 use std::{
     io::{self, Read as _},
@@ -25,9 +28,11 @@ use cap_std::{
 };
 
 pub(crate) use self::{
+    displaced::RESCUED,
     plain::open_folder,
-    private::{HeldLock, PrivateFolder, RESCUED},
-    replace::{Located, Swap, Thing},
+    private::{HeldLock, PrivateFolder},
+    replace::{Located, Stages, Swap, Thing},
+    temporary::StepName,
 };
 use crate::NotePath;
 
@@ -38,7 +43,12 @@ const PRIVATE_FOLDER: &str = ".sectile";
 #[derive(Clone, Debug)]
 pub struct Root {
     location: PathBuf,
+    /// The largest file of the private folder that is read.
+    private_limit: u64,
 }
+
+/// The largest file of the private folder that is read, where nobody says otherwise.
+const PRIVATE_LIMIT: u64 = 512 << 20;
 
 /// What is at a place that a person named. Links on the way are followed: whoever names one means its target.
 #[derive(Clone, Debug)]
@@ -92,9 +102,42 @@ pub enum ReadError {
         /// The limit in bytes.
         limit: u64,
     },
+    /// The process, or the system, has as many files open as it may.
+    #[error("too many files are open")]
+    TooManyOpenFiles,
     /// The system refuses.
     #[error("the note cannot be read ({0})")]
     Unreadable(io::ErrorKind),
+}
+
+/// Why a file is not touched, for a reason that is not the system's. It travels inside an [`io::Error`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FileRefusal {
+    /// The note may not be written.
+    #[error("the note is read-only")]
+    ReadOnly,
+    /// The file that would take a note's place cannot have something that the note has.
+    #[error("{what} cannot be kept")]
+    Unkept { what: String },
+    /// Something else is where a file of the private folder should be.
+    #[error("{name} is not a regular file")]
+    NotRegular { name: String },
+    /// A file of the private folder is larger than any that Sectile writes.
+    #[error("{name} is larger than {limit} bytes")]
+    TooLarge { name: String, limit: u64 },
+}
+
+impl FileRefusal {
+    /// The refusal that `error` carries, if it does.
+    pub(crate) fn of(error: &io::Error) -> Option<&Self> {
+        error.get_ref()?.downcast_ref()
+    }
+}
+
+impl From<FileRefusal> for io::Error {
+    fn from(refusal: FileRefusal) -> Self {
+        Self::other(refusal)
+    }
 }
 
 impl Root {
@@ -107,7 +150,10 @@ impl Root {
         if !location.is_dir() {
             return Err(RootError::NotAFolder);
         }
-        let root = Self { location };
+        let root = Self {
+            location,
+            private_limit: PRIVATE_LIMIT,
+        };
         match root.dir() {
             Ok(_) => Ok(root),
             Err(error) => Err(RootError::Unreadable(error.kind())),
@@ -119,6 +165,14 @@ impl Root {
         match Place::at(location)? {
             Place::File(root, note) => Ok((root, note)),
             Place::Folder(_) | Place::Other => Err(RootError::NotFound),
+        }
+    }
+
+    /// The same root, which reads files of its private folder up to `limit` bytes.
+    pub(crate) fn with_private_limit(self, limit: u64) -> Self {
+        Self {
+            private_limit: limit,
+            ..self
         }
     }
 
@@ -306,10 +360,11 @@ pub(crate) fn is_markdown_name(name: &str) -> bool {
     })
 }
 
-/// Whether a path below the root names the private folder, or something in it.
+/// Whether a path below the root names the private folder, something in it, or a temporary file beside a note.
 pub(crate) fn is_private(path: &str) -> bool {
-    path.split('/')
-        .any(|segment| segment.eq_ignore_ascii_case(PRIVATE_FOLDER))
+    path.split('/').any(|segment| {
+        segment.eq_ignore_ascii_case(PRIVATE_FOLDER) || temporary::is_beside(segment)
+    })
 }
 
 /// The path of an open file without links, where the system tells.
@@ -361,6 +416,7 @@ fn read_error(error: &io::Error) -> ReadError {
         // cap-std makes this error itself; one from the system has a number.
         io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => ReadError::OutsideRoot,
         _ if is_link_loop(error) || is_unconnected(error) => ReadError::NotFound,
+        _ if is_out_of_descriptors(error) => ReadError::TooManyOpenFiles,
         kind => ReadError::Unreadable(kind),
     }
 }
@@ -394,6 +450,14 @@ pub(crate) fn is_link_loop(error: &io::Error) -> bool {
     error.raw_os_error() == Some(ELOOP)
 }
 
+/// The process or the system has as many files open as it may.
+#[cfg(unix)]
+pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
+}
+
 /// A socket, or a device without a driver.
 #[cfg(unix)]
 fn is_unconnected(error: &io::Error) -> bool {
@@ -403,6 +467,11 @@ fn is_unconnected(error: &io::Error) -> bool {
 
 #[cfg(not(unix))]
 pub(crate) fn is_link_loop(_: &io::Error) -> bool {
+    false
+}
+
+#[cfg(not(unix))]
+pub(crate) fn is_out_of_descriptors(_: &io::Error) -> bool {
     false
 }
 

@@ -17,7 +17,11 @@ use ignore::{
 
 pub use self::list::FileStamp;
 use self::list::Listing;
-use crate::{NotePath, Root, editor::is_markdown, fs::is_private};
+use crate::{
+    NotePath, Root,
+    editor::is_markdown,
+    fs::{is_out_of_descriptors, is_private},
+};
 
 /// Which documents of a folder count. Patterns are written as in `.gitignore`.
 #[derive(Clone, Debug)]
@@ -45,6 +49,9 @@ pub enum WalkError {
     /// The caller gave up.
     #[error("the walk was stopped")]
     Stopped,
+    /// The process, or the system, has as many files open as it may.
+    #[error("too many files are open")]
+    TooManyOpenFiles,
     /// The system refuses to open the root.
     #[error("the folder cannot be read ({0})")]
     Unreadable(io::ErrorKind),
@@ -180,7 +187,10 @@ impl Root {
 
     /// Like [`Self::walk`], with the files beside the documents.
     pub(crate) fn files(&self, walk: &Walk, stop: &dyn Fn() -> bool) -> Result<Files, WalkError> {
-        let unreadable = |error: io::Error| WalkError::Unreadable(error.kind());
+        let unreadable = |error: io::Error| match is_out_of_descriptors(&error) {
+            true => WalkError::TooManyOpenFiles,
+            false => WalkError::Unreadable(error.kind()),
+        };
         let dir = self.dir().map_err(unreadable)?;
         let mut found = Files::default();
         let mut folders = vec![Folder {

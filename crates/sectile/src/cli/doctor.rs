@@ -224,7 +224,17 @@ fn index_state(folder: &Path) -> Result<Option<Tier>, String> {
 
 /// Looks at the journal of a folder or document that was edited. The number of problems.
 fn journal(root: &Path, key: JournalKey) -> Result<usize, CliError> {
-    match sectile_vault::editor::examine(root, key) {
+    let examined = sectile_vault::editor::examine(root, key);
+    if let Ok(Some(journal)) = &examined
+        && journal.rescued > 0
+    {
+        note(&format!(
+            "editor: {} files `.sectile/rescued-*` hold what another program wrote into documents that had just been replaced; \
+             compare them with the documents, then remove them",
+            journal.rescued
+        ))?;
+    }
+    match examined {
         Ok(None) => {
             note("editor: nothing was edited here yet")?;
             Ok(0)

@@ -148,6 +148,11 @@ fn read_failure(error: ReadError, given: &str) -> Failure {
             FailureKind::TooLarge,
             format!("Note is larger than {limit} bytes; refusing to read unbounded Markdown."),
         ),
+        ReadError::TooManyOpenFiles => Failure::new(
+            FailureKind::Unreadable,
+            "Note cannot be read: too many files are open. Call again later; if it happens again, the limit on open files \
+             is too low.",
+        ),
         _ => Failure::new(
             FailureKind::Unreadable,
             "Note cannot be read: the system refused access.",
@@ -171,6 +176,7 @@ mod tests {
             read(ReadError::OutsideRoot),
             read(ReadError::NotFound),
             read(ReadError::TooLarge { limit: 1 }),
+            read(ReadError::TooManyOpenFiles),
             read(ReadError::Unreadable(std::io::ErrorKind::Other)),
             too_long(crate::structure::TooLong),
         ];

@@ -1,6 +1,9 @@
 //! From drafts to bytes on disk: intent, temporary files, swap, commit. At every point the old bytes or the new bytes.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, atomic::Ordering},
+};
 
 use sectile_markdown::Digest;
 
@@ -12,7 +15,7 @@ use super::{
 use crate::{
     NotePath,
     fault::step,
-    fs::{Located, PrivateFolder, Swap},
+    fs::{Located, PrivateFolder, StepName, Swap},
     ids::IdSource,
     journal::{Bytes, Entry, Kind, Record, Request, Splice, Step, written},
     ledger::DocumentState,
@@ -132,6 +135,7 @@ impl Editor {
                 });
             }
             if request.dry_run {
+                transaction.check_writable()?;
                 return Ok(self.dry_run(request, &transaction));
             }
             let heading = Heading {
@@ -315,10 +319,12 @@ impl Editor {
             Ok((records, (number, new_ids, final_ids)))
         })?;
         let folder = self.private()?;
+        let names = step_names(number, drafts, &digests);
         let mut placed = 0;
         let mut others = Others::default();
         let carried_out = self
-            .carry_out(&folder, number, drafts, &places, &mut placed)
+            .flush_root_once(&places)
+            .and_then(|()| self.carry_out(&folder, &names, drafts, &places, &mut placed))
             .and_then(|swapped| {
                 if swapped == Swap::Done {
                     others.changed_since = !self.are_read_back(drafts)?;
@@ -327,14 +333,14 @@ impl Editor {
                 Ok(swapped)
             });
         if !matches!(carried_out, Ok(Swap::Done)) {
-            for (at, (draft, place)) in drafts.iter().zip(&places).enumerate().take(placed) {
+            for ((name, draft), place) in names.iter().zip(drafts).zip(&places).take(placed) {
                 // Whether it worked is seen by looking at the documents, not by what the system says.
-                restore(&folder, number, at, draft, place).unwrap_or_default();
+                restore(&folder, name, draft, place).unwrap_or_default();
             }
-            self.close(&folder, number, drafts.len())?;
+            self.close(&folder, number, &names, &places)?;
             return carried_out.map(|_| Committed::Changed);
         }
-        others.rescued = self.clean_up(&folder, number, drafts);
+        others.rescued = self.clean_up(&folder, &names, &places);
         let views = drafts
             .iter()
             .zip(digests)
@@ -392,34 +398,54 @@ impl Editor {
                 .make_folders_above(draft.final_path())
                 .map_err(|error| EditorError::io(&error))?;
         }
-        Ok(Places {
+        let places = Places {
             from: self.locate(&draft.path)?,
             to: match &draft.moved_to {
                 Some(path) => Some(self.locate(path)?),
                 None => None,
             },
-        })
+        };
+        places
+            .from
+            .check_writable()
+            .map_err(|error| EditorError::io(&error))?;
+        Ok(places)
+    }
+
+    /// Before the first change of this process, the entry of the private folder in the root is flushed: what was done is
+    /// to be found there after a power cut. A single document in the root itself needs no flush for that, as the one
+    /// behind its swap is the same.
+    fn flush_root_once(&self, places: &[Places]) -> Result<(), EditorError> {
+        let is_covered = matches!(places, [place] if place.to.is_none() && place.from.is_in_root());
+        if !is_covered && !self.is_root_flushed.load(Ordering::Relaxed) {
+            self.root
+                .flush_root()
+                .map_err(|error| EditorError::io(&error))?;
+        }
+        self.is_root_flushed.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Writes all drafts, as far as it gets: `placed` counts those that may have been put in place.
     fn carry_out(
         &self,
         folder: &PrivateFolder,
-        number: u64,
+        names: &[StepName],
         drafts: &[&Draft],
         places: &[Places],
         placed: &mut usize,
     ) -> Result<Swap, EditorError> {
         let io = |error: std::io::Error| EditorError::io(&error);
-        for (at, (draft, place)) in drafts.iter().zip(places).enumerate() {
+        for ((name, draft), place) in names.iter().zip(drafts).zip(places) {
             if let Some(bytes) = &draft.bytes {
-                let name = temporary(number, at);
-                folder.prepare(&name, bytes, &place.from).map_err(io)?;
+                folder
+                    .prepare(name, bytes, &place.from, place.target())
+                    .map_err(io)?;
             }
         }
-        for (at, (draft, place)) in drafts.iter().zip(places).enumerate() {
+        for (at, ((name, draft), place)) in names.iter().zip(drafts).zip(places).enumerate() {
             *placed = at + 1;
-            if put_in_place(folder, number, at, draft, place).map_err(io)? == Swap::Changed {
+            if put_in_place(folder, name, draft, place).map_err(io)? == Swap::Changed {
                 *placed = at;
                 return Ok(Swap::Changed);
             }
@@ -429,7 +455,13 @@ impl Editor {
 
     /// Closes an intent that was taken back. Where that did not work, the intent stays open, and is settled when one of
     /// its documents is next looked at.
-    fn close(&self, folder: &PrivateFolder, number: u64, count: usize) -> Result<(), EditorError> {
+    fn close(
+        &self,
+        folder: &PrivateFolder,
+        number: u64,
+        names: &[StepName],
+        places: &[Places],
+    ) -> Result<(), EditorError> {
         let entry = {
             let pending = self.state().ledger.pending(None);
             pending.into_iter().find(|entry| entry.number == number)
@@ -437,7 +469,7 @@ impl Editor {
         if entry.is_some_and(|entry| !self.is_taken_back(folder, &entry)) {
             return Err(EditorError::Interrupted);
         }
-        self.drop_temporary(folder, number, count);
+        self.clean_up(folder, names, places);
         // Without the record, the next look finds the old bytes and drops the intent.
         match self.record(|_| Ok((vec![Record::Abort { entry: number }], ()))) {
             Ok(()) | Err(_) => Ok(()),
@@ -461,31 +493,19 @@ impl Editor {
         Ok(same)
     }
 
-    pub(super) fn drop_temporary(&self, folder: &PrivateFolder, number: u64, count: usize) {
-        for at in 0..count {
-            for name in [temporary(number, at), displaced(number, at)] {
-                // Left-overs are removed at the next start.
-                if folder.remove_temporary(&name).is_err() {
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Removes what was displaced. The number of files that another program has written to after all, and that are kept.
-    fn clean_up(&self, folder: &PrivateFolder, number: u64, drafts: &[&Draft]) -> usize {
+    /// Puts away what is left of the temporary files, and looks again at what was put away earlier. Answers how many
+    /// files another program has written to after they were replaced.
+    fn clean_up(&self, folder: &PrivateFolder, names: &[StepName], places: &[Places]) -> usize {
+        let now = (self.clock)();
         let mut rescued = 0;
-        for (at, draft) in drafts.iter().enumerate() {
-            let old = draft.base.as_ref().map(|base| base.bytes());
-            for name in [temporary(number, at), displaced(number, at)] {
-                match folder.discard(&name, old) {
-                    Ok(kept) => rescued += usize::from(kept.is_some()),
-                    // Left-overs are removed at the next start.
-                    Err(_) => return rescued,
-                }
+        for (name, place) in names.iter().zip(places) {
+            match folder.settle(name, &place.all(), now) {
+                Ok(count) => rescued += count,
+                // Left-overs are put away at the next start.
+                Err(_) => return rescued,
             }
         }
-        rescued
+        rescued + folder.sweep_displaced(Some(now)).unwrap_or_default()
     }
 }
 
@@ -498,38 +518,50 @@ pub(super) struct Places {
     pub(super) to: Option<Located>,
 }
 
-pub(super) fn temporary(number: u64, at: usize) -> String {
-    format!("{number}-{at}")
+/// What the temporary files of an entry are called.
+fn step_names(number: u64, drafts: &[&Draft], digests: &[Option<Digest>]) -> Vec<StepName> {
+    let steps = drafts.iter().zip(digests).enumerate();
+    steps
+        .map(|(at, (draft, after))| {
+            let before = draft.base.as_ref().map(|base| base.hash().to_string());
+            let after = after.as_ref().map(Digest::to_string);
+            StepName::new(number, at, before.as_deref(), after.as_deref())
+        })
+        .collect()
 }
 
-/// The name under which the file of a document that moves or goes is kept until the commit.
-pub(super) fn displaced(number: u64, at: usize) -> String {
-    format!("{number}-{at}-old")
+impl Places {
+    /// Where the file will be.
+    pub(super) fn target(&self) -> &Located {
+        self.to.as_ref().unwrap_or(&self.from)
+    }
+
+    pub(super) fn all(&self) -> Vec<&Located> {
+        std::iter::once(&self.from).chain(&self.to).collect()
+    }
 }
 
 pub(super) fn put_in_place(
     folder: &PrivateFolder,
-    number: u64,
-    at: usize,
+    name: &StepName,
     draft: &Draft,
     place: &Places,
 ) -> std::io::Result<Swap> {
-    let name = temporary(number, at);
     let old = draft.base.as_ref().map(|base| base.bytes());
     match (&draft.bytes, &place.to, old) {
-        (Some(new), None, old) => folder.swap_in(&name, &place.from, old, new),
+        (Some(new), None, old) => folder.swap_in(name, &place.from, old, new),
         (Some(new), Some(to), Some(old)) => {
-            match folder.swap_in(&name, to, None, new)? {
+            match folder.swap_in(name, to, None, new)? {
                 Swap::Done => {}
                 Swap::Changed => return Ok(Swap::Changed),
             }
-            let taken = folder.take_out(&displaced(number, at), &place.from, old)?;
+            let taken = folder.take_out(name, &place.from, old)?;
             if taken == Swap::Changed {
-                folder.take_out(&name, to, new)?;
+                folder.take_back(name, to, new)?;
             }
             Ok(taken)
         }
-        (None, _, Some(old)) => folder.take_out(&displaced(number, at), &place.from, old),
+        (None, _, Some(old)) => folder.take_out(name, &place.from, old),
         _ => Ok(Swap::Done),
     }
 }
@@ -537,30 +569,28 @@ pub(super) fn put_in_place(
 /// Puts a document back as it was, if it is as this commit left it.
 fn restore(
     folder: &PrivateFolder,
-    number: u64,
-    at: usize,
+    name: &StepName,
     draft: &Draft,
     place: &Places,
 ) -> std::io::Result<()> {
     let old = draft.base.as_ref().map(|base| base.bytes());
     match (&draft.bytes, &place.to, old) {
-        // The temporary file is the old one only when the two were swapped.
-        (Some(new), None, Some(old)) if place.from.holds(new) => {
-            folder.swap_in(&temporary(number, at), &place.from, Some(new), old)?;
+        (Some(new), None, Some(old)) => {
+            folder.swap_back(name, &place.from, old, new)?;
         }
         (Some(new), None, None) => {
-            folder.take_out(&temporary(number, at), &place.from, new)?;
+            folder.take_back(name, &place.from, new)?;
         }
-        (Some(new), Some(to), Some(old)) => {
-            match folder.swap_in(&displaced(number, at), &place.from, None, old) {
+        (Some(new), Some(to), Some(_)) => {
+            match folder.put_back(name, &place.from) {
                 // It was not taken out yet.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 result => result.map(|_| ())?,
             }
-            folder.take_out(&temporary(number, at), to, new)?;
+            folder.take_back(name, to, new)?;
         }
-        (None, _, Some(old)) => {
-            folder.swap_in(&displaced(number, at), &place.from, None, old)?;
+        (None, _, Some(_)) => {
+            folder.put_back(name, &place.from)?;
         }
         _ => {}
     }
@@ -657,6 +687,18 @@ impl Transaction<'_> {
             watch.check()?;
         }
         self.settle_links(operations, watch)
+    }
+
+    /// Refuses changes of documents that may not be written.
+    pub(super) fn check_writable(&self) -> Result<(), EditorError> {
+        for draft in self.drafts.values().filter(|draft| draft.is_changed()) {
+            if draft.base.is_some() {
+                let located = self.editor.locate(&draft.path)?;
+                let checked = located.check_writable();
+                checked.map_err(|error| EditorError::io(&error))?;
+            }
+        }
+        Ok(())
     }
 
     /// What the transaction comes to, for comparison with a plan.

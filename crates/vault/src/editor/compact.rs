@@ -103,6 +103,9 @@ impl Editor {
             self.check_gone(text)?;
             cut = cut.max(self.last_state_with(document, text) + 1);
         }
+        // Files that were replaced hold old texts. What another program wrote to them since is rescued, and looked at next.
+        let swept = folder.sweep_displaced(None);
+        swept.map_err(|error| EditorError::io(&error))?;
         // Words of headings stand in ids, also of documents that were only read, so all of it is rewritten in any case.
         self.drop_entries_before(cut, text)?;
         self.rewrite_sightings(&folder, text)?;
@@ -368,6 +371,7 @@ fn without_entries(known: &DocumentState, text: Option<&[u8]>) -> Kept {
             created,
             ids,
             prints,
+            was_emptied: false,
         }));
     }
     Kept::Checkpoint(Box::new(Checkpoint {

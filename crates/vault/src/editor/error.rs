@@ -4,7 +4,11 @@ use std::{fmt, io};
 
 use sectile_markdown::edit::EditError;
 
-use crate::{ReadError, WalkError, journal::JournalError};
+use crate::{
+    ReadError, WalkError,
+    fs::{FileRefusal, is_out_of_descriptors},
+    journal::JournalError,
+};
 
 /// Why a request to the editor has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -181,6 +185,26 @@ pub enum EditorError {
     /// The file system is read-only.
     #[error("The file system is read-only. The document is as it was.")]
     ReadOnlyFileSystem,
+    /// The document itself is read-only.
+    #[error("The document is read-only. Nothing was written.")]
+    ReadOnlyDocument,
+    /// The file that would take the document's place cannot have all that the file there has.
+    #[error("The document cannot be replaced: {what} cannot be kept. Nothing was written.")]
+    Unkept {
+        /// What the system does not allow to be kept.
+        what: String,
+    },
+    /// Something that we did not write is where a file of ours should be.
+    #[error("In .sectile, {name} {why}. Nothing was written.")]
+    StrangePrivateFile {
+        /// The name of the file.
+        name: String,
+        /// What it is.
+        why: String,
+    },
+    /// The process or the system has as many files open as it may.
+    #[error("Too many files are open. Nothing was written.")]
+    TooManyOpenFiles,
     /// The folder that is edited is gone.
     #[error("The folder is not there any more.")]
     RootGone,
@@ -234,6 +258,24 @@ impl fmt::Display for Conflict {
 
 impl EditorError {
     pub(crate) fn io(error: &io::Error) -> Self {
+        match FileRefusal::of(error) {
+            Some(FileRefusal::ReadOnly) => return Self::ReadOnlyDocument,
+            Some(FileRefusal::Unkept { what }) => return Self::Unkept { what: what.clone() },
+            Some(FileRefusal::NotRegular { name }) => {
+                return Self::StrangePrivateFile {
+                    name: name.clone(),
+                    why: "is not a regular file".to_owned(),
+                };
+            }
+            Some(FileRefusal::TooLarge { name, limit }) => {
+                return Self::StrangePrivateFile {
+                    name: name.clone(),
+                    why: format!("is larger than {limit} bytes"),
+                };
+            }
+            None if is_out_of_descriptors(error) => return Self::TooManyOpenFiles,
+            None => {}
+        }
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull,
             io::ErrorKind::PermissionDenied => Self::NotPermitted,
@@ -261,6 +303,7 @@ impl From<ReadError> for EditorError {
                 what: "document",
                 limit,
             },
+            ReadError::TooManyOpenFiles => Self::TooManyOpenFiles,
             ReadError::Unreadable(io::ErrorKind::PermissionDenied) => Self::NotPermitted,
             ReadError::Unreadable(kind) => Self::Io(kind),
         }
@@ -271,6 +314,7 @@ impl From<WalkError> for EditorError {
     fn from(error: WalkError) -> Self {
         match error {
             WalkError::Stopped => Self::Cancelled,
+            WalkError::TooManyOpenFiles => Self::TooManyOpenFiles,
             WalkError::Unreadable(io::ErrorKind::NotFound) => Self::RootGone,
             WalkError::Unreadable(io::ErrorKind::PermissionDenied) => Self::NotPermitted,
             WalkError::Unreadable(kind) => Self::Io(kind),

@@ -418,6 +418,7 @@ impl Editor {
         if let Some(text) = self.text_on_disk(known) {
             return Some(text);
         }
+        let remembered = self.remembered_text(known);
         let start = {
             let state = self.state();
             let chain = known.entries.get(known.chain_start..).unwrap_or_default();
@@ -430,8 +431,12 @@ impl Editor {
             };
             *chain.iter().rev().find(starts_known)?
         };
-        let mut text: Option<Vec<u8>> = None;
-        for number in known.entries.iter().skip_while(|number| **number != start) {
+        // Going on from a later text takes fewer looks into the journal.
+        let (start, mut text) = match remembered {
+            Some((entry, text)) if entry >= start => (entry + 1, Some(text)),
+            _ => (start, None),
+        };
+        for number in known.entries.iter().filter(|number| **number >= start) {
             // What cannot be read any more is not kept.
             let step = self.step(*number, known.id).ok()?;
             let base = match (text, &step.snapshot) {
@@ -442,7 +447,33 @@ impl Editor {
             };
             text = Some(step.changes()?.apply(&base)?);
         }
-        text.filter(|text| Digest::of(text).to_string() == wanted)
+        let text = text.filter(|text| Digest::of(text).to_string() == wanted)?;
+        if let Some(entry) = known.entries.last() {
+            let made = (known.id, *entry, text.clone());
+            *self.made_text() = Some(made);
+        }
+        Some(text)
+    }
+
+    /// A text that the document had after one of its entries, and that entry, if one is at hand.
+    fn remembered_text(&self, known: &DocumentState) -> Option<(u64, Vec<u8>)> {
+        let made = self.made_text().clone();
+        let made = made.filter(|(document, ..)| *document == known.id);
+        let view = known
+            .path
+            .as_deref()
+            .and_then(|path| self.views().get(path));
+        let candidates = [
+            made.map(|(_, entry, text)| (entry, text)),
+            view.map(|view| (view.revision(), view.bytes().to_vec())),
+        ];
+        let newest = candidates.into_iter().flatten().max_by_key(|one| one.0)?;
+        let after = {
+            let state = self.state();
+            let card = state.ledger.entry(newest.0)?;
+            card.step(known.id)?.after.clone()
+        };
+        (after? == Digest::of(&newest.1).to_string()).then_some(newest)
     }
 }
 
@@ -528,6 +559,8 @@ pub struct JournalState {
     pub foreign_lines: usize,
     /// Unfinished changes among them.
     pub foreign_intents: usize,
+    /// Files that hold what another program wrote into them after they were replaced.
+    pub rescued: usize,
 }
 
 /// Looks at the journal of the folder or document at `location` and changes nothing. `None` when there is none.
@@ -557,5 +590,9 @@ pub fn examine(location: &Path, key: JournalKey) -> Result<Option<JournalState>,
         damaged_places: state.ledger.damage().len(),
         foreign_lines: state.ledger.foreign_lines(),
         foreign_intents: state.ledger.foreign_intents(),
+        rescued: folder
+            .rescued_files()
+            .map_err(|error| EditorError::io(&error))?
+            .len(),
     }))
 }

@@ -16,7 +16,8 @@ use self::{
     scan::{Fix, Fixes, Found, Scan, sections_at},
     world::World,
 };
-use super::{EditorError, Operation, Watch, draft::Transaction};
+use super::{Editor, EditorError, Operation, Watch, draft::Transaction};
+use crate::NotePath;
 
 /// A link that leads nowhere, or not where it did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -179,6 +180,12 @@ impl Transaction<'_> {
         held.into_iter().collect::<Result<(), EditorError>>()?;
         for (path, fixes) in found.fixes {
             if !self.drafts.contains_key(&path) {
+                if !self.editor.may_change(&fixes.path) {
+                    // A document that nobody asked to change is no reason to refuse what was asked for.
+                    let broken = fixes.fixes.into_iter().map(|fix| fix.otherwise);
+                    broken.for_each(|link| self.broken.push(link));
+                    continue;
+                }
                 match self.draft(&fixes.path) {
                     Ok(draft) if Digest::of(draft.text()) == fixes.digest => {}
                     // Another program just wrote it, or took it away.
@@ -246,6 +253,15 @@ impl Transaction<'_> {
         self.touch_all(path, sections);
         self.repaired_links += fixes.len();
         Ok(true)
+    }
+}
+
+impl Editor {
+    /// Whether the document at `path`, which has no links in it, may be changed as far as can be told before.
+    fn may_change(&self, path: &NotePath) -> bool {
+        let located = self.locate(path);
+        located.is_ok_and(|located| located.check_writable().is_ok())
+            && self.check_target(path).is_ok()
     }
 }
 

@@ -8,15 +8,10 @@ use std::time::Instant;
 
 use sectile_markdown::{Digest, Source};
 
-use super::{
-    Editor, EditorError, View,
-    commit::{Places, displaced, temporary},
-    draft::Draft,
-    store::JOURNAL_LOCK,
-};
+use super::{Editor, EditorError, View, commit::Places, draft::Draft, store::JOURNAL_LOCK};
 use crate::{
     NotePath, ReadError,
-    fs::{PrivateFolder, Swap},
+    fs::{Located, PrivateFolder, Stages, StepName, Swap},
     journal::{Entry, IDS, JOURNAL, Record, Step, UNFINISHED},
 };
 
@@ -62,24 +57,34 @@ impl Editor {
             }
         }
         self.drop_unfinished_journals(&folder)?;
-        let names = folder
-            .temporary_files()
-            .map_err(|error| EditorError::io(&error))?;
-        for name in names {
-            let number = name
-                .split('-')
-                .next()
-                .and_then(|digits| digits.parse().ok());
-            let is_left_over = number.is_none_or(|number: u64| {
-                number < known_entries && !self.state().ledger.is_pending(number)
-            });
-            if is_left_over {
-                folder
-                    .remove_temporary(&name)
-                    .map_err(|error| EditorError::io(&error))?;
+        self.put_away_left_overs(&folder, known_entries)
+            .map_err(|error| EditorError::io(&error))
+    }
+
+    /// Puts away temporary files of entries before `known_entries` that are settled. None is removed unread.
+    fn put_away_left_overs(
+        &self,
+        folder: &PrivateFolder,
+        known_entries: u64,
+    ) -> std::io::Result<()> {
+        let now = (self.clock)();
+        for file in folder.temporary_files()? {
+            // What we do not know by name is not ours.
+            let Some((name, _)) = StepName::parse(&file) else {
+                continue;
+            };
+            if name.entry() >= known_entries || self.state().ledger.is_pending(name.entry()) {
+                continue;
             }
+            let marked = folder.marked_notes(&name);
+            let beside: Vec<Located> = marked
+                .iter()
+                .filter_map(|path| self.root.locate(&NotePath::parse_vault(path).ok()?).ok())
+                .collect();
+            let beside: Vec<&Located> = beside.iter().collect();
+            folder.settle(&name, &beside, now)?;
         }
-        Ok(())
+        folder.sweep_displaced(Some(now)).map(|_| ())
     }
 
     /// Removes a new journal or file of ids that was never put in place, unless somebody is just writing it.
@@ -148,7 +153,12 @@ impl Editor {
             Record::Abort { entry: number }
         };
         self.record(|_| Ok((vec![record], ())))?;
-        self.drop_temporary(&folder, number, entry.steps.len());
+        for (at, step) in entry.steps.iter().enumerate() {
+            // What cannot be put away now is put away at the next start.
+            if self.settle_step(&folder, number, at, step).is_err() {
+                break;
+            }
+        }
         Ok(())
     }
 
@@ -163,6 +173,23 @@ impl Editor {
                 real.is_some_and(|real| self.check_target(&real).is_ok())
             })
         })
+    }
+
+    /// Puts away the temporary files of a step.
+    fn settle_step(
+        &self,
+        folder: &PrivateFolder,
+        number: u64,
+        at: usize,
+        step: &Step,
+    ) -> std::io::Result<()> {
+        let near: Vec<Located> = std::iter::once(&step.path)
+            .chain(&step.moved_to)
+            .filter_map(|path| self.root.locate(&NotePath::parse_vault(path).ok()?).ok())
+            .collect();
+        let near: Vec<&Located> = near.iter().collect();
+        let name = step_name(number, at, step);
+        folder.settle(&name, &near, (self.clock)()).map(|_| ())
     }
 
     /// Whether nothing of an entry is in place any more.
@@ -188,6 +215,7 @@ impl Editor {
                 Err(error) => Err(error.into()),
             }
         };
+        let stages = self.stages(folder, entry.number, at, step)?;
         let here = hash_at(&step.path)?;
         let there = step.moved_to.as_deref().map(hash_at).transpose()?;
         Ok(match there {
@@ -200,20 +228,33 @@ impl Editor {
             },
             None if here == step.after => Standing::After,
             None if here == step.before => Standing::Before,
-            None if self.was_in_place(folder, entry.number, at, step) => Standing::OtherAfter,
+            None if was_in_place(step, stages) => Standing::OtherAfter,
             None => Standing::OtherBefore,
         })
     }
 
-    /// Whether a document that somebody has changed had been changed by us before: then the temporary file is not the
-    /// new one any more.
-    fn was_in_place(&self, folder: &PrivateFolder, number: u64, at: usize, step: &Step) -> bool {
-        match &step.after {
-            Some(after) => folder
-                .read_temporary(&temporary(number, at))
-                .is_none_or(|bytes| Digest::of(&bytes).to_string() != *after),
-            None => folder.read_temporary(&displaced(number, at)).is_some(),
+    /// How far a step got. A document that was just moved away is put back first.
+    fn stages(
+        &self,
+        folder: &PrivateFolder,
+        number: u64,
+        at: usize,
+        step: &Step,
+    ) -> Result<Option<Stages>, EditorError> {
+        let io = |error: std::io::Error| EditorError::io(&error);
+        let path = NotePath::parse_vault(&step.path).map_err(|_| EditorError::OutsideRoot)?;
+        let Ok(located) = self.root.locate(&path) else {
+            return Ok(None);
+        };
+        let name = step_name(number, at, step);
+        let mut stages = folder.stages(&name, &located).map_err(io)?;
+        let is_replaced = step.moved_to.is_none() && step.before.is_some() && step.after.is_some();
+        // Had the new one been in place, it would not be waiting for that.
+        if is_replaced && stages.is_absent && stages.has_old && stages.has_new {
+            folder.put_back(&name, &located).map_err(io)?;
+            stages = folder.stages(&name, &located).map_err(io)?;
         }
+        Ok(Some(stages))
     }
 
     /// Brings the documents of an entry to one side.
@@ -261,10 +302,11 @@ impl Editor {
             };
             let bytes = read(surplus)?.unwrap_or_default();
             let located = self.root.locate(surplus)?;
+            self.settle_step(&folder, number, at, step).map_err(io)?;
             folder
-                .take_out(&displaced(number, at), &located, &bytes)
+                .take_out(&step_name(number, at, step), &located, &bytes)
                 .map_err(io)?;
-            return folder.remove_temporary(&displaced(number, at)).map_err(io);
+            return self.settle_step(&folder, number, at, step).map_err(io);
         }
         let (from, to, changes) = match direction {
             Direction::Forward => (&old_path, new_path.as_ref(), step.changes()),
@@ -307,16 +349,15 @@ impl Editor {
                 None => None,
             },
         };
+        self.settle_step(&folder, number, at, step).map_err(io)?;
+        let name = step_name(number, at, step);
         if let Some(bytes) = &draft.bytes {
             folder
-                .prepare(&temporary(number, at), bytes, &places.from)
+                .prepare(&name, bytes, &places.from, places.target())
                 .map_err(io)?;
         }
-        let swapped =
-            super::commit::put_in_place(&folder, number, at, &draft, &places).map_err(io)?;
-        for name in [temporary(number, at), displaced(number, at)] {
-            folder.remove_temporary(&name).map_err(io)?;
-        }
+        let swapped = super::commit::put_in_place(&folder, &name, &draft, &places).map_err(io)?;
+        self.settle_step(&folder, number, at, step).map_err(io)?;
         match swapped {
             Swap::Done => Ok(()),
             Swap::Changed => Err(EditorError::KeepsChanging),
@@ -328,6 +369,22 @@ impl Editor {
 enum Direction {
     Forward,
     Back,
+}
+
+fn step_name(number: u64, at: usize, step: &Step) -> StepName {
+    StepName::new(number, at, step.before.as_deref(), step.after.as_deref())
+}
+
+/// Whether a document that somebody has changed had been changed by us before.
+fn was_in_place(step: &Step, stages: Option<Stages>) -> bool {
+    match (stages, &step.before, &step.after) {
+        (None, ..) => false,
+        (Some(stages), _, None) => stages.has_old,
+        (Some(stages), None, Some(_)) => !stages.has_new,
+        (Some(stages), Some(_), Some(_)) => {
+            stages.has_exchanged || (stages.has_old && !stages.has_new)
+        }
+    }
 }
 
 fn bare_view(path: &NotePath, bytes: Vec<u8>) -> View {

@@ -1,7 +1,7 @@
 //! Documents without a history: their sections have ids, and reading them leaves the journal alone.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, VecDeque},
     sync::Arc,
 };
 
@@ -146,10 +146,7 @@ impl Editor {
         sighting: Sighting,
         new: &New<'_>,
     ) -> Result<GivenIds, EditorError> {
-        // A program may empty a file before it writes it again. The sections are told by what is there then.
-        if new.bytes.is_empty() {
-            return Ok(Vec::new().into());
-        }
+        let was_emptied = sighting.was_emptied;
         let known = DocumentState {
             path: Some(sighting.path),
             hash: Some(sighting.hash),
@@ -158,14 +155,29 @@ impl Editor {
             prints: sighting.prints,
             ..DocumentState::default()
         };
-        if self.text_of(&known).is_some() {
+        if !was_emptied && self.text_of(&known).is_some() {
             return self.enter_foreign_edit(&known, new);
         }
         let old = known.prints.fingerprints();
-        let lineage = if old.len() == known.ids.len() {
-            align::align(&old, new.prints)
-        } else {
+        // A program may empty a file before it writes it again.
+        if new.bytes.is_empty() {
+            let emptied = Sighting {
+                path: new.path.as_str().to_owned(),
+                hash: new.hash.to_string(),
+                created: known.created,
+                ids: known.ids,
+                prints: known.prints,
+                was_emptied: true,
+            };
+            self.write_sighting(emptied, None)?;
+            return Ok(Vec::new().into());
+        }
+        let lineage = if old.len() != known.ids.len() {
             vec![None; new.prints.len()]
+        } else if was_emptied {
+            returned(&old, new.prints)
+        } else {
+            align::align(&old, new.prints)
         };
         let ids = lineage.into_iter();
         let ids = ids.map(|origin| origin.map(|at| known.ids[at].clone()));
@@ -179,10 +191,7 @@ impl Editor {
         ids: Vec<Option<String>>,
         moved_from: Option<String>,
     ) -> Result<GivenIds, EditorError> {
-        let folder = self.private()?;
-        let _lock = self.lock_journal(&folder)?;
-        let mut state = self.state();
-        take_news(&mut state, &folder)?;
+        let state = self.state();
         let ids = {
             let is_taken = |batch| state.has_batch(batch);
             let mut source = IdSource::new(&is_taken);
@@ -191,24 +200,37 @@ impl Editor {
             let ids = ids.collect::<Result<Vec<_>, _>>();
             ids.map_err(|error| EditorError::io(&error))?
         };
+        drop(state);
         let sighting = Sighting {
             path: new.path.as_str().to_owned(),
             hash: new.hash.to_string(),
             created: self.root.times(new.path).created,
             ids: ids.clone(),
             prints: Prints::of(new.prints),
+            was_emptied: false,
         };
+        let sighted_at = self.write_sighting(sighting, moved_from)?;
+        Ok(GivenIds { ids, sighted_at })
+    }
+
+    /// Writes down a sighting, and where it stands.
+    fn write_sighting(
+        &self,
+        sighting: Sighting,
+        moved_from: Option<String>,
+    ) -> Result<Option<u64>, EditorError> {
+        let folder = self.private()?;
+        let _lock = self.lock_journal(&folder)?;
+        let mut state = self.state();
+        take_news(&mut state, &folder)?;
+        let path = sighting.path.clone();
         let forgotten = moved_from.map(|path| Record::Forget { path });
         let records: Vec<Record> = forgotten
             .into_iter()
             .chain([Record::Sighting(Box::new(sighting))])
             .collect();
         state.sightings.append(&folder, &records)?;
-        let card = state.sightings.card(new.path.as_str());
-        Ok(GivenIds {
-            ids,
-            sighted_at: card.map(|card| card.offset),
-        })
+        Ok(state.sightings.card(&path).map(|card| card.offset))
     }
 
     /// Ids for a document with so many sections that they are not written down.
@@ -255,6 +277,7 @@ impl Editor {
             .as_ref()
             .and_then(|known| known.entries.last().copied());
         let recorded = recorded.map(|known| (self.prints_of(&known), known.ids));
+        let sighting = sighting.filter(|seen| !seen.was_emptied);
         let sighted = || sighting.map(|seen| (seen.prints.fingerprints(), seen.ids));
         let known = recorded.or_else(sighted);
         let mut state = self.state();
@@ -287,6 +310,17 @@ impl Editor {
             revision,
         )))
     }
+}
+
+/// For each section of `new`, the one of `old` that is just the same.
+fn returned(old: &[Fingerprint], new: &[Fingerprint]) -> Vec<Option<usize>> {
+    let key = |print: &Fingerprint| (print.heading, print.path, print.body);
+    let mut free: HashMap<(u64, u64, u64), VecDeque<usize>> = HashMap::new();
+    for (at, print) in old.iter().enumerate() {
+        free.entry(key(print)).or_default().push_back(at);
+    }
+    let found = |print| free.get_mut(&key(print)).and_then(VecDeque::pop_front);
+    new.iter().map(found).collect()
 }
 
 /// Ids for sections of which none can be written down: those that they had, and for the others such as follow from them.

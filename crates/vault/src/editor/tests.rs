@@ -5,7 +5,9 @@
     reason = "tests look at the files behind the editor's back"
 )]
 
+mod displaced;
 mod faults;
+mod files;
 mod findings;
 mod hostile;
 mod lasting_ids;

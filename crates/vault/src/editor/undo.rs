@@ -99,6 +99,7 @@ impl Editor {
                 },
             };
             if request.dry_run {
+                transaction.check_writable()?;
                 return Ok(self.preview(&transaction));
             }
             if let Some(report) = self.finish(&transaction, heading, watch)? {

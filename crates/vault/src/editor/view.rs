@@ -228,6 +228,7 @@ impl Editor {
                 | EditorError::ReadOnlyFileSystem
                 | EditorError::DiskFull
                 | EditorError::JournalTooNew
+                | EditorError::StrangePrivateFile { .. }
                 | EditorError::Io(_),
             ) => self.unrecorded(located.path()),
             result => result,
@@ -235,7 +236,10 @@ impl Editor {
     }
 
     fn recorded(&self, real: &NotePath) -> Result<Arc<View>, EditorError> {
-        let bytes = self.read(real)?;
+        let bytes = match self.read(real) {
+            Err(EditorError::DocumentNotFound) => self.read_after_others(real)?,
+            bytes => bytes?,
+        };
         {
             let mut state = self.state();
             self.catch_up(&mut state)?;
@@ -245,6 +249,21 @@ impl Editor {
         }
         let _locks = self.lock_documents([real.as_str()], &|| false)?;
         self.settled(real)
+    }
+
+    /// The bytes of a document that is not there. Where two names cannot be exchanged in one step, another process may be
+    /// just replacing it, or was ended while it did.
+    fn read_after_others(&self, real: &NotePath) -> Result<Vec<u8>, EditorError> {
+        let is_pending = {
+            let mut state = self.state();
+            self.catch_up(&mut state)?;
+            !state.ledger.pending(Some(real.as_str())).is_empty()
+        };
+        if is_pending {
+            let _locks = self.lock_documents([real.as_str()], &|| false)?;
+            self.finish_pending(real.as_str())?;
+        }
+        self.read(real)
     }
 
     /// When the file of a document was made, in milliseconds since 1970, as far as that is known.
@@ -299,7 +318,7 @@ impl Editor {
                         return Ok(Some(Arc::clone(view)));
                     }
                     match self.sighting(state, path.as_str())? {
-                        Some(sighting) => (sighting.ids, None, offset),
+                        Some(sighting) => (sighting.ids_now(), None, offset),
                         None => return Ok(None),
                     }
                 }

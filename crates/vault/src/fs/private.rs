@@ -1,21 +1,24 @@
 //! Sectile's own folder inside a root: locks, journal and temporary files. Private, and ignored by version control.
 
 use std::{
-    io::{self, Read as _, Write as _},
+    io::{self, Write as _},
     path::PathBuf,
+    sync::mpsc,
     time::{Duration, Instant},
 };
 
-use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _};
+use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
 use cap_std::fs::{Dir, DirBuilder, File, OpenOptions};
 
-use super::{PRIVATE_FOLDER, Root};
+use super::{FileRefusal, PRIVATE_FOLDER, Root, is_link_loop, is_unconnected, read_bounded};
 use crate::fault::step;
 
-/// An open private folder.
+/// An open private folder. What is in it may have been put there by anybody.
 #[derive(Debug)]
 pub(crate) struct PrivateFolder {
     pub(super) dir: Dir,
+    /// The largest file that is read.
+    pub(super) limit: u64,
 }
 
 /// A lock that is held until it is dropped, also when the process ends in whatever way.
@@ -24,20 +27,21 @@ pub(crate) struct HeldLock {
     _file: std::fs::File,
 }
 
-/// Between two tries for a lock that another process holds.
-const LOCK_PAUSE: Duration = Duration::from_millis(1);
-const LONGEST_LOCK_PAUSE: Duration = Duration::from_millis(20);
+/// Whoever waits for a lock looks this often whether it is still wanted.
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+/// A thread that waits needs next to nothing.
+const LOCK_STACK: usize = 64 << 10;
 
 const TEMPORARY: &str = "tmp";
 const LOCKS: &str = "locks";
-/// What the names of files begin with that another program wrote to after they were replaced.
-pub(crate) const RESCUED: &str = "rescued-";
 
 impl Root {
     /// The private folder, or `None` when there is none.
     pub(crate) fn private_folder(&self) -> io::Result<Option<PrivateFolder>> {
+        let limit = self.private_limit;
         match self.dir()?.open_dir_nofollow(PRIVATE_FOLDER) {
-            Ok(dir) => Ok(Some(PrivateFolder { dir })),
+            Ok(dir) => Ok(Some(PrivateFolder { dir, limit })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -54,7 +58,13 @@ impl Root {
     /// # Errors
     /// When the system refuses.
     pub fn make_private(&self) -> io::Result<()> {
-        self.make_private_folder().map(|_| ())
+        self.make_private_folder()?;
+        self.flush_root()
+    }
+
+    /// Makes the entries of the root itself survive a power cut, that of the private folder among them.
+    pub(crate) fn flush_root(&self) -> io::Result<()> {
+        step("flush_root", || flush_folder(&self.dir()?))
     }
 
     /// The private folder, made when there is none.
@@ -64,7 +74,8 @@ impl Root {
         let dir = root.open_dir_nofollow(PRIVATE_FOLDER)?;
         step("temporary_folder", || make_folder(&dir, TEMPORARY))?;
         step("lock_folder", || make_folder(&dir, LOCKS))?;
-        let folder = PrivateFolder { dir };
+        let limit = self.private_limit;
+        let folder = PrivateFolder { dir, limit };
         if !folder.exists(".gitignore") {
             // Whoever makes it writes the same; a half-written one ignores as much as it needs to.
             step("write_gitignore", || {
@@ -77,7 +88,7 @@ impl Root {
 
 /// Makes a folder that only its owner can open. One that is there stays as it is; [`PrivateFolder::close_to_others`] sees
 /// to its permissions, once.
-fn make_folder(parent: &Dir, name: &str) -> io::Result<()> {
+pub(super) fn make_folder(parent: &Dir, name: &str) -> io::Result<()> {
     #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no modes to set"))]
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
@@ -91,16 +102,66 @@ fn make_folder(parent: &Dir, name: &str) -> io::Result<()> {
     }
 }
 
-/// Options for files that only their owner can read.
+/// Options for files that only their owner can read. A pipe in place of one must not block.
 fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.follow(FollowSymlinks::No);
+    options.follow(FollowSymlinks::No).nonblock(true);
     #[cfg(unix)]
     {
         use cap_std::fs::OpenOptionsExt as _;
         options.mode(0o600);
     }
     options
+}
+
+/// Opens a file of ours, which must be a regular one.
+fn open_regular(dir: &Dir, name: &str, options: &OpenOptions) -> io::Result<File> {
+    let not_regular = || FileRefusal::NotRegular {
+        name: name.to_owned(),
+    };
+    match dir.open_with(name, options) {
+        Ok(file) if file.metadata()?.is_file() => Ok(file),
+        Ok(_) => Err(not_regular().into()),
+        Err(error)
+            if error.kind() == io::ErrorKind::IsADirectory
+                || is_link_loop(&error)
+                || is_unconnected(&error) =>
+        {
+            Err(not_regular().into())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Waits for a lock that somebody else holds. The system hands it over in the order of asking and without delay, but
+/// cannot be told to stop waiting, so that a thread does the waiting. One that waits longer than anybody wants gets the
+/// lock in its turn and lets go of it at once.
+fn wait_for_lock(
+    file: std::fs::File,
+    deadline: Instant,
+    stop: &dyn Fn() -> bool,
+) -> io::Result<Option<HeldLock>> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    std::thread::Builder::new()
+        .name("lock".to_owned())
+        .stack_size(LOCK_STACK)
+        .spawn(move || {
+            let locked = file.lock().map(|()| HeldLock { _file: file });
+            // Where nobody listens any more, the lock is dropped with what was to be said.
+            sender.send(locked).unwrap_or_default();
+        })?;
+    loop {
+        match receiver.recv_timeout(LOCK_PAUSE) {
+            Ok(locked) => return locked.map(Some),
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                return Err(io::ErrorKind::Other.into());
+            }
+        }
+        if Instant::now() >= deadline || stop() {
+            return Ok(None);
+        }
+    }
 }
 
 impl PrivateFolder {
@@ -112,24 +173,19 @@ impl PrivateFolder {
         stop: &dyn Fn() -> bool,
     ) -> io::Result<Option<HeldLock>> {
         let file = step("open_lock", || {
-            self.dir
-                .open_dir_nofollow(LOCKS)?
-                .open_with(name, private_options().write(true).create(true))
+            let folder = self.dir.open_dir_nofollow(LOCKS)?;
+            open_regular(&folder, name, private_options().write(true).create(true))
         })?
         .into_std();
-        let mut pause = LOCK_PAUSE;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Some(HeldLock { _file: file })),
-                Err(std::fs::TryLockError::WouldBlock) => {}
-                Err(std::fs::TryLockError::Error(error)) => return Err(error),
-            }
-            if Instant::now() >= deadline || stop() {
-                return Ok(None);
-            }
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(LONGEST_LOCK_PAUSE);
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(HeldLock { _file: file })),
+            Err(std::fs::TryLockError::WouldBlock) => {}
+            Err(std::fs::TryLockError::Error(error)) => return Err(error),
         }
+        if Instant::now() >= deadline || stop() {
+            return Ok(None);
+        }
+        wait_for_lock(file, deadline, stop)
     }
 
     /// Closes the folder to others, when it is ours and they can open it.
@@ -151,23 +207,9 @@ impl PrivateFolder {
         Ok(())
     }
 
-    /// Names of files that another program wrote to after they were replaced.
-    pub(crate) fn rescued_files(&self) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in self.dir.entries()? {
-            if let Ok(name) = entry?.file_name().into_string()
-                && name.starts_with(RESCUED)
-            {
-                names.push(name);
-            }
-        }
-        names.sort();
-        Ok(names)
-    }
-
     /// The bytes of a file of the folder, if they can be read.
     pub(crate) fn read_file(&self, name: &str) -> Option<Vec<u8>> {
-        read_all(&self.dir, name).ok()
+        read_all(&self.dir, name, self.limit).ok()
     }
 
     pub(crate) fn exists(&self, name: &str) -> bool {
@@ -178,14 +220,26 @@ impl PrivateFolder {
     pub(crate) fn open_log(&self, name: &str, create: bool) -> io::Result<File> {
         let mut options = private_options();
         options.read(true).append(true).create(create);
-        self.dir.open_with(name, &options)
+        self.checked(name, open_regular(&self.dir, name, &options)?)
+    }
+
+    /// `file`, unless it is larger than any that we write.
+    fn checked(&self, name: &str, file: File) -> io::Result<File> {
+        if file.metadata()?.len() > self.limit {
+            return Err(FileRefusal::TooLarge {
+                name: name.to_owned(),
+                limit: self.limit,
+            }
+            .into());
+        }
+        Ok(file)
     }
 
     /// Opens a file of the folder for reading, or `None` when it is not there.
     pub(crate) fn open_for_reading(&self, name: &str) -> io::Result<Option<File>> {
         let mut options = private_options();
-        match self.dir.open_with(name, options.read(true)) {
-            Ok(file) => Ok(Some(file)),
+        match open_regular(&self.dir, name, options.read(true)) {
+            Ok(file) => self.checked(name, file).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -195,9 +249,24 @@ impl PrivateFolder {
     pub(crate) fn write_file(&self, name: &str, bytes: &[u8]) -> io::Result<File> {
         let mut options = private_options();
         options.write(true).create(true).truncate(true);
-        let mut file = self.dir.open_with(name, &options)?;
+        let mut file = open_regular(&self.dir, name, &options)?;
         file.write_all(bytes)?;
         Ok(file)
+    }
+
+    /// Makes a file that only its owner can open, where none is.
+    pub(super) fn create(&self, dir: &Dir, name: &str) -> io::Result<File> {
+        let mut options = private_options();
+        dir.open_with(name, options.read(true).write(true).create_new(true))
+    }
+
+    /// A folder in the private folder, if it is there.
+    pub(super) fn open_own_folder(&self, name: &str) -> io::Result<Option<Dir>> {
+        match self.dir.open_dir_nofollow(name) {
+            Ok(folder) => Ok(Some(folder)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -217,7 +286,10 @@ impl PrivateFolder {
     /// Names of temporary files that are there now.
     pub(crate) fn temporary_files(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in self.temporary()?.entries()? {
+        let Some(folder) = self.open_own_folder(TEMPORARY)? else {
+            return Ok(names);
+        };
+        for entry in folder.entries()? {
             if let Ok(name) = entry?.file_name().into_string() {
                 names.push(name);
             }
@@ -226,22 +298,9 @@ impl PrivateFolder {
         Ok(names)
     }
 
-    /// The bytes of a temporary file, if it is there.
-    pub(crate) fn read_temporary(&self, name: &str) -> Option<Vec<u8>> {
-        read_all(&self.temporary().ok()?, name).ok()
-    }
-
     /// Removes a file of the folder, if it is there.
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         match self.dir.remove_file(name) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
-    }
-
-    pub(crate) fn remove_temporary(&self, name: &str) -> io::Result<()> {
-        let removed = step("remove_temporary", || self.temporary()?.remove_file(name));
-        match removed {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
@@ -260,11 +319,21 @@ pub(super) fn flush_folder(_: &Dir) -> io::Result<()> {
     Ok(())
 }
 
-/// All bytes of a file.
-pub(super) fn read_all(dir: &Dir, name: &str) -> io::Result<Vec<u8>> {
+/// All bytes of a regular file, if there are at most `limit`.
+pub(super) fn read_all(dir: &Dir, name: &str, limit: u64) -> io::Result<Vec<u8>> {
     let mut options = private_options();
-    let mut bytes = Vec::new();
-    dir.open_with(name, options.read(true))?
-        .read_to_end(&mut bytes)?;
+    let file = open_regular(dir, name, options.read(true))?;
+    let length = file.metadata()?.len();
+    let too_large = || FileRefusal::TooLarge {
+        name: name.to_owned(),
+        limit,
+    };
+    if length > limit {
+        return Err(too_large().into());
+    }
+    let bytes = read_bounded(file, length, limit)?;
+    if bytes.len() as u64 > limit {
+        return Err(too_large().into());
+    }
     Ok(bytes)
 }

@@ -1,30 +1,36 @@
 //! Putting new bytes in place of a note's, wholly or not at all.
 //!
 //! The new bytes are written beside and swapped in. Where the system can, old and new change places in one step, and the
-//! old file is looked at afterwards: if another program wrote it in between, the two are swapped back. So nobody's
+//! old file is looked at afterwards: if another program wrote it in between, the two are swapped back. Where it cannot,
+//! the old file is moved away first and the new one put where nothing is, so that for a moment there is no file; a
+//! rename over the old one would be one step, and could overwrite what another program saved just before. So nobody's
 //! bytes are overwritten unseen.
 
 use std::{
     io::{self, Write as _},
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt as _};
-use cap_std::fs::{Dir, OpenOptions};
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
+use cap_std::fs::{Dir, File, OpenOptions};
 
 use super::{
-    ReadError, Root, is_private,
-    private::{PrivateFolder, RESCUED, flush_folder, read_all},
+    FileRefusal, ReadError, Root, attributes, is_private,
+    private::{PrivateFolder, flush_folder, read_all},
     read_error,
+    temporary::{Part, StepName, Workplace},
 };
 use crate::{NotePath, fault::step};
 
 /// Where a note really is, after links inside the root.
 #[derive(Debug)]
 pub(crate) struct Located {
-    folder: Dir,
+    pub(super) folder: Dir,
     name: PathBuf,
     path: NotePath,
+    /// Whether it is on another file system than the private folder, once that is known.
+    pub(super) is_apart: OnceLock<bool>,
 }
 
 /// What became of a swap.
@@ -51,8 +57,61 @@ impl Located {
 
     /// Whether the file is there and holds just these bytes.
     pub(crate) fn holds(&self, bytes: &[u8]) -> bool {
-        read_all(&self.folder, &self.name.to_string_lossy()).is_ok_and(|found| found == bytes)
+        holds(&self.folder, &self.name, bytes)
     }
+
+    /// Whether it is directly in the root.
+    pub(crate) fn is_in_root(&self) -> bool {
+        self.path.folder().is_none()
+    }
+
+    /// Whether something is there.
+    fn is_there(&self) -> bool {
+        self.folder.symlink_metadata(&self.name).is_ok()
+    }
+
+    /// The file, opened for looking at it, or `None` when there is none.
+    fn open(&self) -> io::Result<Option<File>> {
+        let mut options = OpenOptions::new();
+        options.read(true).nonblock(true).follow(FollowSymlinks::No);
+        match self.folder.open_with(&self.name, &options) {
+            Ok(file) if file.metadata()?.is_file() => Ok(Some(file)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(None),
+        }
+    }
+
+    /// Refuses a note that nobody may write, or that we may not. A file can be replaced without the right to write it, so
+    /// that this has to be asked.
+    pub(crate) fn check_writable(&self) -> io::Result<()> {
+        let metadata = match self.folder.symlink_metadata(&self.name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            metadata => metadata?,
+        };
+        if metadata.permissions().readonly() {
+            return Err(FileRefusal::ReadOnly.into());
+        }
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::{
+                fs::{Access, AtFlags, accessat},
+                io::Errno,
+            };
+            let name: &Path = &self.name;
+            match accessat(&self.folder, name, Access::WRITE_OK, AtFlags::EACCESS) {
+                Err(Errno::ACCESS | Errno::PERM) => return Err(FileRefusal::ReadOnly.into()),
+                Err(error @ Errno::ROFS) => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a file is there and holds just these bytes.
+fn holds(folder: &Dir, name: &Path, bytes: &[u8]) -> bool {
+    let limit = bytes.len() as u64;
+    read_all(folder, &name.to_string_lossy(), limit).is_ok_and(|found| found == bytes)
 }
 
 impl Root {
@@ -68,7 +127,12 @@ impl Root {
             None => dir,
         };
         let name = PathBuf::from(path.file_name());
-        Ok(Located { folder, name, path })
+        Ok(Located {
+            folder,
+            name,
+            path,
+            is_apart: OnceLock::new(),
+        })
     }
 
     /// The path of the file behind `note`, without links. Neither it nor the folders above it need exist.
@@ -91,7 +155,9 @@ impl Root {
 
     /// The file or folder that `path` leads to, if it is there.
     pub(crate) fn find(&self, path: &NotePath) -> Option<Thing> {
-        let Located { folder, name, path } = self.locate(path).ok()?;
+        let Located {
+            folder, name, path, ..
+        } = self.locate(path).ok()?;
         let metadata = folder.symlink_metadata(name).ok()?;
         if metadata.is_file() {
             Some(Thing::File(path))
@@ -149,73 +215,128 @@ impl Root {
         Ok(found)
     }
 
-    /// Makes the folders above `note`.
+    /// Makes the folders above `note`, and makes them survive a power cut.
     pub(crate) fn make_folders_above(&self, note: &NotePath) -> io::Result<()> {
-        match note.folder() {
-            Some(folder) if !is_private(folder) => {
-                step("make_folders", || self.dir()?.create_dir_all(folder))
+        let Some(folder) = note.folder().filter(|folder| !is_private(folder)) else {
+            return Ok(());
+        };
+        let dir = self.dir()?;
+        let mut above = None;
+        let ends = folder.match_indices('/').map(|(at, _)| at);
+        for end in ends.chain([folder.len()]) {
+            let path = &folder[..end];
+            match step("make_folder", || dir.create_dir(path)) {
+                Ok(()) => step("flush_parent", || match above {
+                    Some(above) => flush_folder(&dir.open_dir(above)?),
+                    None => flush_folder(&dir),
+                })?,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
             }
-            _ => Ok(()),
+            above = Some(path);
         }
+        Ok(())
     }
 }
 
 impl PrivateFolder {
-    /// Writes `bytes` to a temporary file, with owner and permissions of the note it will replace, and flushes it.
-    pub(crate) fn prepare(&self, name: &str, bytes: &[u8], like: &Located) -> io::Result<()> {
-        let folder = self.temporary()?;
-        let mut options = OpenOptions::new();
-        options
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .follow(FollowSymlinks::No);
-        let file = step("create_temporary", || folder.open_with(name, &options))?;
-        let mut file = file;
-        step("write_temporary", || file.write_all(bytes))?;
-        if let Ok(metadata) = like.folder.symlink_metadata(&like.name)
-            && metadata.is_file()
-        {
-            step("copy_permissions", || {
-                file.set_permissions(metadata.permissions())
-            })?;
-            #[cfg(target_os = "linux")]
-            copy_owner(&file, &metadata);
+    /// Writes `bytes` to a temporary file that will take the place of `target`, with all that the file at `like` has
+    /// besides its bytes, and flushes it.
+    pub(crate) fn prepare(
+        &self,
+        name: &StepName,
+        bytes: &[u8],
+        like: &Located,
+        target: &Located,
+    ) -> io::Result<()> {
+        let workplace = self.workplace(target)?;
+        if workplace.is_beside {
+            step("mark_temporary", || self.mark(name, target))?;
         }
-        step("flush_temporary", || file.sync_all())
+        let unfinished = workplace.file(name, Part::Unfinished);
+        match workplace.dir.remove_file(&unfinished) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let like = like.open()?;
+        let mut file = step("create_temporary", || match like {
+            Some(_) => self.create(&workplace.dir, &unfinished),
+            // A new note can be read by whom the user lets read new files.
+            None => {
+                let mut options = OpenOptions::new();
+                options.write(true).create_new(true);
+                workplace.dir.open_with(&unfinished, &options)
+            }
+        })?;
+        step("write_temporary", || file.write_all(bytes))?;
+        if let Some(like) = like {
+            step("copy_attributes", || attributes::copy(&like, &file))?;
+        }
+        step("flush_temporary", || file.sync_all())?;
+        step("name_temporary", || {
+            let finished = workplace.file(name, Part::New);
+            // One that is there is not ours: whatever is known of ours was put away before.
+            if place_new(
+                &workplace.dir,
+                &unfinished,
+                &workplace.dir,
+                finished.as_ref(),
+            )? == Swap::Changed
+            {
+                self.rescue(&workplace, name, Part::New)?;
+                workplace
+                    .dir
+                    .rename(&unfinished, &workplace.dir, &finished)?;
+            }
+            Ok(())
+        })
     }
 
-    /// Puts the temporary file `name`, which holds `new`, in place of the note, which must hold `old`; `None` stands for
-    /// no file.
+    /// Puts the temporary file, which holds `new`, in place of the note, which must hold `old`; `None` stands for no file.
     pub(crate) fn swap_in(
         &self,
-        name: &str,
+        name: &StepName,
         note: &Located,
         old: Option<&[u8]>,
         new: &[u8],
     ) -> io::Result<Swap> {
-        let temporary = self.temporary()?;
-        let swapped = match old {
-            None => step("place", || place_new(&temporary, name, note))?,
-            Some(old) => step("place", || exchange(self, &temporary, name, note, old, new))?,
-        };
+        let workplace = self.workplace(note)?;
+        let swapped = step("place", || match old {
+            None => {
+                let file = workplace.file(name, Part::New);
+                place_new(&workplace.dir, &file, &note.folder, &note.name)
+            }
+            Some(old) => self.exchange(&workplace, name, note, old, new),
+        })?;
         if swapped == Swap::Done {
             step("flush_folder", || flush_folder(&note.folder))?;
         }
         Ok(swapped)
     }
 
-    /// Takes the note, which must hold `old`, out of its folder. It is kept as the temporary file `name` until that is
-    /// removed.
-    pub(crate) fn take_out(&self, name: &str, note: &Located, old: &[u8]) -> io::Result<Swap> {
-        let temporary = self.temporary()?;
-        step("take_out", || {
-            note.folder.rename(&note.name, &temporary, name)
-        })?;
-        if read_all(&temporary, name)? != old {
+    /// Puts the old file back where it was, if it is away and nothing is there.
+    pub(crate) fn put_back(&self, name: &StepName, note: &Located) -> io::Result<Swap> {
+        let workplace = self.find(name, Part::Old, note)?;
+        let file = workplace.file(name, Part::Old);
+        let placed = step("put_back", || return_file(&workplace.dir, &file, note))?;
+        if placed == Swap::Done {
+            step("flush_folder", || flush_folder(&note.folder))?;
+        }
+        Ok(placed)
+    }
+
+    /// Takes the note, which must hold `old`, out of its folder. It is kept as a temporary file.
+    pub(crate) fn take_out(&self, name: &StepName, note: &Located, old: &[u8]) -> io::Result<Swap> {
+        let workplace = self.workplace(note)?;
+        if workplace.is_beside {
+            step("mark_temporary", || self.mark(name, note))?;
+        }
+        step("take_out", || self.move_away(&workplace, name, note))?;
+        let file = workplace.file(name, Part::Old);
+        if !holds(&workplace.dir, file.as_ref(), old) {
             // It goes back. Where another file is by now, it is kept beside.
-            if place_new(&temporary, name, note)? == Swap::Changed {
-                temporary.rename(name, &self.dir, format!("{RESCUED}{name}"))?;
+            if place_new(&workplace.dir, &file, &note.folder, &note.name)? == Swap::Changed {
+                self.rescue(&workplace, name, Part::Old)?;
             }
             return Ok(Swap::Changed);
         }
@@ -223,140 +344,296 @@ impl PrivateFolder {
         Ok(Swap::Done)
     }
 
-    /// Removes the file that was displaced, unless another program has written to it after all: then it is kept, and the
-    /// answer is the name it is kept under.
-    pub(crate) fn discard(&self, name: &str, old: Option<&[u8]>) -> io::Result<Option<String>> {
-        let temporary = self.temporary()?;
-        match (read_all(&temporary, name), old) {
-            (Ok(bytes), Some(old)) if bytes != old => {
-                let kept = format!("{RESCUED}{name}");
-                temporary.rename(name, &self.dir, &kept)?;
-                return Ok(Some(kept));
-            }
-            _ => self.remove_temporary(name)?,
+    /// Undoes [`Self::swap_in`] of a new note, which must hold `new`.
+    pub(crate) fn take_back(
+        &self,
+        name: &StepName,
+        note: &Located,
+        new: &[u8],
+    ) -> io::Result<Swap> {
+        let workplace = self.workplace(note)?;
+        let taken = self.take_new_away(&workplace, name, note, new)?;
+        if taken == Swap::Done {
+            step("flush_folder", || flush_folder(&note.folder))?;
         }
+        Ok(taken)
+    }
+
+    fn take_new_away(
+        &self,
+        workplace: &Workplace,
+        name: &StepName,
+        note: &Located,
+        new: &[u8],
+    ) -> io::Result<Swap> {
+        let file = workplace.file(name, Part::New);
+        step("take_back", || {
+            note.folder.rename(&note.name, &workplace.dir, &file)
+        })?;
+        if holds(&workplace.dir, file.as_ref(), new) {
+            return Ok(Swap::Done);
+        }
+        if place_new(&workplace.dir, &file, &note.folder, &note.name)? == Swap::Changed {
+            self.rescue(workplace, name, Part::New)?;
+        }
+        Ok(Swap::Changed)
+    }
+
+    /// Undoes [`Self::swap_in`] of a note that was replaced, if it holds `new` and the old file is there.
+    pub(crate) fn swap_back(
+        &self,
+        name: &StepName,
+        note: &Located,
+        old: &[u8],
+        new: &[u8],
+    ) -> io::Result<Swap> {
+        let workplace = self.workplace(note)?;
+        if workplace.has(name, Part::Old) {
+            if note.holds(new) && self.take_new_away(&workplace, name, note, new)? == Swap::Changed
+            {
+                return Ok(Swap::Changed);
+            }
+            // Between the two there is no file, so nothing that could fail is done there.
+            return self.put_back(name, note);
+        }
+        if note.holds(new) {
+            self.swap_in(name, note, Some(new), old)
+        } else {
+            Ok(Swap::Changed)
+        }
+    }
+
+    /// How far a step about `note` got.
+    pub(crate) fn stages(&self, name: &StepName, note: &Located) -> io::Result<Stages> {
+        let new = self.find(name, Part::New, note)?;
+        let new = match new.read(name, Part::New, self.limit) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            bytes => Some(bytes?),
+        };
+        Ok(Stages {
+            has_new: new.as_ref().is_some_and(|bytes| name.is_after(bytes)),
+            has_exchanged: new.is_some_and(|bytes| !name.is_after(&bytes)),
+            has_old: self.find(name, Part::Old, note)?.has(name, Part::Old),
+            is_absent: !note.is_there(),
+        })
+    }
+
+    /// Lets old and new change places, and looks at the old.
+    fn exchange(
+        &self,
+        workplace: &Workplace,
+        name: &StepName,
+        note: &Located,
+        old: &[u8],
+        new: &[u8],
+    ) -> io::Result<Swap> {
+        // Nearly always this is noticed before anybody can see the new bytes.
+        if !note.holds(old) {
+            return Ok(Swap::Changed);
+        }
+        match self.exchanged(workplace, name, note, old, new)? {
+            Some(swapped) => Ok(swapped),
+            None => self.moved_and_placed(workplace, name, note, old, new),
+        }
+    }
+
+    /// The exchange in one step, or `None` where the system has no such thing.
+    #[cfg(target_os = "linux")]
+    fn exchanged(
+        &self,
+        workplace: &Workplace,
+        name: &StepName,
+        note: &Located,
+        old: &[u8],
+        new: &[u8],
+    ) -> io::Result<Option<Swap>> {
+        use rustix::fs::RenameFlags;
+        let file = workplace.file(name, Part::New);
+        let exchange = || {
+            step("exchange", || {
+                rename_with(
+                    &workplace.dir,
+                    &file,
+                    &note.folder,
+                    &note.name,
+                    RenameFlags::EXCHANGE,
+                )
+            })
+        };
+        let away_holds = |bytes| holds(&workplace.dir, file.as_ref(), bytes);
+        match exchange() {
+            Err(error) if is_unsupported(&error) => return Ok(None),
+            // The note was removed or moved away.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Some(Swap::Changed));
+            }
+            exchanged => exchanged?,
+        }
+        if away_holds(old) {
+            return Ok(Some(Swap::Done));
+        }
+        exchange()?;
+        if !away_holds(new) {
+            // Somebody wrote over the new bytes within these microseconds. Theirs go back, and what they overwrote is
+            // kept.
+            exchange()?;
+            self.rescue(workplace, name, Part::New)?;
+        }
+        Ok(Some(Swap::Changed))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn exchanged(
+        &self,
+        _: &Workplace,
+        _: &StepName,
+        _: &Located,
+        _: &[u8],
+        _: &[u8],
+    ) -> io::Result<Option<Swap>> {
         Ok(None)
+    }
+
+    /// The same in two steps, neither of which overwrites anything: the old file is moved away, and the new one is put
+    /// where nothing is.
+    fn moved_and_placed(
+        &self,
+        workplace: &Workplace,
+        name: &StepName,
+        note: &Located,
+        old: &[u8],
+        new: &[u8],
+    ) -> io::Result<Swap> {
+        let (fresh, away) = (
+            workplace.file(name, Part::New),
+            workplace.file(name, Part::Old),
+        );
+        match step("move_away", || self.move_away(workplace, name, note)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Swap::Changed),
+            moved => moved?,
+        }
+        let to_note = |file: &str| place_new(&workplace.dir, file, &note.folder, &note.name);
+        let placed = step("place_after", || to_note(&fresh));
+        let is_old = holds(&workplace.dir, away.as_ref(), old);
+        match placed {
+            Ok(Swap::Done) if is_old => return Ok(Swap::Done),
+            Ok(Swap::Done) => {
+                // Somebody wrote it at the last moment. Theirs goes back, unless there is something newer by now.
+                note.folder.rename(&note.name, &workplace.dir, &fresh)?;
+                if !holds(&workplace.dir, fresh.as_ref(), new) {
+                    if to_note(&fresh)? == Swap::Changed {
+                        self.rescue(workplace, name, Part::New)?;
+                    }
+                    self.rescue(workplace, name, Part::Old)?;
+                    return Ok(Swap::Changed);
+                }
+            }
+            // Somebody has made a file there. It stays.
+            Ok(Swap::Changed) if is_old => return Ok(Swap::Changed),
+            Ok(Swap::Changed) => {}
+            Err(error) => {
+                step("put_back", || return_file(&workplace.dir, &away, note))?;
+                return Err(error);
+            }
+        }
+        if to_note(&away)? == Swap::Changed {
+            self.rescue(workplace, name, Part::Old)?;
+        }
+        Ok(Swap::Changed)
+    }
+
+    /// Moves the note to the temporary file for the old one.
+    fn move_away(&self, workplace: &Workplace, name: &StepName, note: &Located) -> io::Result<()> {
+        if workplace.has(name, Part::Old) {
+            // Whatever is known of ours was put away before.
+            self.rescue(workplace, name, Part::Old)?;
+        }
+        let away = workplace.file(name, Part::Old);
+        note.folder.rename(&note.name, &workplace.dir, &away)
     }
 }
 
-/// Moves a temporary file to where no file is.
-fn place_new(temporary: &Dir, name: &str, note: &Located) -> io::Result<Swap> {
+/// How far a step got, as its temporary files show.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stages {
+    /// The new file waits for being put in place.
+    pub(crate) has_new: bool,
+    /// The new file has changed places with another.
+    pub(crate) has_exchanged: bool,
+    /// The old file was moved away.
+    pub(crate) has_old: bool,
+    /// Nothing is where the note should be.
+    pub(crate) is_absent: bool,
+}
+
+/// Moves the old file back to where it was, if nothing is there.
+fn return_file(from: &Dir, file: &str, note: &Located) -> io::Result<Swap> {
+    match place_new(from, file, &note.folder, &note.name) {
+        // There has to be a file, even if it were to go over one that somebody made just now.
+        Err(error) if error.kind() != io::ErrorKind::NotFound && !note.is_there() => {
+            from.rename(file, &note.folder, &note.name)?;
+            Ok(Swap::Done)
+        }
+        placed => placed,
+    }
+}
+
+/// Moves a file to where no file is.
+pub(super) fn place_new(from: &Dir, file: &str, to: &Dir, name: &Path) -> io::Result<Swap> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::RenameFlags;
-        match rename_with(temporary, name, note, RenameFlags::NOREPLACE) {
+        let renamed = step("rename_exclusively", || {
+            rename_with(from, file, to, name, RenameFlags::NOREPLACE)
+        });
+        match renamed {
             Err(error) if is_unsupported(&error) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(Swap::Changed),
             result => return result.map(|()| Swap::Done),
         }
     }
-    match temporary.hard_link(name, &note.folder, &note.name) {
+    match from.hard_link(file, to, name) {
         Ok(()) => {
-            temporary.remove_file(name)?;
+            from.remove_file(file)?;
             Ok(Swap::Done)
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Swap::Changed),
+        // A file system that knows neither. Nothing better is left than to look first.
+        Err(error) if has_no_links(&error) => match to.symlink_metadata(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                from.rename(file, to, name).map(|()| Swap::Done)
+            }
+            found => found.map(|_| Swap::Changed),
+        },
         Err(error) => Err(error),
     }
 }
 
-/// Lets old and new change places, and looks at the old.
-fn exchange(
-    private: &PrivateFolder,
-    temporary: &Dir,
-    name: &str,
-    note: &Located,
-    old: &[u8],
-    new: &[u8],
-) -> io::Result<Swap> {
-    // Nearly always this is noticed before anybody can see the new bytes.
-    if !note.holds(old) {
-        return Ok(Swap::Changed);
-    }
-    if let Some(swapped) = exchanged(private, temporary, name, note, old, new)? {
-        return Ok(swapped);
-    }
-    temporary.rename(name, &note.folder, &note.name)?;
-    Ok(Swap::Done)
-}
-
-/// The exchange in one step, or `None` where the system has no such thing.
-#[cfg(target_os = "linux")]
-fn exchanged(
-    private: &PrivateFolder,
-    temporary: &Dir,
-    name: &str,
-    note: &Located,
-    old: &[u8],
-    new: &[u8],
-) -> io::Result<Option<Swap>> {
-    use rustix::fs::RenameFlags;
-    match rename_with(temporary, name, note, RenameFlags::EXCHANGE) {
-        Err(error) if is_unsupported(&error) => return Ok(None),
-        // The note was removed or moved away.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(Swap::Changed)),
-        Err(error) => return Err(error),
-        Ok(()) => {}
-    }
-    if read_all(temporary, name)? == old {
-        return Ok(Some(Swap::Done));
-    }
-    rename_with(temporary, name, note, RenameFlags::EXCHANGE)?;
-    if read_all(temporary, name)? != new {
-        // Somebody wrote over the new bytes within these microseconds. Theirs go back, and what they overwrote is kept.
-        rename_with(temporary, name, note, RenameFlags::EXCHANGE)?;
-        temporary.rename(name, &private.dir, format!("{RESCUED}{name}"))?;
-    }
-    Ok(Some(Swap::Changed))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn exchanged(
-    _: &PrivateFolder,
-    _: &Dir,
-    _: &str,
-    _: &Located,
-    _: &[u8],
-    _: &[u8],
-) -> io::Result<Option<Swap>> {
-    Ok(None)
+/// Whether the file system has no hard links.
+fn has_no_links(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported | io::ErrorKind::TooManyLinks
+    )
 }
 
 #[cfg(target_os = "linux")]
 fn rename_with(
-    temporary: &Dir,
-    name: &str,
-    note: &Located,
+    from: &Dir,
+    file: &str,
+    to: &Dir,
+    name: &Path,
     flags: rustix::fs::RenameFlags,
 ) -> io::Result<()> {
-    let target: &Path = &note.name;
-    rustix::fs::renameat_with(temporary, name, &note.folder, target, flags)?;
+    rustix::fs::renameat_with(from, file, to, name, flags)?;
     Ok(())
 }
 
-/// Whether the file system does not know this kind of rename, or the two folders are on different ones.
+/// Whether the file system does not know this kind of rename.
 #[cfg(target_os = "linux")]
 fn is_unsupported(error: &io::Error) -> bool {
     use rustix::io::Errno;
     [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP]
         .iter()
         .any(|known| error.raw_os_error() == Some(known.raw_os_error()))
-}
-
-/// The owner is kept where the system allows it; where not, the file belongs to whoever edits it, as in any editor.
-#[cfg(target_os = "linux")]
-fn copy_owner(file: &cap_std::fs::File, metadata: &cap_std::fs::Metadata) {
-    use cap_std::fs::MetadataExt as _;
-    use rustix::fs::{Gid, Uid, fchown};
-    let owner = (metadata.uid(), metadata.gid());
-    let same = file
-        .metadata()
-        .is_ok_and(|own| (own.uid(), own.gid()) == owner);
-    if !same {
-        let (uid, gid) = (Uid::from_raw(owner.0), Gid::from_raw(owner.1));
-        if fchown(file, Some(uid), Some(gid)).is_err() {
-            // A group that may be kept even when the owner may not.
-            fchown(file, None, Some(gid)).unwrap_or_default();
-        }
-    }
 }

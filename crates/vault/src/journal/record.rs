@@ -134,6 +134,21 @@ pub(crate) struct Sighting {
     pub(crate) created: Option<i64>,
     pub(crate) ids: Vec<String>,
     pub(crate) prints: Prints,
+    /// Whether the document was empty when it was seen. Then these are the sections that it had before, in case they come
+    /// back just as they were.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) was_emptied: bool,
+}
+
+impl Sighting {
+    /// The ids of the sections that the document has.
+    pub(crate) fn ids_now(self) -> Vec<String> {
+        if self.was_emptied {
+            Vec::new()
+        } else {
+            self.ids
+        }
+    }
 }
 
 /// What the sections of a document are known by, in order: 24 bytes each, and none of their text.

@@ -8,7 +8,7 @@ use super::{Files, Folder, Rules, Walk, WalkError, is_left_out, joined};
 use crate::{
     NotePath, Root,
     editor::is_markdown,
-    fs::{is_link_loop, open_folder},
+    fs::{is_link_loop, is_out_of_descriptors, open_folder},
 };
 
 /// What changes when a file does, as the system tells it. Equal stamps most likely mean equal bytes; whoever must be
@@ -91,6 +91,31 @@ impl Root {
         }
         folders.sort();
         Ok(folders)
+    }
+
+    /// The folders directly below the root that are not hidden, links to folders among them, sorted. For watching them.
+    ///
+    /// # Errors
+    /// [`WalkError`] when the root cannot be read.
+    pub fn visible_folders(&self) -> Result<Vec<String>, WalkError> {
+        let dir = self.dir().map_err(unreadable)?;
+        let mut folders = Vec::new();
+        for entry in dir.entries().map_err(unreadable)? {
+            let name = entry.map_err(unreadable)?.file_name().into_string();
+            if let Ok(name) = name
+                && self.is_visible_folder(&name)
+            {
+                folders.push(name);
+            }
+        }
+        folders.sort();
+        Ok(folders)
+    }
+
+    /// Whether `name` is one of [`Self::visible_folders`].
+    #[must_use]
+    pub fn is_visible_folder(&self, name: &str) -> bool {
+        !name.starts_with('.') && !name.contains('/') && self.leads_to_folder(name)
     }
 
     /// Whether a walk would come to `file`: nothing on the way to it is hidden, excluded, ignored or a link, and the first
@@ -279,6 +304,9 @@ fn can_hold_notes(folder: &str) -> bool {
 }
 
 fn unreadable(error: io::Error) -> WalkError {
+    if is_out_of_descriptors(&error) {
+        return WalkError::TooManyOpenFiles;
+    }
     // A link in place of a folder is no folder; systems have two words for that.
     WalkError::Unreadable(if is_link_loop(&error) {
         io::ErrorKind::NotADirectory

@@ -10,6 +10,7 @@ use std::{
     borrow::Cow,
     cell::Cell,
     collections::HashSet,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -277,6 +278,7 @@ impl Loader<'_> {
             Err(error) => {
                 let reason = match error {
                     WalkError::Unreadable(kind) => SkipReason::Unreadable(kind),
+                    WalkError::TooManyOpenFiles => SkipReason::Unreadable(io::ErrorKind::Other),
                     _ => SkipReason::TooManyFolders {
                         limit: MOST_FOLDERS,
                     },
@@ -420,6 +422,7 @@ impl From<ReadError> for SkipReason {
         match error {
             ReadError::TooLarge { limit } => Self::TooLarge { limit },
             ReadError::Unreadable(kind) => Self::Unreadable(kind),
+            ReadError::TooManyOpenFiles => Self::Unreadable(io::ErrorKind::Other),
             ReadError::OutsideRoot => Self::Link,
             // It was there a moment ago.
             _ => Self::Missing,

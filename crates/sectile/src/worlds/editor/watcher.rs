@@ -4,12 +4,12 @@
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
-    sync::mpsc,
+    sync::{Arc, Mutex, PoisonError, Weak, mpsc},
     time::Duration,
 };
 
 use notify::{Event, EventKind, RecursiveMode, Watcher as _};
-use sectile_vault::editor::Editor;
+use sectile_vault::{Root, editor::Editor};
 use tokio::sync::broadcast;
 
 use super::resources;
@@ -17,10 +17,10 @@ use crate::mcp::ResourceNotice;
 
 /// Looks out until it is dropped.
 pub(super) struct Watcher {
-    _watching: notify::RecommendedWatcher,
+    _watching: Arc<Mutex<notify::RecommendedWatcher>>,
 }
 
-/// Programs write in several steps; one notice is enough.
+/// Programs write in several steps; one notice for all of this time is enough.
 const QUIET: Duration = Duration::from_millis(50);
 const PRIVATE_FOLDER: &str = ".sectile";
 
@@ -30,30 +30,34 @@ impl Watcher {
         editor: &Editor,
         notices: broadcast::Sender<ResourceNotice>,
     ) -> Option<Self> {
-        let root = editor.root().location().to_path_buf();
+        let root = editor.root().clone();
         let only = editor.only().map(|path| path.as_str().to_owned());
         let (sender, events) = mpsc::channel::<Event>();
         let started = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            // The other end goes with the process.
+            // Every look at a file is an event too, also of those who only read. The other end goes with the process.
             if let Ok(event) = event
+                && !event.kind.is_access()
                 && sender.send(event).is_err()
             {
                 tracing::debug!("nobody looks at file events any more");
             }
         });
-        let mode = if only.is_some() {
-            RecursiveMode::NonRecursive
-        } else {
-            RecursiveMode::Recursive
-        };
-        let mut watching = started.ok()?;
-        if let Err(error) = watching.watch(&root, mode) {
+        let watching = Arc::new(Mutex::new(started.ok()?));
+        let above = root.location().to_path_buf();
+        if let Err(error) = watch(&watching, &above, RecursiveMode::NonRecursive) {
             tracing::warn!(kind = ?error.kind, "changes by other programs are not reported");
             return None;
         }
+        if only.is_none() {
+            // What happens in the private folder with every edit of every process is nobody's concern.
+            for folder in root.visible_folders().unwrap_or_default() {
+                watch_folder(&watching, &root, &folder);
+            }
+        }
+        let weak = Arc::downgrade(&watching);
         std::thread::Builder::new()
             .name("watcher".to_owned())
-            .spawn(move || tell(&events, &root, only.as_deref(), &notices))
+            .spawn(move || tell(&events, &root, &weak, only.as_deref(), &notices))
             .ok()?;
         Some(Self {
             _watching: watching,
@@ -61,31 +65,65 @@ impl Watcher {
     }
 }
 
+fn watch(
+    watching: &Mutex<notify::RecommendedWatcher>,
+    path: &Path,
+    mode: RecursiveMode,
+) -> notify::Result<()> {
+    let mut watching = watching.lock().unwrap_or_else(PoisonError::into_inner);
+    watching.watch(path, mode)
+}
+
+/// Begins to look out in a folder directly below the root.
+fn watch_folder(watching: &Mutex<notify::RecommendedWatcher>, root: &Root, name: &str) {
+    let path = root.location().join(name);
+    if let Err(error) = watch(watching, &path, RecursiveMode::Recursive) {
+        tracing::debug!(kind = ?error.kind, "changes in a folder are not reported");
+    }
+}
+
+/// Whether the event is about something that comes to a place or goes from it.
+fn comes_or_goes(event: &Event) -> bool {
+    matches!(
+        event.kind,
+        EventKind::Create(_)
+            | EventKind::Remove(_)
+            | EventKind::Modify(notify::event::ModifyKind::Name(_))
+    )
+}
+
 /// Turns events into notices until the watcher is dropped.
 fn tell(
     events: &mpsc::Receiver<Event>,
-    root: &Path,
+    root: &Root,
+    watching: &Weak<Mutex<notify::RecommendedWatcher>>,
     only: Option<&str>,
     notices: &broadcast::Sender<ResourceNotice>,
 ) {
+    let location = root.location();
     while let Ok(first) = events.recv() {
         let mut changed = BTreeSet::new();
         let mut listing = false;
-        let mut next = Some(first);
-        while let Some(event) = next {
-            let comes_or_goes = matches!(
-                event.kind,
-                EventKind::Create(_)
-                    | EventKind::Remove(_)
-                    | EventKind::Modify(notify::event::ModifyKind::Name(_))
-            );
-            let is_listed =
-                |path: &PathBuf| document(path, root).is_some() || may_be_folder(path, root);
-            listing |= comes_or_goes && event.paths.iter().any(is_listed);
-            if !matches!(event.kind, EventKind::Access(_)) {
-                changed.extend(event.paths.iter().filter_map(|path| document(path, root)));
+        // A program that never stops writing must not keep notices back, nor wake us with every byte.
+        std::thread::sleep(QUIET);
+        for event in std::iter::once(first).chain(events.try_iter()) {
+            let is_listed = |path: &PathBuf| {
+                document(path, location).is_some() || may_be_folder(path, location)
+            };
+            if comes_or_goes(&event) {
+                listing |= event.paths.iter().any(is_listed);
+                if let Some(watching) = watching.upgrade().filter(|_| only.is_none()) {
+                    for name in event.paths.iter().filter_map(|path| new_folder(path, root)) {
+                        watch_folder(&watching, root, name);
+                    }
+                }
             }
-            next = events.recv_timeout(QUIET).ok();
+            changed.extend(
+                event
+                    .paths
+                    .iter()
+                    .filter_map(|path| document(path, location)),
+            );
         }
         changed.retain(|path| only.is_none_or(|only| only == path));
         let mut all: Vec<ResourceNotice> = changed
@@ -102,6 +140,12 @@ fn tell(
             }
         }
     }
+}
+
+/// The name of a folder that has come to be directly below the root.
+fn new_folder<'a>(path: &'a Path, root: &Root) -> Option<&'a str> {
+    let name = path.strip_prefix(root.location()).ok()?.to_str()?;
+    root.is_visible_folder(name).then_some(name)
 }
 
 /// The parts of a path below the root that is not private.

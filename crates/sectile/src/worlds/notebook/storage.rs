@@ -70,6 +70,9 @@ impl FolderStorage {
             Err(ReadError::Unreadable(kind)) => Err(StorageError::failed(format!(
                 "A file of the collection cannot be read ({kind})."
             ))),
+            Err(ReadError::TooManyOpenFiles) => Err(StorageError::failed(
+                "A file of the collection cannot be read: too many files are open.",
+            )),
             Err(_) => Ok(None),
         }
     }
@@ -245,6 +248,9 @@ fn failed(error: &WalkError) -> StorageError {
         WalkError::Unreadable(kind) => StorageError::failed(format!(
             "The folder of the notebooks cannot be read ({kind})."
         )),
+        WalkError::TooManyOpenFiles => StorageError::failed(
+            "The folder of the notebooks cannot be read: too many files are open.",
+        ),
         _ => StorageError::failed("The folder of the notebooks cannot be read."),
     }
 }

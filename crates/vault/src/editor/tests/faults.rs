@@ -221,12 +221,19 @@ fn undo_entry(number: u64) -> UndoRequest {
 
 /// All documents below `folder`.
 fn documents(folder: &Path) -> Documents {
+    files(folder, false)
+}
+
+/// Temporary files beside documents, or all other files.
+fn files(folder: &Path, is_ours: bool) -> Documents {
     let mut found = Documents::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(at) = folders.pop() {
         for entry in fs::read_dir(&at).unwrap() {
             let path = entry.unwrap().path();
-            if path.file_name().is_some_and(|name| name == ".sectile") {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let is_wanted = name.starts_with(".sectile-") == is_ours || path.is_dir();
+            if name == ".sectile" || !is_wanted {
                 continue;
             }
             if path.is_dir() {
@@ -339,6 +346,20 @@ fn an_edit_takes_four_flushes_and_one_swap() {
     assert_eq!(costly, expected);
 }
 
+/// A folder that got a new entry is flushed before the answer, up to the root.
+#[test]
+fn parents_of_new_folders_are_flushed() {
+    let stage = Stage::new(Scenario::Create);
+    let Outcome::Said(steps) = run_child(Scenario::Create, STEPS, stage.set().path()) else {
+        panic!("nothing was to end it");
+    };
+    let steps: Vec<&str> = steps.split(' ').collect();
+    let at = |wanted: &str| steps.iter().position(|step| *step == wanted).unwrap();
+    assert!(at("make_folder") < at("flush_parent"));
+    assert!(at("flush_parent") < at("place"));
+    assert!(at("flush_root") < at("place"));
+}
+
 /// Not a test of its own: the process in which a scenario is done. Without a parent it does nothing.
 #[test]
 fn child() {
@@ -349,8 +370,8 @@ fn child() {
         panic!("{job}")
     };
     let scenario = Scenario::named(scenario);
-    if fault == errors::ALL {
-        println!("{SAID}{}", errors::meet_all(scenario));
+    if let Some(surroundings) = fault.strip_prefix(errors::ALL) {
+        println!("{SAID}{}", errors::meet_all(scenario, surroundings));
         return;
     }
     crate::fault::arm(fault);
@@ -382,13 +403,33 @@ fn check_whole(folder: &Path, what: &str) {
     assert!(editor.damage().is_empty(), "{what}: {:?}", editor.damage());
     assert!(editor.state().ledger.pending(None).is_empty(), "{what}");
     let private = folder.join(".sectile");
+    check_displaced(&private, what);
+    let beside = files(folder, true);
+    assert!(beside.is_empty(), "{what}: left over: {beside:?}");
     let left: Vec<String> = [private.join("tmp"), private]
         .iter()
         .flat_map(|folder| fs::read_dir(folder).into_iter().flatten())
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| !["tmp", "locks", "journal", "ids", ".gitignore"].contains(&name.as_str()))
+        .filter(|name| {
+            let known = ["tmp", "locks", "journal", "ids", "displaced", ".gitignore"];
+            !known.contains(&name.as_str())
+        })
         .collect();
     assert!(left.is_empty(), "{what}: left over: {left:?}");
+}
+
+/// Every file that is kept for a while holds the bytes that were replaced, as its name says.
+fn check_displaced(private: &Path, what: &str) {
+    for entry in fs::read_dir(private.join("displaced"))
+        .into_iter()
+        .flatten()
+    {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        let before = name.split('-').nth(3).unwrap();
+        let digest = sectile_markdown::Digest::of(&fs::read(entry.path()).unwrap()).to_string();
+        assert!(digest.starts_with(before), "{what}: {name}");
+    }
 }
 
 /// The ids of all sections of all documents, by heading.

@@ -305,6 +305,7 @@ fn planted_ids_name_one_section_each_or_none() {
             created: None,
             ids,
             prints: Prints::default(),
+            was_emptied: false,
         }))
     };
     let twice = vec!["x-planted9".to_owned(); 5];

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::fault::{arm, steps_taken};
+use crate::fault::{NO_EXCHANGE, OTHER_FILE_SYSTEM, arm, steps_taken};
 
 /// Stands for all errors, in place of one fault.
 pub(super) const ALL: &str = "all errors";
@@ -16,22 +16,38 @@ const BROKEN: i32 = 5;
 
 #[test]
 fn an_error_at_any_step_leaves_the_old_or_says_that_the_new_is_there() {
-    let total = in_each(&SCENARIOS, |scenario| {
-        let Outcome::Said(faults) = run_child(scenario, ALL, Path::new("")) else {
-            panic!("{scenario:?} was killed")
-        };
-        faults.parse().unwrap()
-    });
+    let total = in_each(&SCENARIOS, |scenario| count(scenario, ""));
     assert!(total > 1_000, "{total}");
     println!("{total} errors");
 }
 
-/// Does a scenario with every error at every step, in this process, and says how many that were.
-pub(super) fn meet_all(scenario: Scenario) -> usize {
+/// The same where two names cannot be exchanged, and where documents are on another file system than the journal.
+#[test]
+fn an_error_in_other_surroundings_leaves_the_old_or_says_that_the_new_is_there() {
+    let scenarios = [Scenario::Edit, Scenario::Batch, Scenario::RenameDocument];
+    for surroundings in [NO_EXCHANGE, OTHER_FILE_SYSTEM] {
+        let total = in_each(&scenarios, |scenario| count(scenario, surroundings));
+        assert!(total > 300, "{surroundings}: {total}");
+        println!("{surroundings}: {total} errors");
+    }
+}
+
+/// How many errors a scenario met in a process of its own.
+fn count(scenario: Scenario, surroundings: &str) -> usize {
+    let job = format!("{ALL}{surroundings}");
+    let Outcome::Said(faults) = run_child(scenario, &job, Path::new("")) else {
+        panic!("{scenario:?} was killed")
+    };
+    faults.parse().unwrap()
+}
+
+/// Does a scenario with every error at every step, in this process, and says how many that were. `surroundings` are
+/// faults that last.
+pub(super) fn meet_all(scenario: Scenario, surroundings: &str) -> usize {
     let stage = Stage::new(scenario);
     let mut steps: BTreeMap<&str, usize> = BTreeMap::new();
     let trial = stage.set();
-    arm("");
+    arm(surroundings);
     scenario.act(&scenario.open(trial.path())).unwrap();
     for step in steps_taken() {
         *steps.entry(step).or_default() += 1;
@@ -45,10 +61,12 @@ pub(super) fn meet_all(scenario: Scenario) -> usize {
                 &[DISK_FULL]
             };
             for number in often {
-                meet(&stage, *number, &format!("errno:{number}:{step}:{at}"));
+                let fault = format!("errno:{number}:{step}:{at},{surroundings}");
+                meet(&stage, *number, &fault);
             }
             // A single failure, after which taking back works.
-            meet(&stage, BROKEN, &format!("once:{BROKEN}:{step}:{at}"));
+            let fault = format!("once:{BROKEN}:{step}:{at},{surroundings}");
+            meet(&stage, BROKEN, &fault);
             faults += often.len() + 1;
         }
     }

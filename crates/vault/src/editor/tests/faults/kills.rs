@@ -1,6 +1,7 @@
 //! The process dies before every single step of a commit, and in the middle of every write to the journal.
 
 use super::*;
+use crate::fault::{NO_EXCHANGE, OTHER_FILE_SYSTEM};
 
 /// More steps than any scenario has.
 const MOST_STEPS: usize = 400;
@@ -13,6 +14,25 @@ fn a_commit_that_is_cut_off_anywhere_leaves_the_old_or_the_new() {
     });
     assert!(kills > 300, "{kills}");
     println!("{kills} kills");
+}
+
+/// The same where two names cannot be exchanged, and where documents are on another file system than the journal.
+#[test]
+fn a_commit_that_is_cut_off_in_other_surroundings_leaves_the_old_or_the_new() {
+    let scenarios = [
+        Scenario::Edit,
+        Scenario::Batch,
+        Scenario::Create,
+        Scenario::RenameDocument,
+        Scenario::DeleteDocument,
+    ];
+    for surroundings in [NO_EXCHANGE, OTHER_FILE_SYSTEM] {
+        let kills = in_each(&scenarios, |scenario| {
+            cut_off_everywhere(&Stage::new(scenario), &format!("{surroundings},kill:*"))
+        });
+        assert!(kills > 100, "{surroundings}: {kills}");
+        println!("{surroundings}: {kills} kills");
+    }
 }
 
 /// Recovery may be cut off as well, as often as it takes.

@@ -132,6 +132,43 @@ fn a_full_disk_loses_nothing() {
     in_a_mount("full", folder.path(), mount);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn documents_below_a_mount_point_can_be_edited() {
+    let folder = scratch();
+    fs::create_dir(folder.path().join("other")).unwrap();
+    fs::create_dir(folder.path().join("same")).unwrap();
+    fs::create_dir(folder.path().join("bound")).unwrap();
+    // Another file system, and the same one under another mount: neither lets a file be moved in or out.
+    let mount = "mount -t tmpfs none \"$1/other\"; mount --bind \"$1/same\" \"$1/bound\"";
+    in_a_mount("below", folder.path(), mount);
+}
+
+/// A file of a group that we are not in, in a folder that we may write to.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_group_that_cannot_be_kept_is_a_reason_to_refuse() {
+    let bench = Bench::new(&[
+        ("refused.md", SAMPLE),
+        ("taken.md", SAMPLE),
+        ("closed.md", SAMPLE),
+    ]);
+    for (name, mode) in [
+        ("refused.md", 0o646),
+        ("taken.md", 0o666),
+        ("closed.md", 0o664),
+    ] {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = bench.path(name);
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        if std::os::unix::fs::chown(&path, Some(1234), Some(1235)).is_err() {
+            println!("skipped: only root can give files away");
+            return;
+        }
+    }
+    in_a_mount("group", bench.folder.path(), "true");
+}
+
 /// Not a test of its own: the process that works in a mount. Without a parent it does nothing.
 #[test]
 fn mounted() {
@@ -141,6 +178,8 @@ fn mounted() {
     let (kind, folder) = job.split_once('|').unwrap();
     match kind {
         "read-only" => on_a_read_only_file_system(Path::new(folder)),
+        "below" => below_a_mount_point(Path::new(folder)),
+        "group" => with_files_of_another_group(Path::new(folder)),
         _ => on_a_full_disk(Path::new(folder)),
     }
 }
@@ -173,6 +212,62 @@ fn on_a_read_only_file_system(folder: &Path) {
             .len(),
         1
     );
+}
+
+fn below_a_mount_point(folder: &Path) {
+    for mount in ["other", "bound"] {
+        let a = format!("{mount}/a.md");
+        fs::write(folder.join(&a), SAMPLE).unwrap();
+        let editor = open(folder);
+        write(&editor, vec![insert(&a, "Made", 0)]).unwrap();
+        let text = fs::read_to_string(folder.join(&a)).unwrap();
+        assert!(text.starts_with("# Made\n"));
+        take_back(&editor, &undo(&a, false)).unwrap();
+        assert_eq!(fs::read_to_string(folder.join(&a)).unwrap(), SAMPLE);
+        let made = Operation::CreateDocument {
+            path: note(&format!("{mount}/new/n.md")),
+            content: "# N\n".to_owned(),
+        };
+        write(&editor, vec![made]).unwrap();
+        for (from, to) in [(a.as_str(), "moved.md"), ("moved.md", a.as_str())] {
+            let moved = Operation::RenameDocument {
+                path: note(from),
+                new_path: note(to),
+                repair_links: false,
+            };
+            write(&editor, vec![moved]).unwrap();
+            assert_eq!(fs::read_to_string(folder.join(to)).unwrap(), SAMPLE);
+            assert!(!folder.join(from).exists());
+        }
+        let deleted = Operation::DeleteDocument {
+            path: note(&a),
+            expected_hash: None,
+        };
+        let entry = write(&editor, vec![deleted]).unwrap().entry.unwrap();
+        take_back(&editor, &undo_entry(entry)).unwrap();
+        check_whole(folder, mount);
+        let names = fs::read_dir(folder.join(mount)).unwrap();
+        let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(
+            names,
+            ["a.md", "new"],
+            "{mount}: nothing is left beside the documents"
+        );
+    }
+}
+
+fn with_files_of_another_group(folder: &Path) {
+    let editor = open(folder);
+    let edit = |path: &str| write(&editor, vec![insert(path, "Made", 0)]).map(|_| ());
+    let what = "the group of the file".to_owned();
+    assert_eq!(edit("refused.md"), Err(EditorError::Unkept { what }));
+    assert_eq!(edit("closed.md"), Err(EditorError::ReadOnlyDocument));
+    assert_eq!(edit("taken.md"), Ok(()));
+    for path in ["refused.md", "closed.md"] {
+        assert_eq!(fs::read_to_string(folder.join(path)).unwrap(), SAMPLE);
+    }
+    check_whole(folder, "group");
 }
 
 fn on_a_full_disk(folder: &Path) {
