@@ -6,7 +6,7 @@ use sectile_vault::NotePath;
 use super::{
     clock::Clock,
     errors::{Gone, NotebookError},
-    facts::{notebook_facts, timestamp},
+    facts::{body_start, notebook_facts, timestamp},
     ids::SourceId,
     library::Library,
     shelf::{Known, Shelf, looked_up, moved_in},
@@ -52,7 +52,10 @@ pub(crate) fn quote(
     let Some(bytes) = bytes else {
         return Err(gone(storage, shelf, id, Gone::Deleted, None));
     };
-    let passage = bytes.get(id.span.range());
+    let body_start = body_start(&bytes);
+    // Nothing is said of the bytes of front matter, not even whether they have the digest of an id.
+    let is_in_body = id.span.start >= body_start;
+    let passage = bytes.get(id.span.range()).filter(|_| is_in_body);
     let digest = passage.map(Digest::of).filter(|digest| id.is_of(digest));
     let text = passage.and_then(|passage| std::str::from_utf8(passage).ok());
     let (Some(digest), Some(text)) = (digest, text) else {
@@ -67,7 +70,7 @@ pub(crate) fn quote(
     Ok(Quote {
         id: id.clone(),
         text: text.to_owned(),
-        before: last_characters(&bytes[..id.span.start], context),
+        before: last_characters(&bytes[body_start..id.span.start], context),
         after: first_characters(&bytes[id.span.end..], context),
         digest,
         notebook_digest,

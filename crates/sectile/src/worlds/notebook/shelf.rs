@@ -24,11 +24,12 @@ use sectile_retrieval::{
 };
 use sectile_vault::NotePath;
 
+pub(super) use self::snapshot::unharmed;
 use self::{embedded::Embedded, shared::Shared};
 use super::{
     clock::Clock,
     errors::NotebookError,
-    facts::{notebook_facts, timestamp},
+    facts::{body_start, notebook_facts, timestamp},
     ids::SourceId,
     indexing::CutNotebook,
     library::Library,
@@ -47,8 +48,9 @@ const SPARE: usize = 16;
 /// Where the index of a collection is.
 #[derive(Clone)]
 pub(crate) enum IndexPlace {
-    /// In this folder, if there is one, or else in memory. Embedded with these models.
-    Here(Option<PathBuf>, Models),
+    /// In this folder, if there is one, or else in memory. Embedded with these models. A state of the folder that turned out
+    /// to be of no use is not tried again.
+    Here(Option<PathBuf>, Models, Option<Digest>),
     /// In a backend.
     Shared(Arc<dyn VectorSearch>),
 }
@@ -57,6 +59,10 @@ pub(crate) enum IndexPlace {
 trait CollectionIndex: Send + Sync {
     /// What answers are made from now.
     fn state(&self) -> IndexState;
+    /// The state of the folder that it was made from, where it was.
+    fn disk_state(&self) -> Option<Digest> {
+        None
+    }
     /// Compares it with the library, and takes in what changed, where it can.
     fn refresh(&self) -> Result<(), NotebookError>;
     /// Brings the second tier up to what was taken in, where that is little, unless `stop` says that there is more to take in.
@@ -184,11 +190,10 @@ impl Shelf {
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Arc<Self>, NotebookError> {
         let index: Box<dyn CollectionIndex> = match place {
-            IndexPlace::Here(folder, models) => {
+            IndexPlace::Here(folder, models, refused) => {
                 let library = Arc::clone(&library);
-                Box::new(Embedded::open(
-                    library, collection, folder, models, clock, stop,
-                )?)
+                let place = (folder, models, refused);
+                Box::new(Embedded::open(library, collection, place, clock, stop)?)
             }
             IndexPlace::Shared(backend) => {
                 Box::new(Shared::open(Arc::clone(&library), collection, backend)?)
@@ -233,6 +238,11 @@ impl Shelf {
     /// What answers are made from now.
     pub(crate) fn state(&self) -> IndexState {
         self.index.state()
+    }
+
+    /// The state of the folder that its index was made from, where it was.
+    pub(crate) fn disk_state(&self) -> Option<Digest> {
+        self.index.disk_state()
     }
 
     /// Compares the index with the storage, and indexes what changed.
@@ -375,6 +385,7 @@ impl Shelf {
         let is_in_place = |chunk: &Chunk| {
             let passage = bytes.get(chunk.span.range());
             passage.is_some_and(|passage| Digest::of(passage) == chunk.digest)
+                && chunk.span.start >= body_start(bytes)
         };
         let (chunk, heading_path) = match (today.is_indexed, is_in_place(chunk)) {
             (true, true) => (*chunk, path.clone()),
