@@ -165,7 +165,12 @@ impl Folder {
         file.write_all(bytes)?;
         file.sync_all()?;
         drop(file);
-        fs::rename(unfinished, self.path(name))
+        let path = self.path(name);
+        // An empty folder in its place is nobody's, and the only thing that cannot be replaced at once.
+        if fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir()) {
+            fs::remove_dir(&path)?;
+        }
+        fs::rename(unfinished, path)
     }
 
     /// Makes what was renamed survive a power cut.

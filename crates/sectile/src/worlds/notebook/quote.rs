@@ -13,6 +13,9 @@ use super::{
 };
 use sectile_retrieval::is_notebook;
 
+/// Places that are looked at for a passage that moved. What many notebooks say is in one of the first.
+const MOST_CANDIDATES: usize = 16;
+
 /// A passage that is what its id says.
 #[derive(Clone, Debug)]
 pub(crate) struct Quote {
@@ -95,7 +98,7 @@ fn gone(
     let new = here.or_else(|| {
         // Where the passage went is only a help; that it is gone is known without it.
         let candidates = shelf?.chunks_with(id.digits()).ok()?;
-        candidates.iter().find_map(|located| {
+        candidates.iter().take(MOST_CANDIDATES).find_map(|located| {
             let (notebook, chunk) = (&located.notebook, &located.chunk);
             let bytes = storage.read(&id.collection, notebook).ok().flatten()?;
             let passage = bytes.get(chunk.span.range());

@@ -13,6 +13,8 @@ mod tests;
 
 use std::{
     any::Any,
+    cell::OnceCell,
+    collections::HashMap,
     path::PathBuf,
     sync::{Arc, Weak, mpsc},
     time::{Duration, Instant},
@@ -172,6 +174,29 @@ struct Today {
     bytes: Vec<u8>,
     /// Whether it is byte for byte what was indexed.
     is_indexed: bool,
+    /// The notebook as it is, cut once for all hits in it.
+    cut: OnceCell<CutNotebook>,
+    /// The first chunk with each digest.
+    chunks: OnceCell<HashMap<Digest, usize>>,
+}
+
+impl Today {
+    fn cut(&self, notebook: &NotePath) -> &CutNotebook {
+        self.cut
+            .get_or_init(|| CutNotebook::new(&self.bytes, notebook))
+    }
+
+    /// The chunk with this digest, with the headings above it.
+    fn moved(&self, notebook: &NotePath, digest: &Digest) -> Option<(Chunk, Vec<String>)> {
+        let cut = self.cut(notebook);
+        let chunks = self.chunks.get_or_init(|| {
+            let numbers = (0..cut.chunks.chunks.len()).rev();
+            let digest_of = |number| (cut.chunk(&self.bytes, number).0.digest, number);
+            numbers.map(digest_of).collect()
+        });
+        let (chunk, path) = cut.chunk(&self.bytes, *chunks.get(digest)?);
+        Some((chunk, path.into_iter().map(str::to_owned).collect()))
+    }
 }
 
 /// What is known of the place of a passage.
@@ -369,6 +394,8 @@ impl Shelf {
         Ok(bytes.map(|bytes| Today {
             is_indexed: Digest::of(&bytes) == located.notebook_digest,
             bytes,
+            cut: OnceCell::new(),
+            chunks: OnceCell::new(),
         }))
     }
 
@@ -390,10 +417,10 @@ impl Shelf {
         let (chunk, heading_path) = match (today.is_indexed, is_in_place(chunk)) {
             (true, true) => (*chunk, path.clone()),
             (_, true) => {
-                let Known { heading_path, line } = looked_up(bytes, notebook, chunk.span.start);
+                let Known { heading_path, line } = today.cut(notebook).known(chunk.span.start);
                 (Chunk { line, ..*chunk }, heading_path)
             }
-            (_, false) => moved_in(bytes, notebook, |digest| *digest == chunk.digest)?,
+            (_, false) => today.moved(notebook, &chunk.digest)?,
         };
         let text = std::str::from_utf8(bytes.get(chunk.span.range())?).ok()?;
         let millionths = |score: u64| u32::try_from(score).unwrap_or(u32::MAX);
@@ -435,11 +462,17 @@ impl Shelf {
 
 /// What a notebook as it is now says of the place of a passage that starts at `start`.
 pub(crate) fn looked_up(bytes: &[u8], notebook: &NotePath, start: usize) -> Known {
-    let cut = CutNotebook::new(bytes, notebook);
-    let path = cut.path(cut.section_at(start));
-    Known {
-        heading_path: path.into_iter().map(str::to_owned).collect(),
-        line: cut.line_of(start),
+    CutNotebook::new(bytes, notebook).known(start)
+}
+
+impl CutNotebook {
+    /// What it says of the place of a passage that starts at `start`.
+    fn known(&self, start: usize) -> Known {
+        let path = self.path(self.section_at(start));
+        Known {
+            heading_path: path.into_iter().map(str::to_owned).collect(),
+            line: self.line_of(start),
+        }
     }
 }
 

@@ -69,7 +69,7 @@ fn stream(found: Found, page: usize, token: &str) -> Stream {
         expires_at: 300,
         page,
     };
-    Stream::new(beginning, found, storage.as_ref()).expect("a stream")
+    Stream::new(beginning, found, storage.as_ref(), &|| false).expect("a stream")
 }
 
 /// Quotes from a text.
@@ -246,7 +246,8 @@ fn a_long_section_is_cut_with_a_mark() {
         expires_at: 300,
         page: 10,
     };
-    let stream = Stream::new(beginning, found(hits), storage.as_ref()).expect("a stream");
+    let stream =
+        Stream::new(beginning, found(hits), storage.as_ref(), &|| false).expect("a stream");
     let chunks = pull_all(stream, &note);
     let section = &chunks[2]["payload"]["items"][0];
     assert_eq!(section["truncated"], true);
