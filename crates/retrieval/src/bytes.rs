@@ -143,17 +143,25 @@ impl Origin {
             }
             Self::Disk(file) => file,
         };
+        let length = range.end.checked_sub(range.start);
+        let length = length.and_then(|length| usize::try_from(length).ok());
+        let length = length
+            .filter(|_| range.end <= file.length)
+            .ok_or(FormatError::Damaged)?;
         let mut whole = crc32fast::Hasher::new();
-        let mut sums = Vec::new();
-        let mut at = range.start;
-        while at < range.end {
-            let end = range.end.min(at + (BLOCK * TOGETHER) as u64);
-            let bytes = file.read(at..end).ok_or(FormatError::Damaged)?;
-            whole.update(&bytes);
+        let mut sums = Vec::with_capacity(length.div_ceil(BLOCK));
+        let mut buffer = vec![0; length.min(BLOCK * TOGETHER)];
+        let mut at = 0;
+        while at < length {
+            let count = buffer.len().min(length - at);
+            let bytes = &mut buffer[..count];
+            file.file
+                .read_exact_at(bytes, range.start + at as u64)
+                .map_err(|_| FormatError::Damaged)?;
+            whole.update(bytes);
             sums.extend(bytes.chunks(BLOCK).map(crc32fast::hash));
-            at = end;
+            at += count;
         }
-        let length = usize::try_from(range.end - range.start).map_err(|_| FormatError::Damaged)?;
         (u64::from(whole.finalize()) == checksum)
             .then(|| {
                 Stretch::Disk(Arc::new(DiskStretch {

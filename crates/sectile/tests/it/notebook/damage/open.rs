@@ -172,7 +172,7 @@ fn searches_go_on_while_files_are_damaged_again_and_again() {
             for _ in 0..ROUNDS {
                 let at = dice.below(2);
                 let harms = ["empty", "half", "nearly", "flipped", "removed", "other"];
-                do_harm(&files[at], *dice.pick::<&str>(&harms), &outside);
+                do_harm(&files[at], dice.pick::<&str>(&harms), &outside);
                 std::thread::sleep(std::time::Duration::from_millis(30));
                 fs::write(&files[at], &whole[at]).unwrap();
                 // So that the server looks at it.
@@ -287,12 +287,7 @@ fn an_index_that_was_made_to_do_harm_stops_nothing_and_makes_nothing_false() {
         "words", "names", "stems", "starts", "lists", "places", "lengths", "document", "chunks",
         "pathstar", "paths", "digests", "vectors", "inverses",
     ];
-    let fills: [(&str, fn(usize) -> u8); 4] = [
-        ("zeros", |_| 0),
-        ("ones", |_| 0xff),
-        ("count", |at| at as u8),
-        ("noise", |at| (at * 167 % 251) as u8),
-    ];
+    let fills: [fn(usize) -> u8; 4] = [|_| 0, |_| 0xff, |at| at as u8, |at| (at * 167 % 251) as u8];
     for number in 0..parts.len() * fills.len() {
         for (at, text) in ["# Ice\n\nThe ice on the lake.\n", "# Thaw\n\nIt broke.\n"]
             .into_iter()
@@ -304,7 +299,7 @@ fn an_index_that_was_made_to_do_harm_stops_nothing_and_makes_nothing_false() {
     }
     library.index(&[]);
     let mut client = library.open(Era::Handshake);
-    for (number, (part, (_, fill))) in parts
+    for (number, (part, fill)) in parts
         .iter()
         .flat_map(|part| fills.map(|fill| (*part, fill)))
         .enumerate()
