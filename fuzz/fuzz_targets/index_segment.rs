@@ -1,5 +1,5 @@
 //! A file of an index may hold anything: it is refused, or it can be searched. Damage to a real one never does harm, and is
-//! noticed when the file is compared with its checksums.
+//! noticed when the file is opened.
 
 #![no_main]
 
@@ -54,15 +54,13 @@ fuzz_target!(|data: (&[u8], Vec<&str>, Vec<(u32, u8)>, &str)| {
     let (bytes, texts, damages, question) = data;
     use_up(bytes.to_vec(), question);
     let whole = real(&texts);
-    assert!(use_up(whole.clone(), question).is_some_and(|segment| segment.verify().is_ok()));
+    assert!(use_up(whole.clone(), question).is_some());
     let mut damaged = whole.clone();
     for (at, flip) in damages {
         let at = at as usize % damaged.len();
         damaged[at] ^= flip;
     }
-    if let Some(segment) = use_up(damaged.clone(), question)
-        && segment.verify().is_ok()
-    {
+    if use_up(damaged.clone(), question).is_some() {
         // Only what lies between the parts can be another; everything that is asked says the same.
         assert_eq!(damaged.len(), whole.len());
     }

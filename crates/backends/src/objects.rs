@@ -305,11 +305,15 @@ impl NotebookStorage for Objects {
 }
 
 impl ArtifactStorage for Objects {
-    fn artifact_files(&self, collection: &str) -> Result<Vec<NotePath>, StorageError> {
+    fn artifact_files(
+        &self,
+        collection: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<NotePath>, StorageError> {
         let folder = self.keys.of_collection(collection);
         let folder = folder.ok_or(StorageError::CollectionNotFound)?;
         let artifacts = format!("{folder}{ARTIFACTS}/");
-        match self.files(&folder, &artifacts, MAX_ARTIFACTS, &|| false)? {
+        match self.files(&folder, &artifacts, MAX_ARTIFACTS, stop)? {
             Some(files) => Ok(files.into_keys().collect()),
             None => self.require(collection).map(|()| Vec::new()),
         }

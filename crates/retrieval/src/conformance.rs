@@ -119,7 +119,7 @@ impl<S: NotebookStorage + ArtifactStorage> Check<'_, S> {
         assert_eq!(notebooks, Err(missing.clone()), "notebooks of {name:?}");
         let read = self.storage.read(name, &path("x.md"));
         assert_eq!(read, Err(missing.clone()), "a file of {name:?}");
-        let files = self.storage.artifact_files(name);
+        let files = self.storage.artifact_files(name, &|| false);
         assert_eq!(files, Err(missing.clone()), "artifacts of {name:?}");
         let required = self.storage.require(name);
         assert_eq!(required, Err(missing), "{name:?} itself");
@@ -288,7 +288,7 @@ impl<S: NotebookStorage + ArtifactStorage> Check<'_, S> {
             "_artifacts/s/set.toml",
             "_artifacts/s/summary.md",
         ];
-        let found = self.storage.artifact_files("a");
+        let found = self.storage.artifact_files("a", &|| false);
         assert_eq!(found, Ok(expected.map(path).to_vec()));
         for file in expected {
             let found = self.storage.read_artifact("a", &path(file));
@@ -306,7 +306,7 @@ impl<S: NotebookStorage + ArtifactStorage> Check<'_, S> {
             assert_eq!(found, Ok(None), "{file}");
         }
         assert_eq!(self.names("a"), ["x.md"]);
-        assert_eq!(self.storage.artifact_files("b"), Ok(Vec::new()));
+        assert_eq!(self.storage.artifact_files("b", &|| false), Ok(Vec::new()));
         self.files.remove_collection("a");
         self.files.remove_collection("b");
     }

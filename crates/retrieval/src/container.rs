@@ -3,9 +3,9 @@
 //! The head is a mark, a version, the number of parts, and a checksum of the table of parts, which comes next: for each
 //! part its name, its place, its length and its checksum. All numbers are little-endian. Parts start at multiples of 64.
 
-use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 
-use crate::bytes::Bytes;
+use crate::bytes::{Bytes, Origin, Stretch};
 
 /// What is wrong with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,6 +29,8 @@ const MARK: &[u8; 8] = b"SECTILE\n";
 const HEAD: usize = 24;
 const ROW: usize = 32;
 const ALIGNMENT: usize = 64;
+/// More parts than any file has.
+const MOST_PARTS: u64 = 64;
 
 /// The name of a part.
 pub(crate) type Name = [u8; 8];
@@ -57,123 +59,75 @@ pub(crate) fn write(version: u32, parts: &[(Name, &[u8])]) -> Vec<u8> {
     file
 }
 
-/// A file that was opened. Its parts are there, but not yet compared with their checksums.
-#[derive(Clone, Debug)]
+/// A file that was opened. Whatever is taken out of it is compared with its checksum then.
+#[derive(Debug)]
 pub(crate) struct Container {
+    origin: Origin,
     parts: Vec<Part>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Part {
     name: Name,
-    bytes: Bytes,
+    range: Range<u64>,
     checksum: u64,
-    /// Whether it was compared with its checksum.
-    is_checked: bool,
 }
 
 impl Container {
-    pub(crate) fn open(file: &Bytes, version: u32) -> Result<Self, FormatError> {
-        let bytes = file.as_ref();
-        if bytes.get(..MARK.len()) != Some(MARK) {
+    pub(crate) fn open(origin: &Origin, version: u32) -> Result<Self, FormatError> {
+        let head = origin.bytes(0..origin.len().min(HEAD as u64));
+        let head = head.filter(|head| !head.as_ref().is_empty());
+        let head = head.ok_or(FormatError::Damaged)?;
+        let head = head.as_ref();
+        if head.get(..MARK.len()) != Some(MARK) {
             return Err(FormatError::Strange);
         }
-        if number(bytes, 8, 4) != Some(u64::from(version)) {
+        if number(head, 8, 4) != Some(u64::from(version)) {
             return Err(FormatError::OtherVersion);
         }
         let opened = || {
-            let count = usize::try_from(number(bytes, 12, 4)?).ok()?;
-            let table = bytes.get(HEAD..HEAD.checked_add(count.checked_mul(ROW)?)?)?;
-            if u64::from(crc32fast::hash(table)) != number(bytes, 16, 8)? {
+            let count = number(head, 12, 4).filter(|count| *count <= MOST_PARTS)?;
+            let table = origin.bytes(HEAD as u64..HEAD as u64 + count * ROW as u64)?;
+            if u64::from(crc32fast::hash(table.as_ref())) != number(head, 16, 8)? {
                 return None;
             }
-            let parts = table.chunks_exact(ROW).map(|row| {
-                let start = usize::try_from(number(row, 8, 8)?).ok()?;
-                let length = usize::try_from(number(row, 16, 8)?).ok()?;
-                Some(Part {
+            let parts = table.as_ref().chunks_exact(ROW).map(|row| {
+                let start = number(row, 8, 8)?;
+                let range = start..start.checked_add(number(row, 16, 8)?)?;
+                (range.end <= origin.len()).then_some(Part {
                     name: row.get(..8)?.try_into().ok()?,
-                    bytes: file.slice(start..start.checked_add(length)?)?,
+                    range,
                     checksum: number(row, 24, 8)?,
-                    is_checked: false,
                 })
             });
             parts.collect::<Option<Vec<Part>>>()
         };
-        opened()
-            .map(|parts| Self { parts })
-            .ok_or(FormatError::Damaged)
+        let parts = opened().ok_or(FormatError::Damaged)?;
+        Ok(Self {
+            origin: origin.clone(),
+            parts,
+        })
     }
 
-    /// A part, as it is.
-    pub(crate) fn part(&self, name: &Name) -> Result<Bytes, FormatError> {
+    fn find(&self, name: &Name) -> Result<&Part, FormatError> {
         let part = self.parts.iter().find(|part| part.name == *name);
-        part.map(|part| part.bytes.clone())
+        part.ok_or(FormatError::Damaged)
+    }
+
+    /// A part, in memory.
+    pub(crate) fn part(&self, name: &Name) -> Result<Bytes, FormatError> {
+        let part = self.find(name)?;
+        let bytes = self.origin.bytes(part.range.clone());
+        bytes
+            .filter(|bytes| u64::from(crc32fast::hash(bytes.as_ref())) == part.checksum)
             .ok_or(FormatError::Damaged)
     }
 
-    /// A part that was compared with its checksum.
-    pub(crate) fn checked_part(&mut self, name: &Name) -> Result<Bytes, FormatError> {
-        let part = self.parts.iter_mut().find(|part| part.name == *name);
-        let part = part.ok_or(FormatError::Damaged)?;
-        part.is_checked = part.is_whole();
-        part.is_checked
-            .then(|| part.bytes.clone())
-            .ok_or(FormatError::Damaged)
+    /// A part that is left where it is.
+    pub(crate) fn stretch(&self, name: &Name) -> Result<Stretch, FormatError> {
+        let part = self.find(name)?;
+        self.origin.stretch(part.range.clone(), part.checksum)
     }
-
-    /// Compares the parts with their checksums that were not compared yet.
-    pub(crate) fn verify(&self) -> Result<(), FormatError> {
-        let whole = self
-            .parts
-            .iter()
-            .filter(|part| !part.is_checked)
-            .all(|part| {
-                let is_whole = part.is_whole();
-                // Comparing brought all of it into memory.
-                part.bytes.release();
-                is_whole
-            });
-        whole.then_some(()).ok_or(FormatError::Damaged)
-    }
-}
-
-impl Part {
-    fn is_whole(&self) -> bool {
-        u64::from(crc32fast::hash(self.bytes.as_ref())) == self.checksum
-    }
-}
-
-/// Compares all parts of a file with their checksums, without keeping it in memory.
-pub(crate) fn verify(mut file: impl Read + Seek) -> io::Result<bool> {
-    let mut head = [0; HEAD];
-    if file.read_exact(&mut head).is_err() || head[..MARK.len()] != *MARK {
-        return Ok(false);
-    }
-    let rows = number(&head, 12, 4).unwrap_or_default();
-    let mut table = Vec::new();
-    (&mut file)
-        .take(rows * ROW as u64)
-        .read_to_end(&mut table)?;
-    if Some(u64::from(crc32fast::hash(&table))) != number(&head, 16, 8) {
-        return Ok(false);
-    }
-    let mut buffer = vec![0; 1 << 16];
-    for row in table.chunks_exact(ROW) {
-        let field = |at: usize| number(row, at, 8).unwrap_or_default();
-        let mut checksum = crc32fast::Hasher::new();
-        file.seek(SeekFrom::Start(field(8)))?;
-        let mut part = (&mut file).take(field(16));
-        loop {
-            match part.read(&mut buffer)? {
-                0 => break,
-                length => checksum.update(&buffer[..length]),
-            }
-        }
-        if part.limit() > 0 || u64::from(checksum.finalize()) != field(24) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// The little-endian number in `length` bytes, at most 8.
@@ -192,6 +146,33 @@ pub(crate) fn u32_at(part: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.try_into().ok()?))
 }
 
+/// The name of each part of a sound file, and where it is.
+#[cfg(test)]
+pub(crate) fn parts(file: &[u8]) -> Vec<(Name, Range<usize>)> {
+    let count = number(file, 12, 4).unwrap() as usize;
+    let rows = file[HEAD..HEAD + count * ROW].chunks_exact(ROW);
+    let parts = rows.map(|row| {
+        let start = number(row, 8, 8).unwrap() as usize;
+        let end = start + number(row, 16, 8).unwrap() as usize;
+        (row[..8].try_into().unwrap(), start..end)
+    });
+    parts.collect()
+}
+
+/// Gives a file whose parts were changed the checksums that they have now, as somebody would who means harm.
+#[cfg(test)]
+pub(crate) fn seal(file: &mut [u8]) {
+    let parts = parts(file);
+    for (number, (_, range)) in parts.iter().enumerate() {
+        let checksum = u64::from(crc32fast::hash(&file[range.clone()]));
+        let at = HEAD + number * ROW + 24;
+        file[at..at + 8].copy_from_slice(&checksum.to_le_bytes());
+    }
+    let table = HEAD..HEAD + parts.len() * ROW;
+    let checksum = u64::from(crc32fast::hash(&file[table]));
+    file[16..24].copy_from_slice(&checksum.to_le_bytes());
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -202,24 +183,26 @@ mod tests {
         write(3, &[(*b"one     ", b"first"), (*b"two     ", &[7; 200])])
     }
 
+    fn memory(bytes: Vec<u8>) -> Origin {
+        Origin::Memory(Bytes::new(bytes))
+    }
+
     #[test]
     fn parts_come_back() {
-        let mut container = Container::open(&Bytes::new(file()), 3).unwrap();
+        let container = Container::open(&memory(file()), 3).unwrap();
         assert_eq!(container.part(b"one     ").unwrap().as_ref(), b"first");
-        assert_eq!(
-            container.checked_part(b"two     ").unwrap().as_ref(),
-            [7; 200]
-        );
+        let two = container.stretch(b"two     ").unwrap();
+        assert_eq!(two.whole().unwrap().as_ref(), [7; 200]);
         assert_eq!(
             container.part(b"three   ").unwrap_err(),
             FormatError::Damaged
         );
         assert_eq!(
-            Container::open(&Bytes::new(file()), 4).unwrap_err(),
+            Container::open(&memory(file()), 4).unwrap_err(),
             FormatError::OtherVersion
         );
         assert_eq!(
-            Container::open(&Bytes::new(b"#!/bin/sh".to_vec()), 3).unwrap_err(),
+            Container::open(&memory(b"#!/bin/sh".to_vec()), 3).unwrap_err(),
             FormatError::Strange
         );
     }
@@ -231,14 +214,17 @@ mod tests {
             prop_assume!(at < damaged.len());
             let is_padding = (88..128).contains(&at) || (133..192).contains(&at);
             damaged[at] ^= flip;
-            let opened = Container::open(&Bytes::new(damaged.clone()), 3);
-            let verified = opened.and_then(|container| container.verify());
-            prop_assert_eq!(verified.is_ok(), is_padding);
-            prop_assert_eq!(verify(io::Cursor::new(&damaged)).unwrap(), is_padding);
+            let opened = Container::open(&memory(damaged), 3);
+            let is_whole = opened.and_then(|container| {
+                container.part(b"one     ")?;
+                container.part(b"two     ")?;
+                container.stretch(b"two     ")
+            });
+            prop_assert_eq!(is_whole.is_ok(), is_padding);
             let mut short = file();
             prop_assume!(cut < short.len());
             short.truncate(cut);
-            prop_assert!(Container::open(&Bytes::new(short), 3).is_err());
+            prop_assert!(Container::open(&memory(short), 3).is_err());
         }
     }
 }

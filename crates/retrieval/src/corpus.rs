@@ -46,7 +46,7 @@ pub struct Place {
 
 impl Corpus {
     /// The documents that count, in their order, which is the order of equal hits. Those of one segment must be in the order
-    /// that they have there. Places that do not exist are passed over.
+    /// that they have there. Places that do not exist are passed over, and so is a document that was named before.
     #[must_use]
     pub fn new(segments: Vec<Segment>, documents: &[Place]) -> Self {
         let mut files: Vec<File> = segments
@@ -64,7 +64,7 @@ impl Corpus {
                 continue;
             };
             for chunk in file.segment.chunks_of(place.document) {
-                if let Some(number) = file.numbers.get_mut(chunk) {
+                if let Some(number) = file.numbers.get_mut(chunk).filter(|it| **it == DEAD) {
                     *number = chunks.len() as u32;
                     chunks.push((place.segment as u32, chunk as u32));
                 }
@@ -95,9 +95,17 @@ impl Corpus {
         self.chunks.is_empty()
     }
 
-    /// Gives memory back that mapped files take, as far as not every search needs it.
-    pub fn release(&self) {
-        self.files.iter().for_each(|file| file.segment.release());
+    /// Whether a file was found not to be what it was when it was opened. Whatever a search found that was going on then
+    /// may be wrong.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        self.files.iter().any(|file| file.segment.is_damaged())
+    }
+
+    /// Whether all files still are what they were when they were opened. Reads them.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.files.iter().all(|file| file.segment.is_whole())
     }
 
     /// A chunk that counts.

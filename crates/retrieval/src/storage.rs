@@ -139,7 +139,11 @@ pub trait ArtifactStorage: Send + Sync {
     ///
     /// # Errors
     /// [`StorageError::CollectionNotFound`] when there is no such collection, where the storage can tell.
-    fn artifact_files(&self, collection: &str) -> Result<Vec<NotePath>, StorageError>;
+    fn artifact_files(
+        &self,
+        collection: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<NotePath>, StorageError>;
 
     /// The bytes of such a file as they are now; `None` as with [`NotebookStorage::read`].
     ///

@@ -22,12 +22,17 @@ pub use self::{
     manifest::{Entry, Manifest},
     meaning::{Filler, KnownVectors, MeaningKey},
 };
-use crate::{Bytes, Corpus, Embedder, FormatError, Place, Segment, container};
+use crate::{Bytes, Corpus, Embedder, FormatError, Place, Segment};
 
 const MANIFEST: &str = "manifest";
 const LOCK: &str = "lock";
 /// What names of segments begin with.
 const SEGMENT: &str = "segment-";
+/// The most bytes of a manifest, of one file of an index, and of all segments of one together. Indexes of libraries that
+/// anybody has are far smaller; a file with a hole in it may say that it is larger than the memory.
+const MOST_MANIFEST: u64 = 256 << 20;
+const MOST_FILE: u64 = 1 << 30;
+const MOST_SEGMENTS: u64 = 4 << 30;
 /// A writer may remove a segment between the reading of a manifest and that of its segments; then there is a new manifest.
 const TRIES: usize = 5;
 
@@ -37,13 +42,34 @@ const TRIES: usize = 5;
 pub enum StoreError {
     /// The system refuses.
     #[error("the index folder cannot be used ({})", .0.kind())]
-    Io(#[from] io::Error),
+    Io(io::Error),
     /// What is there is no index that can be used. It can be made again.
     #[error("the index cannot be used: {0}")]
     Format(#[from] FormatError),
     /// Another process writes it now.
     #[error("another process writes the index now")]
     Busy,
+}
+
+impl From<io::Error> for StoreError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            // Something that is not a file, or too large or too short to be one of ours.
+            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
+                Self::Format(FormatError::Damaged)
+            }
+            _ => Self::Io(error),
+        }
+    }
+}
+
+/// What tells a state from any other: the manifest, and the stamps of its segments.
+fn state(manifest: &Bytes, stamps: impl Iterator<Item = Option<Digest>>) -> Digest {
+    let mut text = Digest::of(manifest.as_ref()).to_string();
+    for stamp in stamps {
+        text += &stamp.map_or_else(|| "none".to_owned(), |stamp| stamp.to_string());
+    }
+    Digest::of(text.as_bytes())
 }
 
 /// The folder of one index.
@@ -57,9 +83,9 @@ pub struct Store {
 pub struct Stored {
     /// What it says.
     pub manifest: Manifest,
-    /// The segments that the manifest names, mapped into memory.
+    /// The segments that the manifest names.
     pub segments: Vec<Segment>,
-    /// The digest of the manifest.
+    /// What tells this state from any other: see [`Store::state`].
     pub state: Digest,
 }
 
@@ -88,43 +114,38 @@ impl Store {
         Ok(Self { folder })
     }
 
-    /// The digest of the manifest that is there, or `None` when nothing was ever written.
+    /// A digest of the manifest that is there and of the stamps of the segments that it names, or `None` when nothing was ever
+    /// written. It changes when one of these files does.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn state(&self) -> io::Result<Option<Digest>> {
-        let manifest = self.folder.read(MANIFEST)?;
-        Ok(manifest.map(|bytes| Digest::of(&bytes)))
+        let Some(bytes) = self.folder.read(MANIFEST, MOST_MANIFEST)? else {
+            return Ok(None);
+        };
+        let bytes = Bytes::new(bytes);
+        let names = Manifest::segments_of(&bytes).unwrap_or_default();
+        let stamps = names.iter().map(|name| self.folder.stamp(name));
+        Ok(Some(state(&bytes, stamps)))
     }
 
-    /// Opens what is there, or `None` when nothing was ever written.
+    /// Opens what is there, or `None` when nothing was ever written. All of it is compared with its checksums.
     ///
     /// # Errors
-    /// [`StoreError`] when it cannot be read, or was made by other rules or with another model than `embedder`.
+    /// [`StoreError`] when it cannot be read, is damaged, or was made by other rules or with another model than `embedder`.
     pub fn read(&self, embedder: Option<&dyn Embedder>) -> Result<Option<Stored>, StoreError> {
         for _ in 0..TRIES {
-            let Some(bytes) = self.folder.read(MANIFEST)? else {
+            let Some(bytes) = self.folder.read(MANIFEST, MOST_MANIFEST)? else {
                 return Ok(None);
             };
-            let state = Digest::of(&bytes);
-            let manifest = Manifest::decode(&Bytes::new(bytes))?;
-            let segments: Result<Vec<Segment>, StoreError> = manifest
-                .segments
-                .iter()
-                .map(|name| {
-                    let file = self.folder.map(name).map_err(|error| match error.kind() {
-                        io::ErrorKind::UnexpectedEof => FormatError::Damaged.into(),
-                        _ => StoreError::Io(error),
-                    })?;
-                    Ok(Segment::open(&Bytes::kept(file), embedder)?)
-                })
-                .collect();
-            match segments {
-                Ok(segments) => {
+            let bytes = Bytes::new(bytes);
+            let manifest = Manifest::decode(&bytes)?;
+            match self.segments(&manifest.segments, embedder) {
+                Ok((segments, stamps)) => {
                     return Ok(Some(Stored {
                         manifest,
                         segments,
-                        state,
+                        state: state(&bytes, stamps.into_iter().map(Some)),
                     }));
                 }
                 Err(StoreError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
@@ -135,17 +156,20 @@ impl Store {
         Err(FormatError::Damaged.into())
     }
 
-    /// Compares segments with their checksums, without keeping them in memory.
-    ///
-    /// # Errors
-    /// [`StoreError`] when something is not what it was, or cannot be read.
-    pub fn verify(&self, segments: &[String]) -> Result<(), StoreError> {
-        for name in segments {
-            if !container::verify(self.folder.open_file(name)?)? {
-                return Err(FormatError::Damaged.into());
-            }
+    fn segments(
+        &self,
+        names: &[String],
+        embedder: Option<&dyn Embedder>,
+    ) -> Result<(Vec<Segment>, Vec<Digest>), StoreError> {
+        let (mut segments, mut stamps) = (Vec::new(), Vec::new());
+        let mut rest = MOST_SEGMENTS;
+        for name in names {
+            let (origin, stamp) = self.folder.origin(name, MOST_FILE.min(rest))?;
+            rest -= origin.len();
+            segments.push(Segment::of(&origin, embedder)?);
+            stamps.push(stamp);
         }
-        Ok(())
+        Ok((segments, stamps))
     }
 
     /// Takes the right to write.
@@ -193,7 +217,7 @@ impl Writer<'_> {
     /// When the folder cannot be listed.
     pub fn clean(&self, segments: &[String]) -> io::Result<()> {
         let folder = &self.store.folder;
-        // Whoever still reads a removed segment keeps what was mapped. One that cannot be removed now is so next time.
+        // Whoever still reads a removed segment has it open. One that cannot be removed now is so next time.
         for name in folder.names()? {
             let is_ours = Folder::is_of(&name, SEGMENT) || Folder::is_unfinished(&name);
             // The second tier may be being filled at this very moment.
@@ -233,14 +257,6 @@ impl Stored {
     #[must_use]
     pub fn chunks_at(&self, place: Place) -> usize {
         self.numbers_at(place).len()
-    }
-
-    /// Compares everything that opening did not with its checksum.
-    ///
-    /// # Errors
-    /// [`FormatError::Damaged`] when something is not what it was.
-    pub fn verify(&self) -> Result<(), FormatError> {
-        self.segments.iter().try_for_each(Segment::verify)
     }
 
     /// What counts, ready to be searched.

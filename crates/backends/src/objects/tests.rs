@@ -345,7 +345,8 @@ fn a_list_has_an_end() {
         panic!("it is no failure");
     };
     assert!(message.contains("more than 10000 collections"), "{message}");
-    let StorageError::Failed { message } = storage.artifact_files("a").unwrap_err() else {
+    let StorageError::Failed { message } = storage.artifact_files("a", &|| false).unwrap_err()
+    else {
         panic!("it is no failure");
     };
     assert!(message.contains("more than 10000 files"), "{message}");

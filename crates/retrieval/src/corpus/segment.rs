@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 use sectile_markdown::{Digest, Span};
 
 use crate::{
-    bytes::Bytes,
+    bytes::{Bytes, Origin},
     container::{self, Container, FormatError, Name, u32_at},
     embedding::{
         Embedder, EmbeddingReader, Vector,
@@ -140,16 +140,26 @@ fn number_bytes(number: usize) -> [u8; 4] {
     u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes()
 }
 
+/// Whether the numbers of a part never go down, and end at `end`.
+fn is_ascending(part: &Bytes, end: usize) -> bool {
+    let (numbers, rest) = part.as_ref().as_chunks::<4>();
+    let mut numbers = numbers.iter().map(|number| u32::from_le_bytes(*number));
+    let last = part.as_ref().last_chunk().copied().map(u32::from_le_bytes);
+    rest.is_empty()
+        && numbers.by_ref().is_sorted()
+        && last.is_some_and(|last| usize::try_from(last) == Ok(end))
+}
+
 /// Everything besides the documents that the contents of a file depend on.
 pub(super) fn rules(model: Option<&Digest>) -> String {
     let model = model.map_or_else(|| "none".to_owned(), Digest::to_string);
     format!("words {RANKING}\nmodel {model}\n")
 }
 
-/// A file of documents.
+/// A file of documents. Everything was compared with its checksum when it was opened, and everything but the lists and
+/// places of words is in memory since; those are compared again whenever they are read.
 #[derive(Clone, Debug)]
 pub struct Segment {
-    container: Container,
     words: Arc<Lexical>,
     documents: Bytes,
     chunk_table: Bytes,
@@ -162,52 +172,63 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Opens a file. Whatever says what and where a chunk is has been compared with its checksum then; the rest, which
-    /// decides how well a chunk fits, is not: see [`Self::verify`].
+    /// Opens a file that is in memory.
     ///
     /// # Errors
-    /// [`FormatError`] when it is none, is cut off, or was not made with `embedder` and the rules of this program.
+    /// [`FormatError`] when it is none, is damaged, or was not made with `embedder` and the rules of this program.
     pub fn open(file: &Bytes, embedder: Option<&dyn Embedder>) -> Result<Self, FormatError> {
-        let mut container = Container::open(file, VERSION)?;
+        Self::of(&Origin::Memory(file.clone()), embedder)
+    }
+
+    pub(crate) fn of(
+        origin: &Origin,
+        embedder: Option<&dyn Embedder>,
+    ) -> Result<Self, FormatError> {
+        let container = Container::open(origin, VERSION)?;
         let fingerprint = embedder.map(Embedder::fingerprint);
-        if container.checked_part(&RULES)?.as_ref() != rules(fingerprint.as_ref()).as_bytes() {
+        if container.part(&RULES)?.as_ref() != rules(fingerprint.as_ref()).as_bytes() {
             return Err(FormatError::OtherModel);
         }
-        let words = Lexical::open(&mut container)?;
+        let words = Lexical::open(&container)?;
         let segment = Self {
             chunks: words.passages(),
             words: Arc::new(words),
-            documents: container.checked_part(&DOCUMENTS)?,
-            chunk_table: container.checked_part(&CHUNKS)?,
-            path_starts: container.checked_part(&PATH_STARTS)?,
-            paths: container.checked_part(&PATHS)?,
-            digests: container.checked_part(&DIGESTS)?,
+            documents: container.part(&DOCUMENTS)?,
+            chunk_table: container.part(&CHUNKS)?,
+            path_starts: container.part(&PATH_STARTS)?,
+            paths: container.part(&PATHS)?,
+            digests: container.part(&DIGESTS)?,
             vectors: container.part(&VECTORS)?,
             inverse_lengths: container.part(&LENGTHS)?,
-            container,
         };
-        let fits = |part: &Bytes, each: usize| part.as_ref().len() == segment.chunks * each;
         let dimensions = embedder.map(Embedder::dimensions);
-        let fits = fits(&segment.chunk_table, CHUNK)
-            && fits(&segment.digests, 32)
-            && fits(&segment.vectors, dimensions.map_or(0, kept_bytes))
-            && fits(&segment.inverse_lengths, dimensions.map_or(0, |_| 4));
-        // Comparing brought all of it into memory; what is needed comes again.
-        file.release();
-        fits.then_some(segment).ok_or(FormatError::Damaged)
+        segment
+            .is_consistent(dimensions)
+            .then_some(segment)
+            .ok_or(FormatError::Damaged)
     }
 
-    /// Compares what [`Self::open`] did not with its checksum.
-    ///
-    /// # Errors
-    /// [`FormatError::Damaged`] when something is not what it was.
-    pub fn verify(&self) -> Result<(), FormatError> {
-        self.container.verify()
+    /// Whether its parts fit together. A file that has its checksums may still have been made to do harm: with documents that
+    /// share chunks, or chunks that share headings, it would come to more than there are bytes.
+    fn is_consistent(&self, dimensions: Option<usize>) -> bool {
+        let fits = |part: &Bytes, each: usize| part.as_ref().len() == self.chunks * each;
+        fits(&self.chunk_table, CHUNK)
+            && fits(&self.digests, 32)
+            && fits(&self.vectors, dimensions.map_or(0, kept_bytes))
+            && fits(&self.inverse_lengths, dimensions.map_or(0, |_| 4))
+            && self.path_starts.as_ref().len() == (self.chunks + 1) * 4
+            && is_ascending(&self.path_starts, self.paths.as_ref().len())
+            && is_ascending(&self.documents, self.chunks)
     }
 
-    /// Gives memory back that places of words take. They are needed here and there, and come again.
-    pub(super) fn release(&self) {
-        self.words.release();
+    /// Whether its file was found not to be what it was when it was opened.
+    pub(super) fn is_damaged(&self) -> bool {
+        self.words.is_damaged()
+    }
+
+    /// Whether its file still is what it was when it was opened.
+    pub(super) fn is_whole(&self) -> bool {
+        self.words.is_whole()
     }
 
     /// How many documents it has.

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use sectile_markdown::{Digest, Span};
 
 use super::*;
-use crate::{Bytes, Embedder as _, Index, Lexicon, Passage, Query, Statistics, Vocabulary};
+use crate::{
+    Bytes, Embedder as _, Index, Lexicon, Passage, Query, Statistics, Vocabulary, container,
+};
 
 fn passage<'a>(body: &'a str) -> Passage<'a> {
     let heading = body.split(' ').next().unwrap_or_default();
@@ -109,14 +111,36 @@ proptest! {
                 builder.chunk(&chunk, &passage(body));
             }
         }
-        let mut bytes = builder.finish();
-        for (at, flip) in flips {
+        let whole = builder.finish();
+        let mut bytes = whole.clone();
+        for (at, flip) in &flips {
             let at = at.index(bytes.len());
             bytes[at] ^= flip;
         }
+        let parts = container::parts(&whole);
+        let head = 24 + parts.len() * 32;
+        let is_padding = |at: usize| at >= head && !parts.iter().any(|(_, range)| range.contains(&at));
+        let is_damaged = (0..whole.len()).any(|at| bytes[at] != whole[at] && !is_padding(at));
+        prop_assert_eq!(Segment::open(&Bytes::new(bytes), None).is_err(), is_damaged);
+        // Whoever means harm gives a damaged file its checksums. Only the dictionaries, which are not ours to read, may panic.
+        let mut bytes = whole.clone();
+        let is_ours = |name: &[u8; 8]| ![*b"words   ", *b"names   ", *b"stems   "].contains(name);
+        let ours: Vec<usize> = parts
+            .into_iter()
+            .filter(|(name, _)| is_ours(name))
+            .flat_map(|(_, range)| range)
+            .collect();
+        for (at, flip) in flips {
+            bytes[ours[at.index(ours.len())]] ^= flip;
+        }
+        container::seal(&mut bytes);
         if let Ok(segment) = Segment::open(&Bytes::new(bytes), None) {
-            let places: Vec<Place> = (0..segment.documents() + 2).map(|at| place(0, at)).collect();
-            answers(&Corpus::new(vec![segment], &places), &query);
+            let documents = (0..segment.documents() + 2).chain(0..segment.documents());
+            let places: Vec<Place> = documents.map(|at| place(0, at)).collect();
+            let chunks = segment.chunks();
+            let corpus = Corpus::new(vec![segment], &places);
+            prop_assert!(corpus.len() <= chunks);
+            answers(&corpus, &query);
         }
     }
 }

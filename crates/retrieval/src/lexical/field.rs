@@ -99,8 +99,11 @@ impl Totals {
             let (total, length) = (self.words[field as usize], lengths[field as usize]);
             let quarters = field.length_quarters();
             // The average length over (1 - b) averages and b lengths, where b is so many quarters.
-            let divisor = (4 - quarters) * total + quarters * u64::from(length) * self.passages;
-            let norm = (field.weight() << NORM_DIGITS) * 4 * total / divisor.max(1);
+            // Lengths from a file may be anything, and so many of them come to more than 64 bits.
+            let (total, passages) = (u128::from(total), u128::from(self.passages));
+            let (quarters, weight) = (u128::from(quarters), u128::from(field.weight()));
+            let divisor = (4 - quarters) * total + quarters * u128::from(length) * passages;
+            let norm = (weight << NORM_DIGITS) * 4 * total / divisor.max(1);
             u32::try_from(norm).unwrap_or(u32::MAX)
         }))
     }
@@ -120,7 +123,8 @@ impl Norms {
         if !has(Field::Heading) && !has(Field::Trail) {
             return by_count(part(Field::Body));
         }
-        let by_count = by_count(FIELDS.into_iter().map(part).sum());
+        let sum = FIELDS.into_iter().map(part).fold(0, u64::saturating_add);
+        let by_count = by_count(sum);
         let heading = if has(Field::Heading) { IN_HEADING } else { 0 };
         let trail = if has(Field::Trail) { IN_TRAIL } else { 0 };
         by_count + heading + trail

@@ -14,7 +14,7 @@ use super::{
     terms::{Counted, NO_PLACES},
 };
 use crate::{
-    bytes::Bytes,
+    bytes::{Bytes, Stretch},
     container::{Container, FormatError, Name, u32_at},
     table::Texts,
     varint::{self, Numbers},
@@ -27,6 +27,9 @@ const STARTS: Name = *b"starts  ";
 const LISTS: Name = *b"lists   ";
 const PLACES: Name = *b"places  ";
 const LENGTHS: Name = *b"lengths ";
+
+/// Most words are in a passage so seldom that their places take no more bytes.
+const FEW_PLACES: usize = 64;
 
 /// Passages on their way into a file.
 #[derive(Default)]
@@ -185,36 +188,34 @@ pub(crate) struct Lexical {
     names: Map<Bytes>,
     stems: Map<Bytes>,
     starts: Bytes,
-    lists: Bytes,
-    places: Bytes,
+    lists: Stretch,
+    places: Stretch,
     lengths: Bytes,
 }
 
 impl Lexical {
-    /// Opens the words of a file. What the dictionaries are walked by is compared with its checksum now: a walk through
-    /// damaged ones has no bounds of its own.
-    pub(crate) fn open(container: &mut Container) -> Result<Self, FormatError> {
-        let mut dictionary =
-            |name| Map::new(container.checked_part(name)?).map_err(|_| FormatError::Damaged);
-        let (words, names, stems) = (
-            dictionary(&WORDS)?,
-            dictionary(&NAMES)?,
-            dictionary(&STEMS)?,
-        );
+    /// Opens the words of a file.
+    pub(crate) fn open(container: &Container) -> Result<Self, FormatError> {
+        let dictionary = |name| Map::new(container.part(name)?).map_err(|_| FormatError::Damaged);
         Ok(Self {
-            words,
-            names,
-            stems,
+            words: dictionary(&WORDS)?,
+            names: dictionary(&NAMES)?,
+            stems: dictionary(&STEMS)?,
             starts: container.part(&STARTS)?,
-            lists: container.part(&LISTS)?,
-            places: container.part(&PLACES)?,
+            lists: container.stretch(&LISTS)?,
+            places: container.stretch(&PLACES)?,
             lengths: container.part(&LENGTHS)?,
         })
     }
 
-    /// Gives memory back that places take.
-    pub(crate) fn release(&self) {
-        self.places.release();
+    /// Whether lists or places were found not to be what they were when the file was opened.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.lists.is_damaged() || self.places.is_damaged()
+    }
+
+    /// Whether lists and places still are what they were when the file was opened.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.lists.is_whole() && self.places.is_whole()
     }
 
     /// How many passages there are.
@@ -253,7 +254,7 @@ impl Lexical {
         self.stem(stem).is_none_or(|list| self.term(word) == [list])
     }
 
-    /// Calls `take` for every passage with the term of this number, in order.
+    /// Calls `take` for every passage with the term of this number, in order, and for each of them once at most.
     #[inline]
     pub(super) fn list(&self, number: usize, mut take: impl FnMut(Counted)) {
         let read = || {
@@ -266,10 +267,15 @@ impl Lexical {
         };
         let mut numbers = Numbers::new(&list);
         let mut passage = 0_u32;
+        let mut is_first = true;
         while !numbers.is_at_end() {
             let Some((distance, counts, place_bytes)) = record(&mut numbers) else {
                 return;
             };
+            if distance == 0 && !is_first {
+                return;
+            }
+            is_first = false;
             passage = passage.saturating_add(distance);
             take(Counted {
                 passage,
@@ -286,17 +292,35 @@ impl Lexical {
 
     /// The places that start at `first_place`.
     pub(super) fn places(&self, first_place: u32) -> Vec<u32> {
-        let bytes = self.places.as_ref();
-        let mut numbers = Numbers::new(bytes.get(first_place as usize..).unwrap_or_default());
-        let count = numbers.next().unwrap_or_default() as usize;
-        let mut last = FIELDS.map(|field| place(field, 0));
-        let read = numbers.take(count).map_while(|number| {
-            let last = last.get_mut((number & 3) as usize)?;
-            *last = last.saturating_add(number >> 2);
-            Some(*last)
-        });
-        read.collect()
+        let start = first_place as usize;
+        let rest = self.places.len().saturating_sub(start);
+        let mut length = rest.min(FEW_PLACES);
+        loop {
+            let Some(bytes) = self.places.read(start..start + length) else {
+                return Vec::new();
+            };
+            let (places, is_complete) = read_places(&bytes);
+            if is_complete || length == rest {
+                return places;
+            }
+            length = rest.min(length * 8);
+        }
     }
+}
+
+/// The places at the start of these bytes, and whether these are all of them.
+fn read_places(bytes: &[u8]) -> (Vec<u32>, bool) {
+    let mut numbers = Numbers::new(bytes);
+    let count = numbers.next().map(|count| count as usize);
+    let mut last = FIELDS.map(|field| place(field, 0));
+    let read = numbers.take(count.unwrap_or_default()).map_while(|number| {
+        let last = last.get_mut((number & 3) as usize)?;
+        *last = last.saturating_add(number >> 2);
+        Some(*last)
+    });
+    let places: Vec<u32> = read.collect();
+    let is_complete = count.is_some_and(|count| count == places.len());
+    (places, is_complete)
 }
 
 /// The distance from the last passage, how often each field has the term, and how many bytes the places take.

@@ -213,11 +213,18 @@ impl Terms for Segments {
             .collect();
         found.sort();
         found.dedup();
-        // A word whose passages do not count any more is none.
-        let found = found.into_iter().filter_map(|(distance, term)| {
+        let mut counting: Vec<(u8, usize, String)> = Vec::new();
+        for (distance, term) in found {
+            // Those that are farther off are not wanted.
+            if counting.first().is_some_and(|nearest| nearest.0 < distance) {
+                break;
+            }
+            // A word whose passages do not count any more is none.
             let passages = self.with_term(&term).len();
-            (passages > 0).then_some((distance, passages, term))
-        });
-        ranked(found.collect(), most)
+            if passages > 0 {
+                counting.push((distance, passages, term));
+            }
+        }
+        ranked(counting, most)
     }
 }

@@ -1,6 +1,6 @@
 //! Words of a dictionary that are spelt almost like one that it does not have.
 
-use std::sync::LazyLock;
+use std::{cell::Cell, sync::LazyLock};
 
 use fst::{IntoStreamer as _, Map, Streamer as _};
 use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder, SINK_STATE};
@@ -9,6 +9,10 @@ use super::search::MOST_NEAR;
 
 /// Words longer than this are not looked for.
 const LONGEST: usize = 40;
+/// Steps of a walk through a dictionary, and words that it finds: more than the largest dictionary needs. One that was made
+/// to do harm may lead on and on.
+const MOST_STEPS: usize = 1 << 22;
+const MOST_WORDS: usize = 1 << 12;
 
 static ONE_OFF: LazyLock<LevenshteinAutomatonBuilder> =
     LazyLock::new(|| LevenshteinAutomatonBuilder::new(1, true));
@@ -16,17 +20,21 @@ static TWO_OFF: LazyLock<LevenshteinAutomatonBuilder> =
     LazyLock::new(|| LevenshteinAutomatonBuilder::new(2, true));
 
 /// Walks the dictionary along words that are near.
-struct Near(DFA);
+struct Near {
+    words: DFA,
+    /// Steps that may still be made.
+    steps: Cell<usize>,
+}
 
 impl fst::Automaton for Near {
     type State = u32;
 
     fn start(&self) -> u32 {
-        self.0.initial_state()
+        self.words.initial_state()
     }
 
     fn is_match(&self, state: &u32) -> bool {
-        matches!(self.0.distance(*state), Distance::Exact(_))
+        matches!(self.words.distance(*state), Distance::Exact(_))
     }
 
     fn can_match(&self, state: &u32) -> bool {
@@ -34,7 +42,12 @@ impl fst::Automaton for Near {
     }
 
     fn accept(&self, state: &u32, byte: u8) -> u32 {
-        self.0.transition(*state, byte)
+        let steps = self.steps.get().saturating_sub(1);
+        self.steps.set(steps);
+        match steps {
+            0 => SINK_STATE,
+            _ => self.words.transition(*state, byte),
+        }
     }
 }
 
@@ -56,11 +69,14 @@ pub(super) fn nearest<D: AsRef<[u8]>>(dictionary: &Map<D>, word: &str) -> Vec<Ne
         _ if word.len() > LONGEST => return Vec::new(),
         _ => &TWO_OFF,
     };
-    let near = Near(builder.build_dfa(word));
+    let near = Near {
+        words: builder.build_dfa(word),
+        steps: Cell::new(MOST_STEPS),
+    };
     let mut found = Vec::new();
     let mut stream = dictionary.search(&near).into_stream();
     while let Some((term, number)) = stream.next() {
-        let distance = match near.0.eval(term) {
+        let distance = match near.words.eval(term) {
             Distance::Exact(distance) | Distance::AtLeast(distance) => distance,
         };
         if let Ok(term) = std::str::from_utf8(term) {
@@ -70,6 +86,9 @@ pub(super) fn nearest<D: AsRef<[u8]>>(dictionary: &Map<D>, word: &str) -> Vec<Ne
                 term,
                 number,
             });
+        }
+        if found.len() == MOST_WORDS {
+            break;
         }
     }
     found

@@ -126,7 +126,7 @@ pub(super) fn add_up(lists: &mut Vec<Counted>) {
         let is_same = next.passage == sum.passage;
         if is_same {
             for (count, more) in sum.counts.iter_mut().zip(next.counts) {
-                *count += more;
+                *count = count.saturating_add(more);
             }
             sum.first_place = sum.first_place.min(next.first_place);
         }

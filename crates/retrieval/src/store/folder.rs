@@ -5,15 +5,14 @@
 )]
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, Metadata},
     io::{self, Read as _, Write as _},
-    ops::Range,
     path::{Path, PathBuf},
 };
 
-use mmap_io::{MemoryMappedFile, MmapAdvice, MmapMode};
+use sectile_markdown::Digest;
 
-use crate::bytes::Keeper;
+use crate::bytes::{DiskFile, Origin, ReadAt};
 
 /// What names of files begin with that are not finished.
 const UNFINISHED: &str = "new-";
@@ -30,43 +29,26 @@ pub(super) struct Lock {
     _file: File,
 }
 
-/// A file in memory, as far as it is used.
-pub(super) struct Mapped {
-    map: MemoryMappedFile,
-    length: u64,
-    #[cfg(unix)]
-    file: File,
-}
-
-impl AsRef<[u8]> for Mapped {
-    fn as_ref(&self) -> &[u8] {
-        self.map.as_slice_bytes(0, self.length).unwrap_or_default()
+#[cfg(unix)]
+impl ReadAt for File {
+    fn read_exact_at(&self, buffer: &mut [u8], at: u64) -> io::Result<()> {
+        std::os::unix::fs::FileExt::read_exact_at(self, buffer, at)
     }
 }
 
-impl Keeper for Mapped {
-    fn release(&self, range: Range<usize>) {
-        let (start, length) = (range.start as u64, range.len() as u64);
-        // A hint, and no harm is done when it is not taken.
-        self.map
-            .advise(start, length, MmapAdvice::DontNeed)
-            .unwrap_or_default();
-    }
-
-    /// Not from the map: whoever touches one byte of that may get two megabytes of it.
-    #[cfg(unix)]
-    fn read(&self, range: Range<usize>) -> Option<std::borrow::Cow<'_, [u8]>> {
-        use std::os::unix::fs::FileExt as _;
-
-        let length = range.end.checked_sub(range.start)?;
-        if range.end as u64 > self.length {
-            return None;
+#[cfg(windows)]
+impl ReadAt for File {
+    fn read_exact_at(&self, mut buffer: &mut [u8], mut at: u64) -> io::Result<()> {
+        while !buffer.is_empty() {
+            match std::os::windows::fs::FileExt::seek_read(self, buffer, at)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                length => {
+                    buffer = &mut buffer[length..];
+                    at += length as u64;
+                }
+            }
         }
-        let mut bytes = vec![0; length];
-        self.file
-            .read_exact_at(&mut bytes, range.start as u64)
-            .ok()?;
-        Some(bytes.into())
+        Ok(())
     }
 }
 
@@ -99,31 +81,50 @@ impl Folder {
         self.location.join(name)
     }
 
-    /// Options for regular files that only their owner can read. Links are not followed.
+    /// Options for files that only their owner can read. Links are not followed, and pipes keep nobody waiting.
     fn options() -> fs::OpenOptions {
         let mut options = fs::OpenOptions::new();
         #[cfg(unix)]
         {
             use std::os::unix::fs::OpenOptionsExt as _;
-            options.mode(0o600);
+
+            use rustix::fs::OFlags;
+            let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+            options.mode(0o600).custom_flags(flags.bits().cast_signed());
         }
         options
     }
 
-    pub(super) fn open_file(&self, name: &str) -> io::Result<File> {
+    /// Opens what is there, which must be a regular file. Anything else is [`io::ErrorKind::InvalidData`].
+    fn regular(&self, name: &str, options: &fs::OpenOptions) -> io::Result<File> {
         let path = self.path(name);
-        if !fs::symlink_metadata(&path)?.is_file() {
-            return Err(io::ErrorKind::InvalidInput.into());
+        let not_ours = || io::Error::from(io::ErrorKind::InvalidData);
+        // Whoever opens a device may have done something to it already.
+        match fs::symlink_metadata(&path) {
+            Ok(metadata) if !metadata.is_file() => return Err(not_ours()),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
         }
-        Self::options().read(true).open(path)
+        let file = options.open(path)?;
+        match file.metadata()?.is_file() {
+            true => Ok(file),
+            false => Err(not_ours()),
+        }
     }
 
-    /// The bytes of a file, or `None` when there is none.
-    pub(super) fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+    fn open_file(&self, name: &str) -> io::Result<File> {
+        self.regular(name, Self::options().read(true))
+    }
+
+    /// The bytes of a file, or `None` when there is none. One with more than `most` is [`io::ErrorKind::InvalidData`].
+    pub(super) fn read(&self, name: &str, most: u64) -> io::Result<Option<Vec<u8>>> {
         match self.open_file(name) {
-            Ok(mut file) => {
+            Ok(file) => {
                 let mut bytes = Vec::new();
-                file.read_to_end(&mut bytes)?;
+                file.take(most + 1).read_to_end(&mut bytes)?;
+                if bytes.len() as u64 > most {
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
                 Ok(Some(bytes))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -131,39 +132,45 @@ impl Folder {
         }
     }
 
-    /// A file as memory. Files that are mapped are replaced and removed, but never changed or cut off. An empty one cannot
-    /// be mapped, and is none of ours.
-    pub(super) fn map(&self, name: &str) -> io::Result<Mapped> {
+    /// A file that is read piece by piece, and its stamp. One with more than `most` bytes is
+    /// [`io::ErrorKind::InvalidData`].
+    pub(super) fn origin(&self, name: &str, most: u64) -> io::Result<(Origin, Digest)> {
         let file = self.open_file(name)?;
-        let length = file.metadata()?.len();
-        if length == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+        let metadata = file.metadata()?;
+        if metadata.len() > most {
+            return Err(io::ErrorKind::InvalidData.into());
         }
-        #[cfg(unix)]
-        let same = file.try_clone()?;
-        let map = MemoryMappedFile::from_file(file, MmapMode::ReadOnly, name)
-            .map_err(io::Error::other)?;
-        Ok(Mapped {
-            map,
-            length,
-            #[cfg(unix)]
-            file: same,
-        })
+        let file = DiskFile::new(file, metadata.len());
+        Ok((Origin::Disk(file.into()), stamp(&metadata)))
+    }
+
+    /// What tells that a file is not what it was, or `None` when there is none.
+    pub(super) fn stamp(&self, name: &str) -> Option<Digest> {
+        let metadata = fs::symlink_metadata(self.path(name)).ok()?;
+        Some(stamp(&metadata))
     }
 
     /// Puts a whole file in place of what is there, on disk before it can be seen.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let unfinished = self.path(&format!("{UNFINISHED}{name}"));
-        let mut options = Self::options();
-        let mut file = options
+        // A left-over, or a link that somebody put there to have something else overwritten.
+        match fs::remove_file(&unfinished) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = Self::options()
             .write(true)
-            .create(true)
-            .truncate(true)
+            .create_new(true)
             .open(&unfinished)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         drop(file);
-        fs::rename(unfinished, self.path(name))
+        let path = self.path(name);
+        // An empty folder in its place is nobody's, and the only thing that cannot be replaced at once.
+        if fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir()) {
+            fs::remove_dir(&path)?;
+        }
+        fs::rename(unfinished, path)
     }
 
     /// Makes what was renamed survive a power cut.
@@ -202,12 +209,32 @@ impl Folder {
 
     /// The right that a file stands for, or `None` when another process has it.
     pub(super) fn lock(&self, name: &str) -> io::Result<Option<Lock>> {
-        let mut options = Self::options();
-        let file = options.write(true).create(true).open(self.path(name))?;
+        let file = self.regular(name, Self::options().write(true).create(true))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Lock { _file: file })),
             Err(fs::TryLockError::WouldBlock) => Ok(None),
             Err(fs::TryLockError::Error(error)) => Err(error),
         }
     }
+}
+
+/// The length of a file, its number and when it was changed.
+fn stamp(metadata: &Metadata) -> Digest {
+    let mut text = format!("{}", metadata.len());
+    #[cfg(unix)]
+    {
+        use std::{fmt::Write as _, os::unix::fs::MetadataExt as _};
+        let numbers = [metadata.dev(), metadata.ino()];
+        let times = [
+            (metadata.mtime(), metadata.mtime_nsec()),
+            (metadata.ctime(), metadata.ctime_nsec()),
+        ];
+        // Writing to a text cannot fail.
+        write!(text, " {numbers:?} {times:?}").unwrap_or_default();
+    }
+    #[cfg(not(unix))]
+    {
+        text += &format!(" {:?}", metadata.modified().ok());
+    }
+    Digest::of(text.as_bytes())
 }

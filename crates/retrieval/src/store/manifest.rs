@@ -2,8 +2,10 @@
 
 use sectile_markdown::Digest;
 
+use super::SEGMENT;
 use crate::{
     Bytes, FormatError, Place,
+    bytes::Origin,
     container::{self, Container, Name},
 };
 
@@ -71,18 +73,14 @@ impl Manifest {
     }
 
     pub(super) fn decode(file: &Bytes) -> Result<Self, FormatError> {
-        let mut container = Container::open(file, VERSION)?;
-        let text = |bytes: &[u8]| {
-            let text = std::str::from_utf8(bytes).map_err(|_| FormatError::Damaged)?;
-            Ok::<String, FormatError>(text.to_owned())
-        };
-        let facts = container.checked_part(&FACTS)?;
+        let container = Container::open(&Origin::Memory(file.clone()), VERSION)?;
+        let facts = container.part(&FACTS)?;
         let (made_at, name) = facts
             .as_ref()
             .split_first_chunk()
             .ok_or(FormatError::Damaged)?;
-        let segments = text(container.checked_part(&SEGMENTS)?.as_ref())?;
-        let bytes = container.checked_part(&ENTRIES)?;
+        let segments = segments(&container)?;
+        let bytes = container.part(&ENTRIES)?;
         let mut rest = bytes.as_ref();
         let mut entries = Vec::with_capacity(rest.len() / (FIXED + 4));
         while !rest.is_empty() {
@@ -93,9 +91,32 @@ impl Manifest {
         Ok(Self {
             name: text(name)?,
             made_at: i64::from_le_bytes(*made_at),
-            segments: segments.lines().map(str::to_owned).collect(),
+            segments,
             entries,
         })
+    }
+
+    /// The names of the segments alone.
+    pub(super) fn segments_of(file: &Bytes) -> Result<Vec<String>, FormatError> {
+        segments(&Container::open(&Origin::Memory(file.clone()), VERSION)?)
+    }
+}
+
+fn text(bytes: &[u8]) -> Result<String, FormatError> {
+    let text = std::str::from_utf8(bytes).map_err(|_| FormatError::Damaged)?;
+    Ok(text.to_owned())
+}
+
+/// The names of segments. They are names of files, and whoever wrote them must not be able to name any other.
+fn segments(container: &Container) -> Result<Vec<String>, FormatError> {
+    let names = text(container.part(&SEGMENTS)?.as_ref())?;
+    let is_ours = |name: &str| {
+        let digits = name.strip_prefix(SEGMENT);
+        digits.is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+    };
+    match names.lines().all(is_ours) {
+        true => Ok(names.lines().map(str::to_owned).collect()),
+        false => Err(FormatError::Damaged),
     }
 }
 

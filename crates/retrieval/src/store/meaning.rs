@@ -4,16 +4,17 @@
 //! that a vector is never made twice, whatever becomes of segments. Parts hold what a filler came to that was stopped.
 //! Chunks of documents that did not count when a file was made have no vector in it.
 
-use std::{collections::HashMap, io};
+use std::{borrow::Cow, collections::HashMap, io};
 
 use sectile_markdown::Digest;
 
 use super::{
-    Store, StoreError,
+    MOST_FILE, Store, StoreError,
     folder::{Folder, Lock},
 };
 use crate::{
     Bytes, Embedder, FormatError, Place, Segment,
+    bytes::{Origin, Stretch},
     container::{self, Container, Name},
     embedding::vectors::{inverse_length, kept, kept_bytes},
 };
@@ -56,32 +57,30 @@ impl MeaningKey {
     }
 }
 
-/// Vectors and the texts that they are of.
+/// Vectors and the texts that they are of. All of it was compared with its checksums when it was opened.
 #[derive(Clone, Debug)]
 struct Meaning {
-    container: Container,
     keys: Bytes,
-    vectors: Bytes,
-    inverse_lengths: Bytes,
+    vectors: Stretch,
+    inverse_lengths: Stretch,
 }
 
 impl Meaning {
-    /// Opens a file. Its vectors were not compared with their checksums then.
-    fn open(file: &Bytes, rules: &str, dimensions: usize) -> Result<Self, FormatError> {
-        let mut container = Container::open(file, VERSION)?;
-        if container.checked_part(&RULES)?.as_ref() != rules.as_bytes() {
+    /// Opens a file.
+    fn open(origin: &Origin, rules: &str, dimensions: usize) -> Result<Self, FormatError> {
+        let container = Container::open(origin, VERSION)?;
+        if container.part(&RULES)?.as_ref() != rules.as_bytes() {
             return Err(FormatError::OtherModel);
         }
         let meaning = Self {
-            keys: container.checked_part(&KEYS)?,
-            vectors: container.part(&VECTORS)?,
-            inverse_lengths: container.part(&LENGTHS)?,
-            container,
+            keys: container.part(&KEYS)?,
+            vectors: container.stretch(&VECTORS)?,
+            inverse_lengths: container.stretch(&LENGTHS)?,
         };
         let count = meaning.keys().len();
         let fits = meaning.keys.as_ref().len() == count * 16
-            && meaning.vectors.as_ref().len() == count * kept_bytes(dimensions)
-            && meaning.inverse_lengths.as_ref().len() == count * 4;
+            && meaning.vectors.len() == count * kept_bytes(dimensions)
+            && meaning.inverse_lengths.len() == count * 4;
         fits.then_some(meaning).ok_or(FormatError::Damaged)
     }
 
@@ -101,22 +100,24 @@ impl Meaning {
 }
 
 /// The bytes of a file.
-fn encoded<'v>(rules: &str, rows: impl Iterator<Item = (MeaningKey, &'v [u8])>) -> Vec<u8> {
-    let (mut keys, mut vectors, mut inverse_lengths) = (Vec::new(), Vec::new(), Vec::new());
-    for (key, vector) in rows {
-        keys.extend_from_slice(&key.0);
-        vectors.extend_from_slice(vector);
-        inverse_lengths.extend_from_slice(&inverse_length(vector).to_le_bytes());
-    }
+fn encoded(rules: &str, rows: &Rows) -> Vec<u8> {
     container::write(
         VERSION,
         &[
             (RULES, rules.as_bytes()),
-            (KEYS, &keys),
-            (VECTORS, &vectors),
-            (LENGTHS, &inverse_lengths),
+            (KEYS, &rows.keys),
+            (VECTORS, &rows.vectors),
+            (LENGTHS, &rows.inverse_lengths),
         ],
     )
+}
+
+/// Vectors as a file has them.
+#[derive(Default)]
+struct Rows {
+    keys: Vec<u8>,
+    vectors: Vec<u8>,
+    inverse_lengths: Vec<u8>,
 }
 
 /// Vectors of one model, by the texts that they are of.
@@ -198,47 +199,46 @@ impl KnownVectors {
         self.files.push(meaning);
     }
 
-    /// A vector as it is kept.
-    fn get(&self, key: MeaningKey) -> Option<&[u8]> {
+    /// A vector as it is kept, or `None` when it is not known, or its file is not what it was.
+    fn get(&self, key: MeaningKey) -> Option<Cow<'_, [u8]>> {
         let (file, number) = *self.places.get(&key)?;
-        let vectors = match self.files.get(file) {
-            Some(meaning) => meaning.vectors.as_ref(),
-            None => &self.added_vectors,
-        };
         let bytes = kept_bytes(self.dimensions);
-        vectors.get(number * bytes..(number + 1) * bytes)
+        let range = number * bytes..(number + 1) * bytes;
+        match self.files.get(file) {
+            Some(meaning) => meaning.vectors.read(range),
+            None => self.added_vectors.get(range).map(Cow::Borrowed),
+        }
     }
 
-    /// The vectors of chunks with these texts; one that is not known, or whose text is not given, has none.
-    fn rows<'v>(
-        &'v self,
-        keys: &'v [Option<MeaningKey>],
-        silent: &'v [u8],
-    ) -> impl Iterator<Item = (MeaningKey, &'v [u8])> {
-        keys.iter().map(|key| {
-            let known = key.and_then(|key| Some((key, self.get(key)?)));
-            known.unwrap_or((MeaningKey::default(), silent))
-        })
-    }
-
-    fn silent(&self) -> Vec<u8> {
-        kept(&vec![0; self.dimensions])
+    /// The vectors of chunks with these texts; one whose text is not given has none. `None` when one cannot be had: it is not
+    /// known, or its file is not what it was.
+    fn rows(&self, keys: &[Option<MeaningKey>]) -> Option<Rows> {
+        let silent = kept(&vec![0; self.dimensions]);
+        let mut rows = Rows::default();
+        for key in keys {
+            let vector = match key {
+                Some(key) => self.get(*key)?,
+                None => Cow::Borrowed(silent.as_slice()),
+            };
+            rows.keys.extend_from_slice(&key.unwrap_or_default().0);
+            rows.vectors.extend_from_slice(&vector);
+            let inverse = inverse_length(&vector).to_le_bytes();
+            rows.inverse_lengths.extend_from_slice(&inverse);
+        }
+        Some(rows)
     }
 
     /// A segment with these vectors in place of its own: those of the texts that its chunks have, none where that is not
     /// given. `None` when not all of them are known.
     #[must_use]
     pub fn in_place(&self, segment: &Segment, keys: &[Option<MeaningKey>]) -> Option<Segment> {
-        if !keys.iter().flatten().all(|key| self.has(*key)) {
+        if keys.len() != segment.chunks() {
             return None;
         }
-        let (mut vectors, mut inverse_lengths) = (Vec::new(), Vec::new());
-        for (_, vector) in self.rows(keys, &self.silent()) {
-            vectors.extend_from_slice(vector);
-            inverse_lengths.extend_from_slice(&inverse_length(vector).to_le_bytes());
-        }
-        (keys.len() == segment.chunks())
-            .then(|| segment.with_vectors(Bytes::new(vectors), Bytes::new(inverse_lengths)))
+        let rows = self.rows(keys)?;
+        let (vectors, inverse_lengths) =
+            (Bytes::new(rows.vectors), Bytes::new(rows.inverse_lengths));
+        Some(segment.with_vectors(vectors, inverse_lengths))
     }
 }
 
@@ -304,13 +304,11 @@ impl Model {
         for name in folder.names()? {
             let file = self
                 .rules_of(&name)
-                .and_then(|rules| Some((rules, folder.map(&name).ok()?)));
-            let Some((rules, file)) = file else {
+                .and_then(|rules| Some((rules, folder.origin(&name, MOST_FILE).ok()?)));
+            let Some((rules, (origin, _))) = file else {
                 continue;
             };
-            if let Ok(meaning) = Meaning::open(&Bytes::kept(file), &rules, self.dimensions)
-                && meaning.container.verify().is_ok()
-            {
+            if let Ok(meaning) = Meaning::open(&origin, &rules, self.dimensions) {
                 known.take(meaning);
             }
         }
@@ -318,15 +316,15 @@ impl Model {
     }
 
     fn open(&self, folder: &Folder, segment: &str) -> Result<Meaning, StoreError> {
-        let file = Bytes::kept(folder.map(&self.file_of(segment))?);
-        Ok(Meaning::open(&file, &self.rules(segment), self.dimensions)?)
+        let (origin, _) = folder.origin(&self.file_of(segment), MOST_FILE)?;
+        let rules = self.rules(segment);
+        Ok(Meaning::open(&origin, &rules, self.dimensions)?)
     }
 }
 
 impl Store {
     /// The segments of a manifest, opened already, with the vectors of `model` in place of their own. `None` unless there
-    /// are files for all of them, with vectors for every chunk that counts. The vectors were not compared with their
-    /// checksums then: see [`Self::verify_meaning`].
+    /// are files for all of them, whole, with vectors for every chunk that counts.
     #[must_use]
     pub fn meaning(
         &self,
@@ -350,17 +348,11 @@ impl Store {
             .map(|((name, segment), living)| {
                 let meaning = model.open(&self.folder, name).ok()?;
                 let is_whole = meaning.covers(segment.chunks(), living.into_iter());
-                is_whole.then(|| segment.with_vectors(meaning.vectors, meaning.inverse_lengths))
+                let (vectors, inverse_lengths) =
+                    (meaning.vectors.whole()?, meaning.inverse_lengths.whole()?);
+                is_whole.then(|| segment.with_vectors(vectors, inverse_lengths))
             })
             .collect()
-    }
-
-    /// Whether the files that [`Self::meaning`] opens have their checksums.
-    #[must_use]
-    pub fn verify_meaning(&self, names: &[String], model: &dyn Embedder) -> bool {
-        let model = Model::of(model);
-        let files: Vec<String> = names.iter().map(|name| model.file_of(name)).collect();
-        self.verify(&files).is_ok()
     }
 
     /// All vectors of `model` that are there and whole, whatever segment they were made for.
@@ -384,6 +376,11 @@ impl Store {
             _lock: lock,
         })
     }
+}
+
+/// Vectors that were known a moment ago.
+fn had(rows: Option<Rows>) -> io::Result<Rows> {
+    rows.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
 /// For each segment, the chunks of the documents at these places, in no particular order.
@@ -416,7 +413,6 @@ impl Filler<'_> {
             return false;
         };
         meaning.covers(segment.chunks(), living.iter().copied())
-            && meaning.container.verify().is_ok()
     }
 
     /// Keeps what was added to `known` from the number `since` on, until the files of segments have it. The name of the
@@ -427,7 +423,7 @@ impl Filler<'_> {
     pub fn keep(&self, known: &KnownVectors, since: usize) -> io::Result<String> {
         let keys: Vec<Option<MeaningKey>> =
             known.added.iter().skip(since).copied().map(Some).collect();
-        let file = encoded(&self.model.part_rules(), known.rows(&keys, &known.silent()));
+        let file = encoded(&self.model.part_rules(), &had(known.rows(&keys))?);
         let mut digits = Digest::of(&file).to_string();
         digits.truncate(32);
         let name = format!("{PART}{}-{digits}", self.model.digits());
@@ -449,10 +445,7 @@ impl Filler<'_> {
         parts: &[String],
     ) -> io::Result<()> {
         let folder = &self.store.folder;
-        let file = encoded(
-            &self.model.rules(segment),
-            known.rows(keys, &known.silent()),
-        );
+        let file = encoded(&self.model.rules(segment), &had(known.rows(keys))?);
         folder.write(&self.model.file_of(segment), &file)?;
         folder.flush()?;
         for part in parts {

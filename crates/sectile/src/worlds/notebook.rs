@@ -49,6 +49,9 @@ use crate::{
     mcp::{CallContext, JsonObject, UnknownTool, WorldSpec},
 };
 
+/// A search whose index is damaged again and again, under its hands, gives up after so many times.
+const MOST_TRIES: usize = 4;
+
 /// State of the world.
 pub(crate) struct NotebookWorld {
     storage: Arc<Library>,
@@ -196,10 +199,20 @@ impl NotebookWorld {
     ) -> Result<Found, NotebookError> {
         let collection = &entered.collection;
         let stop = || call.cancelled.is_cancelled();
-        let found = self
-            .shelves
-            .shelf(collection)
-            .and_then(|shelf| shelf.search(query, most, &stop));
+        let mut found = Err(NotebookError::IndexDamaged);
+        for _ in 0..MOST_TRIES {
+            let shelf = self.shelves.shelf(collection, &stop);
+            found = match &shelf {
+                Ok(shelf) => shelf.search(query, most, &stop),
+                Err(error) => Err(error.clone()),
+            };
+            match (&found, shelf) {
+                (Err(NotebookError::IndexDamaged), Ok(shelf)) => {
+                    self.shelves.reopen(collection, &shelf)?;
+                }
+                _ => break,
+            }
+        }
         if let Err(NotebookError::CollectionNotFound) = &found {
             self.shelves.forget(collection);
         }

@@ -31,7 +31,7 @@ fn complaints(server: &Server, storage: &Objects) -> Vec<String> {
         server.complaint(storage.notebooks("a", &|| false)),
         server.complaint(storage.read("a", &path("note.md"))),
         server.complaint(storage.require("a")),
-        server.complaint(storage.artifact_files("a")),
+        server.complaint(storage.artifact_files("a", &|| false)),
         server.complaint(storage.ready()),
     ]
 }

@@ -213,7 +213,7 @@ fn steps(args: &AddArgs, record: &Record, now: i64) -> Result<Vec<Step>, CliErro
 fn read_back(storage: &Library, args: &AddArgs, record: &Record) -> Result<(), CliError> {
     for payload in &record.payloads {
         let id = format!("{}/{}", args.set, payload.file);
-        let found = artifacts::find(storage, &args.collection, &id).map_err(|_| {
+        let found = artifacts::find(storage, &args.collection, &id, &|| false).map_err(|_| {
             CliError::failed("the set was written, but the library does not see it.").next(
                 format_args!("look for a rule in `.gitignore` that ignores `{ARTIFACTS}`"),
             )

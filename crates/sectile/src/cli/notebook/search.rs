@@ -21,7 +21,7 @@ pub(super) fn search(args: &SearchArgs) -> Result<(), CliError> {
     require(&storage, &args.collection)?;
     let shelf = storage
         .indexes(args.index.as_deref())
-        .of(&args.collection)
+        .of(&args.collection, None)
         .and_then(|place| {
             let library = Arc::clone(&storage.library);
             Shelf::open(library, &args.collection, place, editor::now, &|| false)

@@ -36,7 +36,10 @@
 mod check;
 pub(crate) mod record;
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    ops::Bound,
+};
 
 use schemars::JsonSchema;
 use sectile_markdown::Digest;
@@ -54,6 +57,14 @@ use sectile_retrieval::ARTIFACTS;
 
 /// Sets of one collection that are looked at.
 const MAX_SETS: usize = 1000;
+/// Bytes of records that one call reads, about.
+const MOST_RECORD_BYTES: usize = 16 << 20;
+/// Bytes of names in one list of sets, about: as long as other long answers are.
+const MOST_LISTED_BYTES: usize = 32 << 10;
+/// Bytes of the names of a set's notebooks there.
+const MOST_SOURCE_BYTES: usize = 4 << 10;
+/// What a set comes to there besides names.
+const SET_BYTES: usize = 200;
 
 const DISCLAIMER: &str = "This artifact is derived material. It is offered for inspection only and carries no authority. Verify against source notebooks for authoritative content.";
 
@@ -66,6 +77,12 @@ pub(crate) struct ArtifactSets {
     pub(crate) artifact_sets: Vec<ArtifactSet>,
     /// Sets whose record is damaged.
     pub(crate) problems: Vec<SetProblem>,
+    /// Only where the list is cut: how many sets the collection has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) total_sets: Option<usize>,
+    /// Only where the list is cut: call again with this `cursor` for what follows. A set with many artifacts goes on there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next_cursor: Option<String>,
 }
 
 /// A set of artifacts, without their contents.
@@ -81,6 +98,9 @@ pub(crate) struct ArtifactSet {
     pub(crate) status: Status,
     /// The notebooks it was made from.
     pub(crate) source_notebooks: Vec<String>,
+    /// Only where that list is cut: how many notebooks it was made from. `retrieve_artifact` names all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) source_count: Option<usize>,
     /// Number of artifacts in it.
     pub(crate) artifact_count: usize,
     /// Their ids, for `retrieve_artifact`.
@@ -230,48 +250,138 @@ pub(crate) struct Found {
     pub(crate) bytes: Option<Vec<u8>>,
 }
 
+/// The artifacts that were made from given notebooks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ArtifactLinks {
+    /// The first of them, by id.
+    pub(crate) links: Vec<ArtifactLink>,
+    /// How many there are.
+    pub(crate) total: usize,
+    /// Whether all records were looked at.
+    pub(crate) is_complete: bool,
+}
+
 /// The digests of notebooks as they are now, each read once.
 pub(crate) struct Today<'a> {
     storage: &'a Library,
     collection: &'a str,
+    stop: &'a dyn Fn() -> bool,
     digests: HashMap<NotePath, Option<Digest>>,
 }
 
-/// The artifact sets of a collection.
-pub(crate) fn sets(storage: &Library, collection: &str) -> Result<ArtifactSets, NotebookError> {
-    let mut sets = ArtifactSets::default();
-    for (set, record) in records(storage, collection)? {
-        match record {
-            Ok(record) => sets.artifact_sets.push(ArtifactSet {
-                artifact_type: record.kind,
-                created_at: record.created_at,
-                status: record.status,
-                source_notebooks: source_notebooks(&record),
-                artifact_count: record.payloads.len(),
-                artifact_ids: record
-                    .payloads
-                    .iter()
-                    .map(|payload| format!("{set}/{}", payload.file))
-                    .collect(),
-                artifact_set_id: set,
-            }),
-            Err(message) => sets.problems.push(SetProblem {
-                artifact_set_id: set,
-                kind: "upstream_failure",
-                message,
-            }),
-        }
+/// How many bytes of records one call may still read. They take time to understand, and nobody vouches for them.
+pub(crate) struct RecordBudget(usize);
+
+impl Default for RecordBudget {
+    fn default() -> Self {
+        Self(MOST_RECORD_BYTES)
     }
+}
+
+/// The artifact sets of a collection, from behind `cursor` on, as many as one answer holds.
+pub(crate) fn sets(
+    storage: &Library,
+    collection: &str,
+    cursor: Option<&str>,
+    stop: &dyn Fn() -> bool,
+) -> Result<ArtifactSets, NotebookError> {
+    let folders = folders(storage, collection, stop)?;
+    let mut sets = ArtifactSets::default();
+    let (mut budget, mut rest) = (RecordBudget::default(), MOST_LISTED_BYTES);
+    // A cursor is the id of a set, or of an artifact in a set that is not listed to its end.
+    let (from, file) = match cursor.map(|cursor| cursor.split_once('/').unwrap_or((cursor, ""))) {
+        Some((set, "")) => (Bound::Excluded(set), None),
+        Some((set, file)) => (Bound::Included(set), Some((set, file))),
+        None => (Bound::Unbounded, None),
+    };
+    let mut last = None;
+    for (set, files) in folders.range::<str, _>((from, Bound::Unbounded)) {
+        if rest == 0 || budget.is_spent() {
+            sets.next_cursor = last;
+            break;
+        }
+        match load(storage, collection, (set, files), &mut budget, stop)? {
+            Ok(record) => {
+                let after = file.filter(|(of, _)| of == set).map(|(_, file)| file);
+                let (listed, open_end) = listed(set, &record, after, &mut rest);
+                sets.artifact_sets.push(listed);
+                if let Some(file) = open_end {
+                    sets.next_cursor = Some(format!("{set}/{file}"));
+                    break;
+                }
+            }
+            Err(message) => {
+                rest = rest.saturating_sub(SET_BYTES + set.len() + message.len());
+                sets.problems.push(SetProblem {
+                    artifact_set_id: set.clone(),
+                    kind: "upstream_failure",
+                    message,
+                });
+            }
+        }
+        last = Some(set.clone());
+    }
+    sets.total_sets = sets.next_cursor.is_some().then_some(folders.len());
     Ok(sets)
 }
 
-/// How many artifacts a collection has.
-pub(crate) fn count(storage: &Library, collection: &str) -> Result<usize, NotebookError> {
-    let records = records(storage, collection)?;
-    let sound = records
-        .iter()
-        .filter_map(|(_, record)| record.as_ref().ok());
-    Ok(sound.map(|record| record.payloads.len()).sum())
+/// What is listed of a set, with the artifacts behind `after`; and the last artifact, where others follow it.
+fn listed(
+    set: &str,
+    record: &Record,
+    after: Option<&str>,
+    rest: &mut usize,
+) -> (ArtifactSet, Option<String>) {
+    let mut source_notebooks = Vec::new();
+    let mut for_sources = MOST_SOURCE_BYTES;
+    for source in &record.sources {
+        let name = source.notebook.as_str();
+        if name.len() > for_sources {
+            break;
+        }
+        for_sources -= name.len();
+        source_notebooks.push(name.to_owned());
+    }
+    *rest = rest.saturating_sub(SET_BYTES + set.len() + MOST_SOURCE_BYTES - for_sources);
+    let payloads = record.payloads.iter();
+    let known = after.and_then(|after| payloads.clone().position(|one| one.file == after));
+    let mut payloads = payloads.skip(known.map_or(0, |at| at + 1)).peekable();
+    let mut artifact_ids = Vec::new();
+    let mut last = None;
+    // At least one, so that there is an end.
+    while let Some(payload) = payloads.next_if(|_| artifact_ids.is_empty() || *rest > 0) {
+        let id = format!("{set}/{}", payload.file);
+        *rest = rest.saturating_sub(id.len());
+        artifact_ids.push(id);
+        last = Some(payload.file.clone());
+    }
+    let is_cut = source_notebooks.len() < record.sources.len();
+    let listed = ArtifactSet {
+        artifact_set_id: set.to_owned(),
+        artifact_type: record.kind,
+        created_at: record.created_at,
+        status: record.status,
+        source_notebooks,
+        source_count: is_cut.then_some(record.sources.len()),
+        artifact_count: record.payloads.len(),
+        artifact_ids,
+    };
+    (listed, last.filter(|_| payloads.peek().is_some()))
+}
+
+/// How many artifacts a collection has, as far as the budget goes, and whether these are all.
+pub(crate) fn count(
+    storage: &Library,
+    collection: &str,
+    budget: &mut RecordBudget,
+    stop: &dyn Fn() -> bool,
+) -> Result<(usize, bool), NotebookError> {
+    let mut count = 0;
+    let is_complete = each_record(storage, collection, budget, stop, |_, record| {
+        count += record.map_or(0, |record| record.payloads.len());
+        Ok(())
+    })?;
+    Ok((count, is_complete))
 }
 
 /// An artifact with its contents. The id of a set stands for its artifact when it holds only one.
@@ -279,17 +389,18 @@ pub(crate) fn retrieve(
     storage: &Library,
     collection: &str,
     artifact_id: &str,
+    stop: &dyn Fn() -> bool,
 ) -> Result<Artifact, NotebookError> {
     let Found {
         id,
         record,
         bytes,
         payload,
-    } = find(storage, collection, artifact_id)?;
+    } = find(storage, collection, artifact_id, stop)?;
     let bytes = judged(bytes, &payload).map_err(|why| NotebookError::UpstreamFailure {
         message: format!("The payload of `{id}` {why}; it is not answered."),
     })?;
-    let (staleness, _) = staleness(&mut Today::new(storage, collection), &record)?;
+    let staleness = Today::new(storage, collection, stop).staleness(&record)?;
     let contents = contents(&payload.file, bytes).ok_or_else(|| NotebookError::UpstreamFailure {
         message: format!(
             "The payload of `{id}` is binary; only text and JSON can be answered. It can be opened from its folder."
@@ -329,35 +440,47 @@ pub(crate) fn retrieve(
     })
 }
 
-/// The artifacts whose recorded sources include one of `notebooks`, by id. Sets with a damaged record have no sources.
+/// The artifacts whose recorded sources include one of `notebooks`, by id: the first `most`, and how many there are. Sets with
+/// a damaged record have no sources.
 pub(crate) fn linked_to(
     storage: &Library,
     collection: &str,
     notebooks: &[NotePath],
-) -> Result<Vec<ArtifactLink>, NotebookError> {
-    let mut links = Vec::new();
-    let mut today = Today::new(storage, collection);
-    for (set, record) in records(storage, collection)? {
-        let Ok(record) = record else { continue };
+    most: usize,
+    stop: &dyn Fn() -> bool,
+) -> Result<ArtifactLinks, NotebookError> {
+    let notebooks: HashSet<&NotePath> = notebooks.iter().collect();
+    let mut found = ArtifactLinks::default();
+    let mut today = Today::new(storage, collection, stop);
+    let mut budget = RecordBudget::default();
+    found.is_complete = each_record(storage, collection, &mut budget, stop, |set, record| {
+        let Ok(record) = record else { return Ok(()) };
         let sources = record.sources.iter().map(|source| &source.notebook);
         let matching: Vec<String> = sources
             .filter(|source| notebooks.contains(source))
             .map(NotePath::to_string)
             .collect();
         if matching.is_empty() {
-            continue;
+            return Ok(());
         }
-        let (staleness, _) = staleness(&mut today, &record)?;
-        links.extend(record.payloads.iter().map(|payload| ArtifactLink {
+        found.total += record.payloads.len();
+        let wanted = most.saturating_sub(found.links.len());
+        if wanted == 0 {
+            return Ok(());
+        }
+        let staleness = today.staleness(&record)?;
+        let payloads = record.payloads.iter().take(wanted);
+        found.links.extend(payloads.map(|payload| ArtifactLink {
             artifact_id: format!("{set}/{}", payload.file),
-            artifact_set_id: set.clone(),
+            artifact_set_id: set.to_owned(),
             artifact_type: record.kind,
             status: record.status,
             staleness_indicator: staleness,
             matching_sources: matching.clone(),
         }));
-    }
-    Ok(links)
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// Finds an artifact and reads its payload.
@@ -365,6 +488,7 @@ pub(crate) fn find(
     storage: &Library,
     collection: &str,
     artifact_id: &str,
+    stop: &dyn Fn() -> bool,
 ) -> Result<Found, NotebookError> {
     let unknown = || NotebookError::ArtifactNotFound {
         artifact_id: artifact_id.to_owned(),
@@ -373,9 +497,10 @@ pub(crate) fn find(
         Some((set, file)) => (set, Some(file)),
         None => (artifact_id, None),
     };
-    let folders = folders(storage, collection)?;
+    let folders = folders(storage, collection, stop)?;
     let (set, files) = folders.get_key_value(set).ok_or_else(unknown)?;
-    let record = load(storage, collection, set, files)?
+    let mut budget = RecordBudget::default();
+    let record = load(storage, collection, (set, files), &mut budget, stop)?
         .map_err(|message| NotebookError::UpstreamFailure { message })?;
     let payload = match (file, record.payloads.as_slice()) {
         (Some(file), payloads) => payloads.iter().find(|payload| payload.file == file),
@@ -431,41 +556,55 @@ fn judged(bytes: Option<Vec<u8>>, payload: &Payload) -> Result<Vec<u8>, &'static
     }
 }
 
-/// Whether the sources of a set are still what was recorded.
-pub(crate) fn staleness(
-    today: &mut Today<'_>,
-    record: &Record,
-) -> Result<(Staleness, Vec<SourceState>), NotebookError> {
-    let mut states = Vec::new();
-    for source in &record.sources {
-        states.push(SourceState {
-            notebook: source.notebook.clone(),
-            recorded: source.digest,
-            today: today.of(&source.notebook)?,
-        });
-    }
-    let staleness = if states.is_empty() {
-        Staleness::Unknown
-    } else if states.iter().all(SourceState::is_fresh) {
-        Staleness::Fresh
-    } else {
-        Staleness::Stale
-    };
-    Ok((staleness, states))
-}
-
 impl<'a> Today<'a> {
-    pub(crate) fn new(storage: &'a Library, collection: &'a str) -> Self {
+    pub(crate) fn new(
+        storage: &'a Library,
+        collection: &'a str,
+        stop: &'a dyn Fn() -> bool,
+    ) -> Self {
         Self {
             storage,
             collection,
+            stop,
             digests: HashMap::new(),
         }
+    }
+
+    /// Whether the sources of a set are still what was recorded. The first that is not decides.
+    fn staleness(&mut self, record: &Record) -> Result<Staleness, NotebookError> {
+        for source in &record.sources {
+            if self.of(&source.notebook)? != Some(source.digest) {
+                return Ok(Staleness::Stale);
+            }
+        }
+        Ok(match record.sources.is_empty() {
+            true => Staleness::Unknown,
+            false => Staleness::Fresh,
+        })
+    }
+
+    /// Every source of a set as it is, and whether all are what was recorded.
+    pub(crate) fn sources(
+        &mut self,
+        record: &Record,
+    ) -> Result<(Staleness, Vec<SourceState>), NotebookError> {
+        let mut states = Vec::with_capacity(record.sources.len());
+        for source in &record.sources {
+            states.push(SourceState {
+                notebook: source.notebook.clone(),
+                recorded: source.digest,
+                today: self.of(&source.notebook)?,
+            });
+        }
+        Ok((self.staleness(record)?, states))
     }
 
     fn of(&mut self, notebook: &NotePath) -> Result<Option<Digest>, NotebookError> {
         if let Some(digest) = self.digests.get(notebook) {
             return Ok(*digest);
+        }
+        if (self.stop)() {
+            return Err(NotebookError::Cancelled);
         }
         let digest = match self.storage.read(self.collection, notebook) {
             Ok(bytes) => bytes.map(|bytes| Digest::of(&bytes)),
@@ -484,34 +623,52 @@ impl SourceState {
     }
 }
 
-/// Every set of a collection by name, with its record or what is wrong with it.
-#[expect(clippy::type_complexity, reason = "a list of names and outcomes")]
-fn records(
+impl RecordBudget {
+    /// Enough for all records there may be.
+    fn without_end() -> Self {
+        Self(usize::MAX)
+    }
+
+    fn is_spent(&self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// Calls `visit` for every set of a collection by name, with its record or what is wrong with it, one after the other. Whether
+/// that were all of them.
+fn each_record(
     storage: &Library,
     collection: &str,
-) -> Result<Vec<(String, Result<Record, String>)>, NotebookError> {
-    let folders = folders(storage, collection)?;
-    let mut records = Vec::new();
-    for (index, (set, files)) in folders.into_iter().enumerate() {
+    budget: &mut RecordBudget,
+    stop: &dyn Fn() -> bool,
+    mut visit: impl FnMut(&str, Result<Record, String>) -> Result<(), NotebookError>,
+) -> Result<bool, NotebookError> {
+    let folders = folders(storage, collection, stop)?;
+    for (index, (set, files)) in folders.iter().enumerate() {
         if index == MAX_SETS {
-            let message =
-                format!("The collection has more than {MAX_SETS} sets; the others are left out.");
-            records.push((set, Err(message)));
-            break;
+            visit(set, Err(too_many()))?;
+            return Ok(false);
         }
-        let record = load(storage, collection, &set, &files)?;
-        records.push((set, record));
+        if budget.is_spent() {
+            return Ok(false);
+        }
+        visit(set, load(storage, collection, (set, files), budget, stop)?)?;
     }
-    Ok(records)
+    Ok(true)
+}
+
+fn too_many() -> String {
+    format!("The collection has more than {MAX_SETS} sets; the others are left out.")
 }
 
 /// The files of each folder that could be a set.
 fn folders(
     storage: &Library,
     collection: &str,
+    stop: &dyn Fn() -> bool,
 ) -> Result<BTreeMap<String, Vec<String>>, NotebookError> {
     let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for path in storage.artifact_files(collection)? {
+    for path in storage.artifact_files(collection, stop)? {
         let segments: Vec<&str> = path.segments().collect();
         if let [_, set, file] = segments.as_slice() {
             let files = folders.entry((*set).to_owned()).or_default();
@@ -525,9 +682,13 @@ fn folders(
 fn load(
     storage: &Library,
     collection: &str,
-    set: &str,
-    files: &[String],
+    (set, files): (&str, &[String]),
+    budget: &mut RecordBudget,
+    stop: &dyn Fn() -> bool,
 ) -> Result<Result<Record, String>, NotebookError> {
+    if stop() {
+        return Err(NotebookError::Cancelled);
+    }
     let damaged = |what: &str| Ok(Err(format!("`{SIDECAR}` of the set `{set}` {what}.")));
     if !is_plain_name(set) {
         return damaged("is in a folder with a name that no set may have");
@@ -544,6 +705,7 @@ fn load(
         Err(NotebookError::UpstreamFailure { .. }) => return damaged("cannot be read"),
         Err(error) => return Err(error),
     };
+    budget.0 = budget.0.saturating_sub(bytes.len());
     match Record::parse(&bytes) {
         Ok(record) => Ok(Ok(record)),
         Err(what) => damaged(&what),

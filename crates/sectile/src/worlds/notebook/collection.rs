@@ -15,7 +15,11 @@ use schemars::JsonSchema;
 use sectile_vault::NotePath;
 use serde::Serialize;
 
-use super::{artifacts, errors::NotebookError, library::Library};
+use super::{
+    artifacts::{self, RecordBudget},
+    errors::NotebookError,
+    library::Library,
+};
 use crate::structure::Note;
 use sectile_retrieval::Listed;
 
@@ -27,6 +31,10 @@ const MAX_MANIFEST: usize = 64 << 10;
 const MAX_TEXT: usize = 256;
 /// Tags kept.
 const MAX_TAGS: usize = 100;
+/// Bytes of one list of collections, about.
+const MOST_LISTED_BYTES: usize = 32 << 10;
+/// What a collection comes to there besides names, titles, tags and notes.
+const CARD_BYTES: usize = 240;
 /// Things told about one manifest.
 const MAX_NOTES: usize = 20;
 
@@ -47,7 +55,7 @@ pub(crate) struct CollectionCard {
     pub(crate) notebook_count: usize,
     /// When one of its notebooks was last changed, in milliseconds since 1970; 0 when there is none.
     pub(crate) last_modified: i64,
-    /// What in its manifest cannot be used, in sentences.
+    /// What in its manifest cannot be used, and what was not counted, in sentences.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<String>,
 }
@@ -72,31 +80,69 @@ pub(crate) struct Manifest {
     pub(crate) notes: Vec<String>,
 }
 
-/// The cards of all collections, sorted by id.
+/// The cards of some collections.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cards {
+    /// Sorted by id.
+    pub(crate) cards: Vec<CollectionCard>,
+    /// How many collections there are.
+    pub(crate) total: usize,
+    /// The id of the last one, where others follow it.
+    pub(crate) next_cursor: Option<String>,
+}
+
+/// The cards of the collections behind `cursor`, as many as one answer holds.
 pub(crate) fn cards(
     storage: &Library,
+    cursor: Option<&str>,
     stop: &dyn Fn() -> bool,
-) -> Result<Vec<CollectionCard>, NotebookError> {
-    let mut cards = Vec::new();
-    for collection in storage.collections()? {
-        match card(storage, &collection, stop) {
-            Ok(card) => cards.push(card),
+) -> Result<Cards, NotebookError> {
+    let mut collections = storage.collections()?;
+    let mut found = Cards {
+        total: collections.len(),
+        ..Cards::default()
+    };
+    collections.retain(|name| cursor.is_none_or(|cursor| name.as_str() > cursor));
+    let (mut rest, mut budget) = (MOST_LISTED_BYTES, RecordBudget::default());
+    let mut last = None;
+    for collection in collections {
+        if rest == 0 {
+            found.next_cursor = last;
+            break;
+        }
+        if stop() {
+            return Err(NotebookError::Cancelled);
+        }
+        match card(storage, &collection, &mut budget, stop) {
+            Ok(card) => {
+                rest = rest.saturating_sub(card.bytes());
+                found.cards.push(card);
+            }
             // It went away since the names were listed.
-            Err(NotebookError::CollectionNotFound) => {}
+            Err(NotebookError::CollectionNotFound) => found.total -= 1,
             Err(error) => return Err(error),
         }
+        last = Some(collection);
     }
-    Ok(cards)
+    Ok(found)
 }
 
 /// The card of one collection.
 pub(crate) fn card(
     storage: &Library,
     collection: &str,
+    budget: &mut RecordBudget,
     stop: &dyn Fn() -> bool,
 ) -> Result<CollectionCard, NotebookError> {
     let notebooks = storage.notebooks(collection, stop)?;
-    let manifest = manifest(storage, collection)?;
+    let mut manifest = manifest(storage, collection)?;
+    let (artifact_count, are_all) = artifacts::count(storage, collection, budget, stop)?;
+    if !are_all {
+        manifest.notes.push(
+            "The records of its artifacts are too many or too large, so not all are counted."
+                .to_owned(),
+        );
+    }
     let modified = |listed: &Listed| listed.stamp.modified;
     let oldest = notebooks.iter().map(modified).min();
     let newest = notebooks.iter().map(modified).max();
@@ -108,7 +154,7 @@ pub(crate) fn card(
             end: manifest.date_range.end.or_else(|| day(newest?)),
         },
         domain_tags: manifest.tags,
-        artifact_count: artifacts::count(storage, collection)?,
+        artifact_count,
         notebook_count: notebooks.len(),
         last_modified: newest.unwrap_or_default(),
         notes: manifest.notes,
@@ -151,6 +197,15 @@ pub(crate) fn manifest(storage: &Library, collection: &str) -> Result<Manifest, 
         Some(table) => Manifest::of(&table),
         None => Manifest::unusable("is no TOML"),
     })
+}
+
+impl CollectionCard {
+    /// How long it is in a list, about.
+    fn bytes(&self) -> usize {
+        let texts = [&self.collection_id, &self.title].into_iter();
+        let texts = texts.chain(&self.domain_tags).chain(&self.notes);
+        CARD_BYTES + texts.map(|text| text.len() + 3).sum::<usize>()
+    }
 }
 
 impl Manifest {
@@ -252,6 +307,10 @@ mod tests {
     use super::*;
     use crate::worlds::notebook::testing::Memory;
 
+    fn card_of_one(storage: &Memory, collection: &str) -> Result<CollectionCard, NotebookError> {
+        card(storage, collection, &mut RecordBudget::default(), &|| false)
+    }
+
     fn card_of(manifest: &str) -> CollectionCard {
         let storage = Memory::of(&[
             ("lab-notes/a.md", "a"),
@@ -260,21 +319,21 @@ mod tests {
         ]);
         storage.set_modified("lab-notes", "a.md", 86_400_000);
         storage.set_modified("lab-notes", "b.md", 1_714_953_600_123);
-        card(&storage, "lab-notes", &|| false).unwrap()
+        card_of_one(&storage, "lab-notes").unwrap()
     }
 
     #[test]
     fn everything_is_derived() {
         let storage = Memory::of(&[("lab-notes/a.md", "a"), ("empty/x.txt", "")]);
         storage.set_modified("lab-notes", "a.md", 1000);
-        let cards = cards(&storage, &|| false).unwrap();
+        let cards = cards(&storage, None, &|| false).unwrap().cards;
         assert_eq!(
             serde_json::to_string(&cards).unwrap(),
             r#"[{"collection_id":"empty","title":"empty","date_range":{"start":null,"end":null},"domain_tags":[],"artifact_count":0,"notebook_count":0,"last_modified":0},{"collection_id":"lab-notes","title":"lab notes","date_range":{"start":"1970-01-01","end":"1970-01-01"},"domain_tags":[],"artifact_count":0,"notebook_count":1,"last_modified":1000}]"#
         );
         assert_eq!(storage.read_of_notebooks(), 0, "no notebook is opened");
         assert_eq!(
-            card(&storage, "none", &|| false),
+            card_of_one(&storage, "none"),
             Err(NotebookError::CollectionNotFound)
         );
     }

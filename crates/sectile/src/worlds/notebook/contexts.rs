@@ -297,7 +297,7 @@ mod tests {
             expires_at: 1000,
             page: 10,
         };
-        Stream::new(beginning, found, Memory::shared(&[]).as_ref()).expect("a stream")
+        Stream::new(beginning, found, Memory::shared(&[]).as_ref(), &|| false).expect("a stream")
     }
 
     fn ended(context: &Context, token: &str) -> Option<&'static str> {

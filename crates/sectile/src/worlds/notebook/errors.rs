@@ -57,6 +57,8 @@ pub(crate) enum NotebookError {
     UpstreamFailure {
         message: String,
     },
+    /// The files of an index are not what they were when it was opened. It is opened again, or made anew in memory.
+    IndexDamaged,
     /// Nobody waits for the answer.
     Cancelled,
 }
@@ -239,7 +241,7 @@ impl NotebookError {
             Self::StreamTokenExpired => &EXPIRED,
             Self::OperationForbidden => &FORBIDDEN,
             Self::AmbiguousRequest { .. } => &AMBIGUOUS,
-            Self::UpstreamFailure { .. } | Self::Cancelled => &UPSTREAM,
+            Self::UpstreamFailure { .. } | Self::IndexDamaged | Self::Cancelled => &UPSTREAM,
         }
     }
 
@@ -250,6 +252,7 @@ impl NotebookError {
                 message.clone()
             }
             Self::StreamTokenInvalid { reason } => told(reason).to_owned(),
+            Self::IndexDamaged => "The index was changed while it was searched.".to_owned(),
             Self::Cancelled => "The call was cancelled.".to_owned(),
             _ => self.row().meaning.to_owned(),
         }
@@ -286,6 +289,7 @@ impl NotebookError {
             | Self::StreamTokenExpired
             | Self::OperationForbidden
             | Self::UpstreamFailure { .. }
+            | Self::IndexDamaged
             | Self::Cancelled => json!({}),
         }
     }

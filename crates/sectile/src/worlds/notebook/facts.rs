@@ -1,6 +1,6 @@
 //! What a notebook says of itself: title, author, date.
 
-use sectile_markdown::{Mapping, Timestamp, Value, trim};
+use sectile_markdown::{Mapping, Source, Timestamp, Value, trim};
 use sectile_vault::NotePath;
 
 use crate::structure::Note;
@@ -32,6 +32,13 @@ pub(crate) fn notebook_facts(bytes: &[u8], path: &NotePath) -> Facts {
             .iter()
             .find_map(|key| moment(note.front_matter().get(key)?)),
     }
+}
+
+/// Where the text of a notebook begins, behind its front matter. What is before is told as title, author and date, and never
+/// quoted.
+pub(crate) fn body_start(bytes: &[u8]) -> usize {
+    let front_matter = Source::new(bytes).front_matter();
+    front_matter.map_or(0, |front_matter| front_matter.block.end)
 }
 
 fn author(front_matter: &Mapping) -> Option<String> {

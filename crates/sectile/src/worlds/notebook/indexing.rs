@@ -360,11 +360,7 @@ pub(crate) fn update(
     let store = Store::make_at(location)?;
     let writer = store.writer()?;
     let mut report = Report::default();
-    let whole = |stored: Option<Stored>| match stored {
-        Some(stored) => stored.verify().map(|()| Some(stored)).map_err(Into::into),
-        None => Ok(None),
-    };
-    let old = match store.read(Some(job.embedder)).and_then(whole) {
+    let old = match store.read(Some(job.embedder)) {
         Ok(Some(old)) if old.manifest.name == job.collection => Some(old),
         Ok(_) => None,
         Err(StoreError::Format(error)) => {

@@ -88,8 +88,12 @@ impl Library {
     }
 
     /// See [`ArtifactStorage::artifact_files`].
-    pub(crate) fn artifact_files(&self, collection: &str) -> Result<Vec<NotePath>, NotebookError> {
-        Ok(self.artifacts.artifact_files(collection)?)
+    pub(crate) fn artifact_files(
+        &self,
+        collection: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<NotePath>, NotebookError> {
+        Ok(self.artifacts.artifact_files(collection, stop)?)
     }
 
     /// Whether its notebooks can be read now.

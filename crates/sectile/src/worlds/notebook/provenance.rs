@@ -6,7 +6,7 @@
 
 mod root;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use schemars::JsonSchema;
 use sectile_markdown::Digest;
@@ -121,7 +121,11 @@ pub(crate) enum Level {
 }
 
 /// Where a quoted passage comes from.
-pub(crate) fn of_source(storage: &Library, quote: &Quote) -> Result<Provenance, NotebookError> {
+pub(crate) fn of_source(
+    storage: &Library,
+    quote: &Quote,
+    stop: &dyn Fn() -> bool,
+) -> Result<Provenance, NotebookError> {
     let (collection, notebook) = (quote.id.collection.as_str(), &quote.id.notebook);
     let bytes = storage.read(collection, notebook)?;
     let span = quote.id.span;
@@ -133,7 +137,7 @@ pub(crate) fn of_source(storage: &Library, quote: &Quote) -> Result<Provenance, 
     let facts = bytes
         .as_deref()
         .map(|bytes| notebook_facts(bytes, notebook));
-    let sums = sums(storage, collection, &|| false)?;
+    let sums = sums(storage, collection, stop)?;
     let in_root = today.is_some() && sums.of(notebook) == today;
     let holds = passage == Some(quote.digest);
     let chain = vec![
@@ -199,11 +203,12 @@ pub(crate) fn of_artifact(
     storage: &Library,
     collection: &str,
     artifact_id: &str,
+    stop: &dyn Fn() -> bool,
 ) -> Result<Provenance, NotebookError> {
-    let found = artifacts::find(storage, collection, artifact_id)?;
+    let found = artifacts::find(storage, collection, artifact_id, stop)?;
     let record = &found.record;
-    let (staleness, sources) = artifacts::staleness(&mut Today::new(storage, collection), record)?;
-    let sums = sums(storage, collection, &|| false)?;
+    let (staleness, sources) = Today::new(storage, collection, stop).sources(record)?;
+    let sums = sums(storage, collection, stop)?;
     let mut chain = vec![payload_link(&found)];
     chain.extend(step_links(record));
     chain.extend(sources.iter().map(source_link));
@@ -223,7 +228,7 @@ pub(crate) fn of_artifact(
         .to_owned(),
     );
     note_broken_links(&chain, &mut confidence_notes);
-    let origins = origins(storage, collection, &sources)?;
+    let origins = origins(storage, collection, &sources, stop)?;
     let mut seen = HashSet::new();
     let tools = record.steps.iter().map(|step| &step.tool);
     Ok(Provenance {
@@ -245,13 +250,17 @@ pub(crate) fn step_links(record: &Record) -> Vec<ChainLink> {
     let mut known: HashSet<Digest> = sources.collect();
     let payloads = record.payloads.iter().map(|payload| payload.digest);
     let payloads: HashSet<Digest> = payloads.collect();
+    let mut last_taken = HashMap::new();
+    for (index, step) in record.steps.iter().enumerate() {
+        last_taken.extend(step.inputs.iter().map(|digest| (*digest, index)));
+    }
     let mut links = Vec::new();
     for (index, step) in record.steps.iter().enumerate() {
         let comes_from =
             !step.inputs.is_empty() && step.inputs.iter().all(|one| known.contains(one));
-        let later = &record.steps[index + 1..];
         let goes_on = |digest: &Digest| {
-            payloads.contains(digest) || later.iter().any(|step| step.inputs.contains(digest))
+            let last = last_taken.get(digest);
+            payloads.contains(digest) || last.is_some_and(|last| *last > index)
         };
         let leads_to = !step.outputs.is_empty() && step.outputs.iter().all(goes_on);
         known.extend(&step.outputs);
@@ -348,10 +357,14 @@ fn origins(
     storage: &Library,
     collection: &str,
     sources: &[SourceState],
+    stop: &dyn Fn() -> bool,
 ) -> Result<Vec<Origin>, NotebookError> {
     let manifest = collection::manifest(storage, collection)?;
     let mut origins = Vec::new();
     for source in sources {
+        if stop() {
+            return Err(NotebookError::Cancelled);
+        }
         let path: &NotePath = &source.notebook;
         let bytes = match source.today {
             Some(_) => storage.read(collection, path)?.unwrap_or_default(),

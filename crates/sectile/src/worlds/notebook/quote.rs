@@ -6,12 +6,15 @@ use sectile_vault::NotePath;
 use super::{
     clock::Clock,
     errors::{Gone, NotebookError},
-    facts::{notebook_facts, timestamp},
+    facts::{body_start, notebook_facts, timestamp},
     ids::SourceId,
     library::Library,
     shelf::{Known, Shelf, looked_up, moved_in},
 };
 use sectile_retrieval::is_notebook;
+
+/// Places that are looked at for a passage that moved. What many notebooks say is in one of the first.
+const MOST_CANDIDATES: usize = 16;
 
 /// A passage that is what its id says.
 #[derive(Clone, Debug)]
@@ -52,7 +55,10 @@ pub(crate) fn quote(
     let Some(bytes) = bytes else {
         return Err(gone(storage, shelf, id, Gone::Deleted, None));
     };
-    let passage = bytes.get(id.span.range());
+    let body_start = body_start(&bytes);
+    // Nothing is said of the bytes of front matter, not even whether they have the digest of an id.
+    let is_in_body = id.span.start >= body_start;
+    let passage = bytes.get(id.span.range()).filter(|_| is_in_body);
     let digest = passage.map(Digest::of).filter(|digest| id.is_of(digest));
     let text = passage.and_then(|passage| std::str::from_utf8(passage).ok());
     let (Some(digest), Some(text)) = (digest, text) else {
@@ -67,7 +73,7 @@ pub(crate) fn quote(
     Ok(Quote {
         id: id.clone(),
         text: text.to_owned(),
-        before: last_characters(&bytes[..id.span.start], context),
+        before: last_characters(&bytes[body_start..id.span.start], context),
         after: first_characters(&bytes[id.span.end..], context),
         digest,
         notebook_digest,
@@ -92,7 +98,7 @@ fn gone(
     let new = here.or_else(|| {
         // Where the passage went is only a help; that it is gone is known without it.
         let candidates = shelf?.chunks_with(id.digits()).ok()?;
-        candidates.iter().find_map(|located| {
+        candidates.iter().take(MOST_CANDIDATES).find_map(|located| {
             let (notebook, chunk) = (&located.notebook, &located.chunk);
             let bytes = storage.read(&id.collection, notebook).ok().flatten()?;
             let passage = bytes.get(chunk.span.range());

@@ -13,6 +13,8 @@ mod tests;
 
 use std::{
     any::Any,
+    cell::OnceCell,
+    collections::HashMap,
     path::PathBuf,
     sync::{Arc, Weak, mpsc},
     time::{Duration, Instant},
@@ -24,11 +26,12 @@ use sectile_retrieval::{
 };
 use sectile_vault::NotePath;
 
+pub(super) use self::snapshot::unharmed;
 use self::{embedded::Embedded, shared::Shared};
 use super::{
     clock::Clock,
     errors::NotebookError,
-    facts::{notebook_facts, timestamp},
+    facts::{body_start, notebook_facts, timestamp},
     ids::SourceId,
     indexing::CutNotebook,
     library::Library,
@@ -47,8 +50,9 @@ const SPARE: usize = 16;
 /// Where the index of a collection is.
 #[derive(Clone)]
 pub(crate) enum IndexPlace {
-    /// In this folder, if there is one, or else in memory. Embedded with these models.
-    Here(Option<PathBuf>, Models),
+    /// In this folder, if there is one, or else in memory. Embedded with these models. A state of the folder that turned out
+    /// to be of no use is not tried again.
+    Here(Option<PathBuf>, Models, Option<Digest>),
     /// In a backend.
     Shared(Arc<dyn VectorSearch>),
 }
@@ -57,6 +61,10 @@ pub(crate) enum IndexPlace {
 trait CollectionIndex: Send + Sync {
     /// What answers are made from now.
     fn state(&self) -> IndexState;
+    /// The state of the folder that it was made from, where it was.
+    fn disk_state(&self) -> Option<Digest> {
+        None
+    }
     /// Compares it with the library, and takes in what changed, where it can.
     fn refresh(&self) -> Result<(), NotebookError>;
     /// Brings the second tier up to what was taken in, where that is little, unless `stop` says that there is more to take in.
@@ -166,6 +174,29 @@ struct Today {
     bytes: Vec<u8>,
     /// Whether it is byte for byte what was indexed.
     is_indexed: bool,
+    /// The notebook as it is, cut once for all hits in it.
+    cut: OnceCell<CutNotebook>,
+    /// The first chunk with each digest.
+    chunks: OnceCell<HashMap<Digest, usize>>,
+}
+
+impl Today {
+    fn cut(&self, notebook: &NotePath) -> &CutNotebook {
+        self.cut
+            .get_or_init(|| CutNotebook::new(&self.bytes, notebook))
+    }
+
+    /// The chunk with this digest, with the headings above it.
+    fn moved(&self, notebook: &NotePath, digest: &Digest) -> Option<(Chunk, Vec<String>)> {
+        let cut = self.cut(notebook);
+        let chunks = self.chunks.get_or_init(|| {
+            let numbers = (0..cut.chunks.chunks.len()).rev();
+            let digest_of = |number| (cut.chunk(&self.bytes, number).0.digest, number);
+            numbers.map(digest_of).collect()
+        });
+        let (chunk, path) = cut.chunk(&self.bytes, *chunks.get(digest)?);
+        Some((chunk, path.into_iter().map(str::to_owned).collect()))
+    }
 }
 
 /// What is known of the place of a passage.
@@ -184,11 +215,10 @@ impl Shelf {
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Arc<Self>, NotebookError> {
         let index: Box<dyn CollectionIndex> = match place {
-            IndexPlace::Here(folder, models) => {
+            IndexPlace::Here(folder, models, refused) => {
                 let library = Arc::clone(&library);
-                Box::new(Embedded::open(
-                    library, collection, folder, models, clock, stop,
-                )?)
+                let place = (folder, models, refused);
+                Box::new(Embedded::open(library, collection, place, clock, stop)?)
             }
             IndexPlace::Shared(backend) => {
                 Box::new(Shared::open(Arc::clone(&library), collection, backend)?)
@@ -233,6 +263,11 @@ impl Shelf {
     /// What answers are made from now.
     pub(crate) fn state(&self) -> IndexState {
         self.index.state()
+    }
+
+    /// The state of the folder that its index was made from, where it was.
+    pub(crate) fn disk_state(&self) -> Option<Digest> {
+        self.index.disk_state()
     }
 
     /// Compares the index with the storage, and indexes what changed.
@@ -359,6 +394,8 @@ impl Shelf {
         Ok(bytes.map(|bytes| Today {
             is_indexed: Digest::of(&bytes) == located.notebook_digest,
             bytes,
+            cut: OnceCell::new(),
+            chunks: OnceCell::new(),
         }))
     }
 
@@ -375,14 +412,15 @@ impl Shelf {
         let is_in_place = |chunk: &Chunk| {
             let passage = bytes.get(chunk.span.range());
             passage.is_some_and(|passage| Digest::of(passage) == chunk.digest)
+                && chunk.span.start >= body_start(bytes)
         };
         let (chunk, heading_path) = match (today.is_indexed, is_in_place(chunk)) {
             (true, true) => (*chunk, path.clone()),
             (_, true) => {
-                let Known { heading_path, line } = looked_up(bytes, notebook, chunk.span.start);
+                let Known { heading_path, line } = today.cut(notebook).known(chunk.span.start);
                 (Chunk { line, ..*chunk }, heading_path)
             }
-            (_, false) => moved_in(bytes, notebook, |digest| *digest == chunk.digest)?,
+            (_, false) => today.moved(notebook, &chunk.digest)?,
         };
         let text = std::str::from_utf8(bytes.get(chunk.span.range())?).ok()?;
         let millionths = |score: u64| u32::try_from(score).unwrap_or(u32::MAX);
@@ -424,11 +462,17 @@ impl Shelf {
 
 /// What a notebook as it is now says of the place of a passage that starts at `start`.
 pub(crate) fn looked_up(bytes: &[u8], notebook: &NotePath, start: usize) -> Known {
-    let cut = CutNotebook::new(bytes, notebook);
-    let path = cut.path(cut.section_at(start));
-    Known {
-        heading_path: path.into_iter().map(str::to_owned).collect(),
-        line: cut.line_of(start),
+    CutNotebook::new(bytes, notebook).known(start)
+}
+
+impl CutNotebook {
+    /// What it says of the place of a passage that starts at `start`.
+    fn known(&self, start: usize) -> Known {
+        let path = self.path(self.section_at(start));
+        Known {
+            heading_path: path.into_iter().map(str::to_owned).collect(),
+            line: self.line_of(start),
+        }
     }
 }
 

@@ -3,9 +3,11 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex},
+    sync::{Arc, Condvar, Mutex, PoisonError},
+    time::Duration,
 };
 
+use sectile_markdown::Digest;
 use sectile_retrieval::VectorSearch;
 
 use super::{
@@ -14,12 +16,14 @@ use super::{
     indexing::folder_of,
     library::Library,
     locked,
-    shelf::{IndexPlace, Shelf},
+    shelf::{IndexPlace, Shelf, unharmed},
     tiers::Models,
 };
 
 /// Most collections that are open at the same time.
 const MOST_OPEN: usize = 8;
+/// Who waits for a collection to be opened looks so often whether anybody still waits for it.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Where the indexes of a library are.
 #[derive(Clone)]
@@ -31,8 +35,12 @@ pub(crate) enum Indexes {
 }
 
 impl Indexes {
-    /// That of a collection.
-    pub(crate) fn of(&self, collection: &str) -> Result<IndexPlace, NotebookError> {
+    /// That of a collection. A state of its folder that turned out to be of no use is not tried again.
+    pub(crate) fn of(
+        &self,
+        collection: &str,
+        refused: Option<Digest>,
+    ) -> Result<IndexPlace, NotebookError> {
         let folder = match self {
             Self::Shared(backend) => return Ok(IndexPlace::Shared(Arc::clone(backend))),
             Self::Folder(folder) => folder.as_deref(),
@@ -41,7 +49,7 @@ impl Indexes {
             message: format!("The embedding model cannot be used: {error}."),
         })?;
         let folder = folder.map(|folder| folder_of(folder, collection));
-        Ok(IndexPlace::Here(folder, models))
+        Ok(IndexPlace::Here(folder, models, refused))
     }
 }
 
@@ -57,8 +65,45 @@ pub(crate) struct Shelves {
 #[derive(Clone)]
 struct Place {
     collection: String,
-    /// Locked while it is being opened, so that it is opened once.
-    shelf: Arc<Mutex<Option<Arc<Shelf>>>>,
+    slot: Arc<Mutex<Slot>>,
+}
+
+/// What is at a place.
+#[derive(Default)]
+enum Slot {
+    #[default]
+    Empty,
+    Opening(Arc<Opening>),
+    Open(Arc<Shelf>),
+}
+
+/// A collection that is being opened: once, on a thread of its own, for all who wait for it. Whoever gives up does not take
+/// the others' work along.
+#[derive(Default)]
+struct Opening {
+    result: Mutex<Option<Result<Arc<Shelf>, NotebookError>>>,
+    done: Condvar,
+}
+
+impl Opening {
+    fn finish(&self, result: Result<Arc<Shelf>, NotebookError>) {
+        *locked(&self.result) = Some(result);
+        self.done.notify_all();
+    }
+
+    fn wait(&self, stop: &dyn Fn() -> bool) -> Result<Arc<Shelf>, NotebookError> {
+        let mut result = locked(&self.result);
+        loop {
+            if let Some(result) = &*result {
+                return result.clone();
+            }
+            if stop() {
+                return Err(NotebookError::Cancelled);
+            }
+            let waited = self.done.wait_timeout(result, PATIENCE);
+            result = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
 }
 
 impl Shelves {
@@ -71,22 +116,81 @@ impl Shelves {
         }
     }
 
-    /// The collection, opened if it is not yet.
-    pub(crate) fn shelf(&self, collection: &str) -> Result<Arc<Shelf>, NotebookError> {
+    /// The collection, opened if it is not yet. Waits for that until `stop` says that nobody else does.
+    pub(crate) fn shelf(
+        &self,
+        collection: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Arc<Shelf>, NotebookError> {
         let slot = self.place(collection);
-        let mut slot = locked(&slot);
-        if let Some(shelf) = &*slot {
-            return Ok(Arc::clone(shelf));
-        }
-        let shelf = self.open(collection)?;
-        *slot = Some(Arc::clone(&shelf));
-        Ok(shelf)
+        let opening = match &mut *locked(&slot) {
+            Slot::Open(shelf) => return Ok(Arc::clone(shelf)),
+            Slot::Opening(opening) => Arc::clone(opening),
+            empty => self.begin(empty, &slot, collection, None)?,
+        };
+        drop(slot);
+        opening.wait(stop)
     }
 
-    fn open(&self, collection: &str) -> Result<Arc<Shelf>, NotebookError> {
-        let place = self.indexes.of(collection)?;
-        let library = Arc::clone(&self.storage);
-        Shelf::open(library, collection, place, self.clock, &|| false)
+    /// Has a collection opened again whose index turned out to be damaged, unless that was done already.
+    pub(crate) fn reopen(
+        &self,
+        collection: &str,
+        damaged: &Arc<Shelf>,
+    ) -> Result<(), NotebookError> {
+        let slot = self.place(collection);
+        let mut at = locked(&slot);
+        match &*at {
+            Slot::Open(shelf) if Arc::ptr_eq(shelf, damaged) => {
+                tracing::warn!("the index is damaged and opened again");
+                let refused = damaged.disk_state();
+                self.begin(&mut at, &slot, collection, refused).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Begins to open a collection into `slot`, which is locked.
+    fn begin(
+        &self,
+        locked_slot: &mut Slot,
+        slot: &Arc<Mutex<Slot>>,
+        collection: &str,
+        refused: Option<Digest>,
+    ) -> Result<Arc<Opening>, NotebookError> {
+        let place = self.indexes.of(collection, refused)?;
+        let (library, clock) = (Arc::clone(&self.storage), self.clock);
+        let opening = Arc::new(Opening::default());
+        let (result, slot, name) = (
+            Arc::clone(&opening),
+            Arc::downgrade(slot),
+            collection.to_owned(),
+        );
+        let open = move || {
+            // Its place went to another collection, or the world ended.
+            let stop = || slot.strong_count() == 0;
+            let opened = unharmed(|| Shelf::open(library, &name, place, clock, &stop));
+            let opened = opened.unwrap_or_else(|| {
+                Err(NotebookError::UpstreamFailure {
+                    message: "The collection cannot be opened.".to_owned(),
+                })
+            });
+            if let Some(slot) = slot.upgrade() {
+                *locked(&slot) = match &opened {
+                    Ok(shelf) => Slot::Open(Arc::clone(shelf)),
+                    Err(_) => Slot::Empty,
+                };
+            }
+            result.finish(opened);
+        };
+        let thread = std::thread::Builder::new().name("opening".to_owned());
+        thread
+            .spawn(open)
+            .map_err(|error| NotebookError::UpstreamFailure {
+                message: format!("The collection cannot be opened ({}).", error.kind()),
+            })?;
+        *locked_slot = Slot::Opening(Arc::clone(&opening));
+        Ok(opening)
     }
 
     /// Whether the indexes can be used now, as far as they are elsewhere.
@@ -99,13 +203,12 @@ impl Shelves {
 
     /// The collection, if it is open already.
     pub(crate) fn opened(&self, collection: &str) -> Option<Arc<Shelf>> {
-        let slot = {
-            let open = locked(&self.open);
-            let place = open.iter().find(|place| place.collection == collection)?;
-            Arc::clone(&place.shelf)
-        };
-        // One that is being opened is not worth waiting for.
-        slot.try_lock().ok()?.clone()
+        let open = locked(&self.open);
+        let place = open.iter().find(|place| place.collection == collection)?;
+        match &*locked(&place.slot) {
+            Slot::Open(shelf) => Some(Arc::clone(shelf)),
+            _ => None,
+        }
     }
 
     /// Forgets a collection that is no longer there.
@@ -114,7 +217,7 @@ impl Shelves {
     }
 
     /// The place of a collection. The one that was not used for longest makes room.
-    fn place(&self, collection: &str) -> Arc<Mutex<Option<Arc<Shelf>>>> {
+    fn place(&self, collection: &str) -> Arc<Mutex<Slot>> {
         let mut open = locked(&self.open);
         let known = open
             .iter()
@@ -122,9 +225,9 @@ impl Shelves {
             .map(|at| open.remove(at));
         let place = known.unwrap_or_else(|| Place {
             collection: collection.to_owned(),
-            shelf: Arc::default(),
+            slot: Arc::default(),
         });
-        let slot = Arc::clone(&place.shelf);
+        let slot = Arc::clone(&place.slot);
         if open.len() >= MOST_OPEN {
             open.remove(0);
         }
@@ -191,19 +294,21 @@ mod tests {
         let mut files = vec![("a", "n.md", "x"), ("b", "n.md", "x")];
         files.extend(names.iter().map(|name| (name.as_str(), "n.md", "x")));
         let shelves = Shelves::new(Memory::shared(&files), Indexes::Folder(None), || 0);
-        assert!(shelves.shelf("gone").is_err());
+        assert!(shelves.shelf("gone", &|| false).is_err());
         assert!(shelves.opened("a").is_none());
-        let shelf = shelves.shelf("a").expect("it opens");
+        let shelf = shelves.shelf("a", &|| false).expect("it opens");
         assert!(Arc::ptr_eq(
             &shelf,
-            &shelves.shelf("a").expect("it is open")
+            &shelves.shelf("a", &|| false).expect("it is open")
         ));
         for number in 0..MOST_OPEN - 1 {
-            shelves.shelf(&number.to_string()).expect("it opens");
+            shelves
+                .shelf(&number.to_string(), &|| false)
+                .expect("it opens");
         }
         // Used again, so another one makes room.
-        shelves.shelf("a").expect("it is open");
-        shelves.shelf("b").expect("it opens");
+        shelves.shelf("a", &|| false).expect("it is open");
+        shelves.shelf("b", &|| false).expect("it opens");
         assert!(shelves.opened("a").is_some());
         assert!(shelves.opened("0").is_none());
         shelves.forget("a");

@@ -184,16 +184,23 @@ impl NotebookStorage for FolderStorage {
 }
 
 impl ArtifactStorage for FolderStorage {
-    fn artifact_files(&self, collection: &str) -> Result<Vec<NotePath>, StorageError> {
+    fn artifact_files(
+        &self,
+        collection: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<NotePath>, StorageError> {
         self.require(collection)?;
         let folder = format!("{collection}/{ARTIFACTS}");
         let folders = Cell::new(0_usize);
-        let stop = || {
+        let is_enough = || {
             folders.set(folders.get() + 1);
-            folders.get() > MAX_ARTIFACT_FOLDERS
+            folders.get() > MAX_ARTIFACT_FOLDERS || stop()
         };
-        let listed = match self.root.list_files(&folder, &self.walk, &stop) {
+        let listed = match self.root.list_files(&folder, &self.walk, &is_enough) {
             Ok(listed) => listed,
+            Err(WalkError::Stopped) if folders.get() <= MAX_ARTIFACT_FOLDERS => {
+                return Err(StorageError::Cancelled);
+            }
             Err(WalkError::Stopped) => {
                 return Err(StorageError::failed(format!(
                     "`{ARTIFACTS}` of the collection has more than {MAX_ARTIFACT_FOLDERS} folders."

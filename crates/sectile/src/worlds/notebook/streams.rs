@@ -107,8 +107,9 @@ impl Stream {
         beginning: Beginning<'_>,
         found: Found,
         storage: &Library,
+        stop: &dyn Fn() -> bool,
     ) -> Result<Self, NotebookError> {
-        let clusters = clusters(&found.hits, storage)?;
+        let clusters = clusters(&found.hits, storage, stop)?;
         let references = found.hits.into_iter().map(|hit| Reference {
             id: hit.id,
             scores: hit.scores,
@@ -177,7 +178,11 @@ impl Stream {
 }
 
 /// The smallest sections that hold at least two hits: most hits first, then by the best of them.
-fn clusters(hits: &[Hit], storage: &Library) -> Result<Vec<Cluster>, NotebookError> {
+fn clusters(
+    hits: &[Hit],
+    storage: &Library,
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<Cluster>, NotebookError> {
     let mut notebooks: Vec<(&NotePath, Vec<&SourceId>)> = Vec::new();
     for hit in hits {
         let known = notebooks
@@ -191,6 +196,9 @@ fn clusters(hits: &[Hit], storage: &Library) -> Result<Vec<Cluster>, NotebookErr
     notebooks.retain(|(_, ids)| ids.len() > 1);
     let mut clusters = Vec::new();
     for (notebook, ids) in notebooks {
+        if stop() {
+            return Err(NotebookError::Cancelled);
+        }
         let collection = &ids[0].collection;
         let Some(bytes) = storage.read(collection, notebook)? else {
             continue;

@@ -181,7 +181,11 @@ impl NotebookStorage for Files {
 }
 
 impl ArtifactStorage for Files {
-    fn artifact_files(&self, collection: &str) -> Result<Vec<NotePath>, StorageError> {
+    fn artifact_files(
+        &self,
+        collection: &str,
+        _: &dyn Fn() -> bool,
+    ) -> Result<Vec<NotePath>, StorageError> {
         let files = self.paths(collection)?.into_iter().map(|(path, _)| path);
         Ok(files
             .filter(|path| path.segments().next() == Some(ARTIFACTS))

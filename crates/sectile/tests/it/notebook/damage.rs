@@ -1,6 +1,9 @@
 //! A damaged index never gives a wrong answer: the server searches in memory and says so, and the next `sectile notebook
 //! index` makes the index anew and says so.
 
+/// The same while a server has it open, and by somebody who means harm.
+mod open;
+
 use std::{fs, path::PathBuf};
 
 use serde_json::{Value, json};

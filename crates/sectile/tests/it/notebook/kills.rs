@@ -28,7 +28,6 @@ fn unfinished(folder: &Path) -> Vec<String> {
 fn opened(folder: &Path) -> Option<Manifest> {
     let store = Store::at(folder).unwrap()?;
     let stored = store.read(Some(built_in().unwrap())).unwrap()?;
-    store.verify(&stored.manifest.segments).unwrap();
     Some(stored.manifest)
 }
 

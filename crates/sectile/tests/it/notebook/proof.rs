@@ -46,17 +46,42 @@ impl<'a> Id<'a> {
         }
     }
 
-    /// The bytes of the notebook, if the passage is in it, where the id says.
+    /// The bytes of the notebook, if the passage is in it, where the id says. Front matter is not a passage.
     pub(super) fn proven(&self, root: &Path) -> Option<Vec<u8>> {
         let bytes = bytes_of(root, self.path)?;
         let passage = bytes.get(self.start..self.end)?;
-        let is_text = std::str::from_utf8(passage).is_ok();
+        let is_text = std::str::from_utf8(passage).is_ok() && self.start >= body_start(&bytes);
         (is_text && sha256(passage).starts_with(self.digits)).then_some(bytes)
     }
 
     fn text(&self, bytes: &[u8]) -> String {
         String::from_utf8(bytes[self.start..self.end].to_vec()).unwrap()
     }
+}
+
+/// Where front matter ends: `---` on the first line, up to the next line that is `---` or `...`.
+fn body_start(bytes: &[u8]) -> usize {
+    let mut end = if bytes.starts_with("\u{feff}".as_bytes()) {
+        3
+    } else {
+        0
+    };
+    let mut is_open = false;
+    while end < bytes.len() {
+        let rest = &bytes[end..];
+        let line = rest.iter().position(|byte| b"\r\n".contains(byte));
+        let line = line.unwrap_or(rest.len());
+        let is_both = rest[line..].starts_with(b"\r\n");
+        end += (line + 1 + usize::from(is_both)).min(rest.len());
+        let text = rest[..line].trim_ascii_end();
+        match is_open {
+            false if text == b"---" => is_open = true,
+            false => return 0,
+            true if text == b"---" || text == b"..." => return end,
+            true => {}
+        }
+    }
+    0
 }
 
 /// The id that a passage of a notebook must have.
@@ -129,7 +154,7 @@ pub(super) fn assert_fetched(root: &Path, answer: &Value) {
     assert_eq!(answer["provenance"]["first_byte"], id.start);
     assert_eq!(answer["provenance"]["end_byte"], id.end);
     for (key, around) in [
-        ("context_before", &bytes[..id.start]),
+        ("context_before", &bytes[body_start(&bytes)..id.start]),
         ("context_after", &bytes[id.end..]),
     ] {
         // Where everything is text the context is text of the notebook, cut at characters.

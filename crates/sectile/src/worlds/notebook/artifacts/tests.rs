@@ -30,6 +30,19 @@ fn library() -> Memory {
     storage
 }
 
+/// What there is when nobody gives up.
+fn retrieve(storage: &Memory, collection: &str, id: &str) -> Result<Artifact, NotebookError> {
+    super::retrieve(storage, collection, id, &|| false)
+}
+
+fn sets(storage: &Memory, collection: &str) -> Result<ArtifactSets, NotebookError> {
+    super::sets(storage, collection, None, &|| false)
+}
+
+fn count(storage: &Memory, collection: &str) -> Result<(usize, bool), NotebookError> {
+    super::count(storage, collection, &mut RecordBudget::default(), &|| false)
+}
+
 fn failure(storage: &Memory, id: &str) -> String {
     match retrieve(storage, "c", id) {
         Err(NotebookError::UpstreamFailure { message }) => message,
@@ -45,7 +58,7 @@ fn sets_are_listed_with_their_members() {
         listed,
         r#"{"artifact_sets":[{"artifact_set_id":"one","artifact_type":"summary","created_at":1000,"status":"offered","source_notebooks":["a.md"],"artifact_count":1,"artifact_ids":["one/summary.md"]},{"artifact_set_id":"two","artifact_type":"summary","created_at":1000,"status":"canonical","source_notebooks":["a.md","b.md"],"artifact_count":2,"artifact_ids":["two/facts.json","two/text.txt"]}],"problems":[]}"#
     );
-    assert_eq!(count(&storage, "c"), Ok(3));
+    assert_eq!(count(&storage, "c"), Ok((3, true)));
     assert_eq!(sets(&storage, "d").unwrap(), ArtifactSets::default());
     assert_eq!(
         sets(&storage, "none"),
@@ -204,7 +217,7 @@ fn a_damaged_record_hides_no_other() {
     assert_eq!(failure(&storage, "bare/x.md"), problems[0].1);
     assert!(retrieve(&storage, "c", "two/text.txt").is_ok());
     assert_eq!(check(&storage, "c").unwrap().damaged.len(), 2);
-    assert_eq!(count(&storage, "c"), Ok(2));
+    assert_eq!(count(&storage, "c"), Ok((2, true)));
 }
 
 #[test]
@@ -215,7 +228,9 @@ fn links_from_notebooks_to_artifacts() {
             .iter()
             .map(|name| NotePath::parse_vault(name).unwrap())
             .collect();
-        linked_to(&storage, "c", &paths).unwrap()
+        linked_to(&storage, "c", &paths, 50, &|| false)
+            .unwrap()
+            .links
     };
     let links = of(&["b.md", "other.md"]);
     let ids: Vec<&str> = links.iter().map(|link| link.artifact_id.as_str()).collect();
@@ -226,4 +241,164 @@ fn links_from_notebooks_to_artifacts() {
     assert_eq!(of(&[]), []);
     storage.write("c", "_artifacts/two/set.toml", b"damaged");
     assert_eq!(of(&["b.md"]), []);
+}
+
+/// A collection with so many sets, each of these files, made from these notebooks.
+fn many(sets: usize, sources: &[&str], files: &[&str]) -> Memory {
+    let storage = Memory::default();
+    for source in sources {
+        storage.write("c", source, source.as_bytes());
+    }
+    for set in 0..sets {
+        let set = format!("set-{set:04}");
+        for file in files {
+            storage.write("c", &format!("_artifacts/{set}/{file}"), file.as_bytes());
+        }
+        sidecar(&storage, "c", &set, sources, files);
+    }
+    storage
+}
+
+/// All pages of a list.
+fn pages(storage: &Memory) -> Vec<ArtifactSets> {
+    let mut pages: Vec<ArtifactSets> = Vec::new();
+    loop {
+        let cursor = pages.last().and_then(|page| page.next_cursor.clone());
+        let page = super::sets(storage, "c", cursor.as_deref(), &|| false).unwrap();
+        let is_last = page.next_cursor.is_none();
+        assert_eq!(page.total_sets.is_none(), is_last);
+        pages.push(page);
+        assert!(pages.len() < 1_000, "there is an end");
+        if is_last {
+            return pages;
+        }
+    }
+}
+
+#[test]
+fn a_long_list_comes_in_pages_and_is_whole() {
+    let names: Vec<String> = (0..400)
+        .map(|n| format!("{n}-{}.md", "x".repeat(150)))
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let storage = many(150, &["a.md", "b.md"], &["one.md", "two.md"]);
+    for file in &names {
+        storage.write("c", &format!("_artifacts/set-0070/{file}"), file.as_bytes());
+    }
+    sidecar(&storage, "c", "set-0070", &["a.md"], &names);
+    storage.write("c", "_artifacts/set-0071/set.toml", b"damaged");
+    let pages = pages(&storage);
+    assert!(pages.len() > 3, "{}", pages.len());
+    let mut ids = Vec::new();
+    for page in &pages {
+        let text = serde_json::to_string(page).unwrap();
+        assert!(text.len() < 2 * MOST_LISTED_BYTES, "{}", text.len());
+        ids.extend(
+            page.artifact_sets
+                .iter()
+                .flat_map(|set| set.artifact_ids.clone()),
+        );
+    }
+    let mut expected = Vec::new();
+    for set in (0..150).filter(|set| *set != 71) {
+        let files: &[&str] = if set == 70 {
+            &names
+        } else {
+            &["one.md", "two.md"]
+        };
+        expected.extend(files.iter().map(|file| format!("set-{set:04}/{file}")));
+    }
+    assert_eq!(ids, expected);
+    let problems = pages.iter().flat_map(|page| &page.problems);
+    assert_eq!(problems.count(), 1);
+    assert!(pages[0].total_sets == Some(150));
+    // A cursor of a set or an artifact that is gone, or of nothing at all, is a place in the alphabet.
+    let behind = super::sets(&storage, "c", Some("set-0140x/y"), &|| false).unwrap();
+    assert_eq!(behind.artifact_sets[0].artifact_set_id, "set-0141");
+    let behind = super::sets(&storage, "c", Some("zzz"), &|| false).unwrap();
+    assert_eq!(behind, ArtifactSets::default());
+}
+
+#[test]
+fn a_set_of_many_sources_does_not_fill_an_answer() {
+    let names: Vec<String> = (0..200)
+        .map(|n| format!("deep/{n}/{}.md", "n".repeat(60)))
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let storage = many(2, &names, &["one.md"]);
+    let listed = sets(&storage, "c").unwrap();
+    assert_eq!(listed.artifact_sets.len(), 2);
+    for set in &listed.artifact_sets {
+        assert_eq!(set.source_count, Some(200));
+        assert!((10..200).contains(&set.source_notebooks.len()));
+    }
+    let whole = retrieve(&storage, "c", "set-0000").unwrap();
+    assert_eq!(whole.provenance.source_notebooks.len(), 200);
+}
+
+#[test]
+fn records_beyond_what_one_call_reads_are_told_of() {
+    let storage = many(6, &["a.md"], &["one.md", "two.md"]);
+    let one = storage
+        .read(
+            "c",
+            &NotePath::parse_vault("_artifacts/set-0000/set.toml").unwrap(),
+        )
+        .unwrap()
+        .unwrap();
+    let mut budget = RecordBudget(one.len() * 3);
+    let counted = super::count(&storage, "c", &mut budget, &|| false);
+    assert_eq!(counted, Ok((6, false)));
+    assert_eq!(count(&storage, "c"), Ok((12, true)));
+}
+
+#[test]
+fn a_source_is_read_once_and_only_as_long_as_it_matters() {
+    let storage = many(30, &["a.md", "b.md", "c.md"], &["one.md", "two.md"]);
+    let notebooks = [NotePath::parse_vault("b.md").unwrap()];
+    let linked = |most| linked_to(&storage, "c", &notebooks, most, &|| false).unwrap();
+    let before = storage.read_of_notebooks();
+    let found = linked(50);
+    assert_eq!(
+        (found.links.len(), found.total, found.is_complete),
+        (50, 60, true)
+    );
+    assert!(
+        found
+            .links
+            .iter()
+            .all(|link| link.staleness_indicator == Staleness::Fresh)
+    );
+    assert_eq!(storage.read_of_notebooks() - before, 3);
+    // The first that changed decides.
+    storage.write("c", "a.md", b"changed");
+    assert_eq!(linked(3).links[0].staleness_indicator, Staleness::Stale);
+    assert_eq!(storage.read_of_notebooks() - before, 4);
+}
+
+#[test]
+fn a_call_that_nobody_waits_for_ends_soon() {
+    use std::cell::Cell;
+    let storage = many(20, &["a.md", "b.md", "c.md"], &["one.md"]);
+    let notebooks = [NotePath::parse_vault("b.md").unwrap()];
+    let patience = Cell::new(0);
+    let stop = || {
+        patience.set(patience.get() - 1);
+        patience.get() < 0
+    };
+    let cancelled = Err(NotebookError::Cancelled);
+    for left in 0..4 {
+        let before = storage.read_of_notebooks();
+        let ends = |asks: &dyn Fn() -> Result<(), NotebookError>| {
+            patience.set(left);
+            assert_eq!(asks(), cancelled, "{left}");
+            assert_eq!(patience.get(), -1, "nothing was done after it");
+        };
+        ends(&|| super::sets(&storage, "c", None, &stop).map(drop));
+        ends(&|| super::count(&storage, "c", &mut RecordBudget::default(), &stop).map(drop));
+        ends(&|| linked_to(&storage, "c", &notebooks, 50, &stop).map(drop));
+        ends(&|| super::retrieve(&storage, "c", "set-0000/one.md", &stop).map(drop));
+        let read = storage.read_of_notebooks() - before;
+        assert!(read <= 2 * usize::try_from(left).unwrap(), "{read}");
+    }
 }

@@ -91,7 +91,7 @@ impl Case {
             first: built_in().unwrap(),
             second: second.map(|second| second as &'static dyn Embedder),
         };
-        let place = IndexPlace::Here(Some(self.folder.path().to_owned()), models);
+        let place = IndexPlace::Here(Some(self.folder.path().to_owned()), models, None);
         let shelf = Shelf::open(self.storage.library(), "lab", place, || 1_000, &|| false).unwrap();
         shelf.refresh().unwrap();
         shelf

@@ -26,7 +26,7 @@ use sectile_markdown::Digest;
 use sectile_vault::NotePath;
 
 use super::super::{errors::NotebookError, library::Library};
-use sectile_retrieval::Stamp;
+use sectile_retrieval::{Listed, Stamp};
 
 /// A stamp can be trusted once its file has been left alone for this long, in nanoseconds: file systems count time in
 /// steps, and two changes within one step look like one.
@@ -75,11 +75,30 @@ pub(crate) fn sums(
     collection: &str,
     stop: &dyn Fn() -> bool,
 ) -> Result<Sums, NotebookError> {
-    let known = storage.remembered.take(collection);
-    let mut sums = Sums::default();
+    let listed = storage.notebooks(collection, stop)?;
+    let mut known = storage.remembered.take(collection);
     let mut settled = HashMap::new();
+    let sums = hashed(storage, collection, (listed, &known), &mut settled, stop);
+    if sums.is_err() {
+        // Whoever gave up half-way finds the other half done next time.
+        known.extend(settled);
+        settled = known;
+    }
+    storage.remembered.keep(collection, settled);
+    sums
+}
+
+/// The digests of what is listed. `settled` gets those that can be remembered.
+fn hashed(
+    storage: &Library,
+    collection: &str,
+    (listed, known): (Vec<Listed>, &Known),
+    settled: &mut Known,
+    stop: &dyn Fn() -> bool,
+) -> Result<Sums, NotebookError> {
+    let mut sums = Sums::default();
     let now = now();
-    for listed in storage.notebooks(collection, stop)? {
+    for listed in listed {
         if stop() {
             return Err(NotebookError::Cancelled);
         }
@@ -105,7 +124,6 @@ pub(crate) fn sums(
             None => sums.left_out.push(notebook),
         }
     }
-    storage.remembered.keep(collection, settled);
     Ok(sums)
 }
 

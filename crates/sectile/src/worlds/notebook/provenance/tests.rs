@@ -51,7 +51,7 @@ fn a_passage_is_part_of_a_notebook_of_a_collection() {
         ("c/collection.toml", "author = 'Ada'"),
     ]);
     let quote = quote(&storage);
-    let told = of_source(&storage, &quote).unwrap();
+    let told = of_source(&storage, &quote, &|| false).unwrap();
     assert_eq!(
         serde_json::to_value(&told.provenance).unwrap(),
         serde_json::json!({
@@ -75,10 +75,10 @@ fn a_passage_is_part_of_a_notebook_of_a_collection() {
     let root = collection_root(&storage, "c", &|| false).unwrap();
     assert_eq!(told.chain[2].today, Some(root.root.to_string()));
     storage.write("c", "a.md", b"---\ntitle: A\n---\nomega and alpha");
-    let told = of_source(&storage, &quote).unwrap();
+    let told = of_source(&storage, &quote, &|| false).unwrap();
     assert!(told.chain[..2].iter().all(|link| !link.holds));
     storage.remove("c", "a.md");
-    let told = of_source(&storage, &quote).unwrap();
+    let told = of_source(&storage, &quote, &|| false).unwrap();
     assert!(
         told.chain.iter().all(|link| !link.holds),
         "{:?}",
@@ -95,7 +95,7 @@ fn an_artifact_leads_back_to_its_sources() {
         ("c/_artifacts/s/x.md", "summary"),
     ]);
     let mut record = sidecar(&storage, "c", "s", &["b.md", "a.md"], &["x.md"]);
-    let told = of_artifact(&storage, "c", "s").unwrap();
+    let told = of_artifact(&storage, "c", "s", &|| false).unwrap();
     let lineage = &told.provenance;
     let origins: Vec<&str> = lineage
         .origin_notebooks
@@ -133,7 +133,7 @@ fn an_artifact_leads_back_to_its_sources() {
     };
     record.steps = vec![first, last];
     keep(&storage, "c", "s", &record);
-    let told = of_artifact(&storage, "c", "s/x.md").unwrap();
+    let told = of_artifact(&storage, "c", "s/x.md", &|| false).unwrap();
     assert!(told.chain.iter().all(|link| link.holds));
     assert_eq!(told.provenance.tools_involved, ["summarise", "polish"]);
 }
@@ -146,7 +146,7 @@ fn each_broken_link_is_told() {
         let mut record = record.clone();
         change(&mut record);
         keep(&storage, "c", "s", &record);
-        let told = of_artifact(&storage, "c", "s").unwrap();
+        let told = of_artifact(&storage, "c", "s", &|| false).unwrap();
         held(&told.chain)
             .iter()
             .map(|(_, holds)| *holds)
@@ -174,7 +174,7 @@ fn each_broken_link_is_told() {
     assert_eq!(with(&|record| record.sources.clear()), [true, false, false]);
     keep(&storage, "c", "s", &record);
     storage.write("c", "a.md", b"changed");
-    let told = of_artifact(&storage, "c", "s").unwrap();
+    let told = of_artifact(&storage, "c", "s", &|| false).unwrap();
     assert_eq!(
         held(&told.chain)[2..],
         [(Level::Source, false), (Level::Collection, true)]
@@ -191,7 +191,7 @@ fn a_payload_that_drifted_is_told_without_its_contents() {
     let storage = Memory::of(&[("c/a.md", "alpha"), ("c/_artifacts/s/x.md", "summary")]);
     sidecar(&storage, "c", "s", &["a.md"], &["x.md"]);
     storage.write("c", "_artifacts/s/x.md", b"DRIFTED");
-    let told = of_artifact(&storage, "c", "s/x.md").unwrap();
+    let told = of_artifact(&storage, "c", "s/x.md", &|| false).unwrap();
     let link = &told.chain[0];
     assert_eq!(
         link.statement,
@@ -201,7 +201,7 @@ fn a_payload_that_drifted_is_told_without_its_contents() {
     assert!(!link.holds && told.chain[1..].iter().all(|link| link.holds));
     assert!(!serde_json::to_string(&told).unwrap().contains("DRIFTED"));
     storage.remove("c", "_artifacts/s/x.md");
-    let told = of_artifact(&storage, "c", "s/x.md").unwrap();
+    let told = of_artifact(&storage, "c", "s/x.md", &|| false).unwrap();
     assert_eq!((told.chain[0].holds, &told.chain[0].today), (false, &None));
 }
 

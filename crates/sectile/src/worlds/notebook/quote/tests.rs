@@ -65,6 +65,38 @@ fn what_is_no_notebook_is_not_quoted() {
     }
 }
 
+#[test]
+fn front_matter_is_neither_quoted_nor_context() {
+    let text = "---\ntitle: Lab\npassword: hunter2\n---\n# Lab\n\nMoss grows.\n\n# Two\n\n<!-- reviewer: x -->\n";
+    let storage = storage(text.as_bytes());
+    let id_of = |passage: &str| {
+        let start = text.find(passage).unwrap();
+        let span = sectile_markdown::Span::new(start, start + passage.len());
+        SourceId::new("lab", &path(), span, &Digest::of(passage.as_bytes()))
+    };
+    for forged in ["-", "hunter2", "---\n# Lab\n\nMoss"] {
+        let refused = quoted(&storage, &id_of(forged), 500);
+        let Err(NotebookError::SourceNotFound { reason, .. }) = refused else {
+            panic!("{forged:?} is quoted: {refused:?}");
+        };
+        assert_eq!(reason, Gone::Changed, "{forged:?}");
+    }
+    // Neither do guesses at what front matter says get another answer than wrong ones.
+    let guess = |passage: &str, digest: &[u8]| {
+        let id = SourceId::new("lab", &path(), id_of(passage).span, &Digest::of(digest));
+        match quoted(&storage, &id, 0) {
+            Err(NotebookError::SourceNotFound { reason, .. }) => reason,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(guess("hunter2", b"hunter2"), guess("hunter2", b"hunter3"));
+    for passage in ["Moss grows.", "grows", "# Lab\n\nMoss grows.\n"] {
+        let quote = quoted(&storage, &id_of(passage), 500).unwrap();
+        assert_eq!(quote.text, passage);
+        assert!("# Lab\n\nMoss ".starts_with(&quote.before), "{quote:?}");
+    }
+}
+
 /// A notebook of pieces that mean something to Markdown, some of them no text.
 fn notebook() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![

@@ -1,15 +1,13 @@
 //! An index in this process.
 //!
-//! What is on disk is taken as it is, at once. It is compared with its checksums and with the library off the way of searches,
-//! and what changed is indexed in memory, or everything when it is damaged. The second tier answers as long as it has all
+//! What is on disk is compared with its checksums when it is opened, and with the library off the way of searches; what changed
+//! is indexed in memory, or everything when the index is damaged. Its files may be changed or cut off at any moment: a search
+//! that comes across that gives no answer, and the collection is opened again. The second tier answers as long as it has all
 //! chunks that count; a few that are in memory are embedded by the thread that keeps the index fresh.
 
 use std::{
     path::PathBuf,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex},
 };
 
 use sectile_markdown::{Digest, Span};
@@ -22,11 +20,9 @@ use sectile_vault::NotePath;
 use super::{
     super::{clock::Clock, errors::NotebookError, library::Library, locked, tiers::Models},
     CollectionIndex, IndexState,
-    snapshot::Snapshot,
+    snapshot::{Snapshot, unharmed},
 };
 
-/// After so many searches, memory that mapped files take is given back; what is needed again comes again.
-const RELEASED: usize = 64;
 /// Readers of the second tier's model are kept for the next search, up to so many.
 const MOST_READERS: usize = 8;
 /// Vectors of chunks in memory are remembered up to so many.
@@ -40,10 +36,8 @@ pub(super) struct Embedded {
     models: Models,
     clock: Clock,
     snapshot: Mutex<Arc<Snapshot>>,
-    /// The manifest of an index that turned out to be damaged.
-    damaged: Mutex<Option<Digest>>,
-    /// How often it was searched.
-    searches: AtomicUsize,
+    /// The state on disk that could not be used.
+    refused: Mutex<Option<Digest>>,
     /// Readers of the second tier's model that nobody uses now.
     readers: Mutex<Vec<Box<dyn EmbeddingReader>>>,
     /// Vectors of the second tier that chunks in memory may have, by manifest: those on disk, and those that were added.
@@ -55,14 +49,21 @@ impl Embedded {
     pub(super) fn open(
         library: Arc<Library>,
         collection: &str,
-        folder: Option<PathBuf>,
-        models: Models,
+        (folder, models, refused): (Option<PathBuf>, Models, Option<Digest>),
         clock: Clock,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Self, NotebookError> {
-        let snapshot = match Snapshot::of_disk(folder.as_deref(), collection, models) {
-            Some(snapshot) => snapshot,
-            None => Snapshot::in_memory(&library, collection, models, clock, stop)?,
+        let on_disk = Snapshot::state_on_disk(folder.as_deref());
+        let opened = match on_disk.is_some() && on_disk == refused {
+            true => None,
+            false => Snapshot::of_disk(folder.as_deref(), collection, models),
+        };
+        let (snapshot, refused) = match opened {
+            Some(snapshot) => (snapshot, None),
+            None => {
+                let made = Snapshot::in_memory(&library, collection, models, clock, stop)?;
+                (made, on_disk)
+            }
         };
         Ok(Self {
             library,
@@ -71,8 +72,7 @@ impl Embedded {
             models,
             clock,
             snapshot: Mutex::new(Arc::new(snapshot)),
-            damaged: Mutex::new(None),
-            searches: AtomicUsize::new(0),
+            refused: Mutex::new(refused),
             readers: Mutex::default(),
             known: Mutex::default(),
         })
@@ -87,22 +87,40 @@ impl Embedded {
     }
 
     /// Searches with a reader of the tier that answers.
-    fn find(&self, snapshot: &Snapshot, query: &Query, text: &str, most: usize) -> Found {
+    ///
+    /// # Errors
+    /// [`NotebookError::IndexDamaged`] when the files of the index are not what they were.
+    fn find(
+        &self,
+        snapshot: &Snapshot,
+        query: &Query,
+        text: &str,
+        most: usize,
+    ) -> Result<Found, NotebookError> {
         let mut reader = match snapshot.is_meant() {
             true => locked(&self.readers).pop(),
             false => None,
         }
         .unwrap_or_else(|| snapshot.model().reader());
-        let found = snapshot
-            .corpus
-            .search(query, text, Some(&mut *reader), most);
+        let mut search = || {
+            let corpus = &snapshot.corpus;
+            corpus.search(query, text, Some(&mut *reader), most)
+        };
+        let found = match snapshot.disk_segments {
+            // What this process made itself does no harm.
+            0 => search(),
+            _ => unharmed(search).ok_or(NotebookError::IndexDamaged)?,
+        };
+        if snapshot.corpus.is_damaged() {
+            return Err(NotebookError::IndexDamaged);
+        }
         if snapshot.is_meant() {
             let mut readers = locked(&self.readers);
             if readers.len() < MOST_READERS {
                 readers.push(reader);
             }
         }
-        found
+        Ok(found)
     }
 }
 
@@ -111,26 +129,31 @@ impl CollectionIndex for Embedded {
         self.current().state()
     }
 
+    fn disk_state(&self) -> Option<Digest> {
+        self.current().manifest
+    }
+
     fn refresh(&self) -> Result<(), NotebookError> {
         let now = self.current();
-        let known_damage = *locked(&self.damaged);
         let folder = self.folder.as_deref();
-        let on_disk = Snapshot::manifest_on_disk(folder);
-        let newer = if on_disk == now.manifest || on_disk == known_damage {
-            None
-        } else {
-            Snapshot::of_disk(folder, &self.collection, self.models)
+        let on_disk = Snapshot::state_on_disk(folder);
+        let is_known = on_disk == now.manifest || on_disk == *locked(&self.refused);
+        let newer = match is_known {
+            true => None,
+            false => Snapshot::of_disk(folder, &self.collection, self.models),
         };
-        let base = newer.map_or(now, Arc::new);
-        if !base.is_whole(folder) {
-            tracing::warn!("the index is damaged and not used");
-            *locked(&self.damaged) = base.manifest;
-            let (library, clock) = (&self.library, self.clock);
-            let fresh =
-                Snapshot::in_memory(library, &self.collection, self.models, clock, &|| false)?;
-            self.replace(fresh);
-            return Ok(());
+        if newer.is_none() && !is_known {
+            *locked(&self.refused) = on_disk;
+            if !now.corpus.is_whole() {
+                tracing::warn!("the index is damaged and not used");
+                let (library, clock) = (&self.library, self.clock);
+                let fresh =
+                    Snapshot::in_memory(library, &self.collection, self.models, clock, &|| false)?;
+                self.replace(fresh);
+                return Ok(());
+            }
         }
+        let base = newer.map_or(now, Arc::new);
         let base = match base.with_its_tier(folder) {
             Some(other) => Arc::new(other),
             None => base,
@@ -141,8 +164,7 @@ impl CollectionIndex for Embedded {
             // So that answers can say it while the work goes on.
             self.replace(base.with_changed(changes.len()));
         }
-        let mut fresh = base.refreshed(&self.library, &self.collection, &listed)?;
-        fresh.is_checked = true;
+        let fresh = base.refreshed(&self.library, &self.collection, &listed)?;
         self.replace(fresh);
         Ok(())
     }
@@ -189,7 +211,7 @@ impl CollectionIndex for Embedded {
         _: &dyn Fn() -> bool,
     ) -> Result<(LocatedHits, IndexState), NotebookError> {
         let snapshot = self.current();
-        let found = self.find(&snapshot, query, text, most);
+        let found = self.find(&snapshot, query, text, most)?;
         let hits = found.hits.into_iter().filter_map(|hit| {
             Some(LocatedHit {
                 located: snapshot.located(hit.chunk)?,
@@ -200,9 +222,6 @@ impl CollectionIndex for Embedded {
             })
         });
         let hits = hits.collect();
-        if self.searches.fetch_add(1, Ordering::Relaxed) % RELEASED == RELEASED - 1 {
-            snapshot.corpus.release();
-        }
         let hits = LocatedHits {
             hits,
             total: found.total,

@@ -53,23 +53,14 @@ impl Snapshot {
         }
     }
 
-    /// The same with the second tier that is on disk now, compared with its checksums. `None` when nothing is to be changed.
+    /// The same with the second tier that is on disk now. `None` when nothing is to be changed.
     pub(super) fn with_its_tier(&self, folder: Option<&Path>) -> Option<Self> {
-        if !self.on_disk || (self.meant.is_some() && self.is_checked) {
+        if !self.on_disk || self.meant.is_some() {
             return None;
         }
-        let second = self.models.second?;
         let store = Store::at(folder?).ok().flatten()?;
-        if self.meant.is_some() {
-            if store.verify_meaning(&self.names, second) {
-                return None;
-            }
-            tracing::warn!("the second tier of the index is damaged and not used");
-            return Some(self.with_meant(None));
-        }
         let meant = self.on_second_tier(&store)?;
-        let is_whole = store.verify_meaning(&self.names, second);
-        is_whole.then(|| self.with_meant(Some(meant)))
+        Some(self.with_meant(Some(meant)))
     }
 
     /// Whether only what is in memory is missing from the second tier, and is little.

@@ -1,11 +1,13 @@
 //! The state of an index at one moment: what is on disk, and what changed since, in memory.
 
-use std::{io, path::Path, sync::Arc};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    sync::Arc,
+};
 
 use sectile_markdown::Digest;
-use sectile_retrieval::{
-    Bytes, Corpus, Listed, Located, Place, Segment, Store, StoreError, Stored,
-};
+use sectile_retrieval::{Bytes, Corpus, Listed, Located, Place, Segment, Store, Stored};
 use sectile_vault::NotePath;
 
 use super::{
@@ -39,10 +41,8 @@ pub(super) struct Snapshot {
     pub(super) disk_segments: usize,
     /// The names of those.
     pub(super) names: Vec<String>,
-    /// What the manifest on disk was.
+    /// What the state on disk was.
     pub(super) manifest: Option<Digest>,
-    /// Whether all that is on disk was compared with its checksums.
-    pub(super) is_checked: bool,
 }
 
 /// A notebook that is indexed.
@@ -55,8 +55,16 @@ pub(super) struct Notebook {
 }
 
 impl Snapshot {
-    /// What is on disk, if there is something that can be used.
+    /// What is on disk, if there is something that can be used. It was compared with its checksums then.
     pub(super) fn of_disk(folder: Option<&Path>, collection: &str, models: Models) -> Option<Self> {
+        let opened = unharmed(|| Self::opened(folder, collection, models));
+        opened.unwrap_or_else(|| {
+            tracing::warn!("the index is not used");
+            None
+        })
+    }
+
+    fn opened(folder: Option<&Path>, collection: &str, models: Models) -> Option<Self> {
         let store = Store::at(folder?).ok().flatten()?;
         let stored = match store.read(Some(models.first)) {
             Ok(stored) => stored?,
@@ -95,7 +103,6 @@ impl Snapshot {
             names: stored.manifest.segments,
             segments: stored.segments,
             manifest: Some(stored.state),
-            is_checked: false,
             notebooks: Arc::new(notebooks),
         }
     }
@@ -120,7 +127,6 @@ impl Snapshot {
             disk_segments: 0,
             names: Vec::new(),
             manifest: None,
-            is_checked: true,
         };
         let listed = storage.notebooks(collection, stop)?;
         empty.with(storage, collection, &listed, stop)
@@ -141,24 +147,8 @@ impl Snapshot {
         }
     }
 
-    /// Whether what is in the folder has its checksums, when this is made from it. It takes a while to find out, once.
-    pub(super) fn is_whole(&self, folder: Option<&Path>) -> bool {
-        if self.is_checked {
-            return true;
-        }
-        let Some(Ok(Some(store))) = folder.map(Store::at) else {
-            return true;
-        };
-        match store.verify(&self.names) {
-            Ok(()) => true,
-            // They were replaced, and what is mapped stays what it is.
-            Err(StoreError::Io(error)) => error.kind() == io::ErrorKind::NotFound,
-            Err(_) => false,
-        }
-    }
-
-    /// The digest of the manifest that is on disk now, if there is one.
-    pub(super) fn manifest_on_disk(folder: Option<&Path>) -> Option<Digest> {
+    /// What tells the state that is on disk now from others, if there is one.
+    pub(super) fn state_on_disk(folder: Option<&Path>) -> Option<Digest> {
         Store::at(folder?).ok().flatten()?.state().ok().flatten()
     }
 
@@ -308,6 +298,12 @@ impl Snapshot {
             ..*self
         })
     }
+}
+
+/// What `work` comes to, or `None` when it panicked. The library that reads the dictionaries of an index may do so when they
+/// have their checksums and were made to do harm.
+pub(in super::super) fn unharmed<T>(work: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
 /// What is searched: the second tier when all segments have it, or else the first.

@@ -14,7 +14,7 @@ fn shelf(storage: &Arc<Memory>, index: Option<PathBuf>) -> Arc<Shelf> {
     Shelf::open(
         storage.library(),
         "lab",
-        IndexPlace::Here(index, models),
+        IndexPlace::Here(index, models, None),
         now,
         &|| false,
     )

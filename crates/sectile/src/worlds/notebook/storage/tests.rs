@@ -47,13 +47,13 @@ fn collections_and_their_notebooks() {
     assert_eq!(names, ["a.MD", "deep/x.md", "in/_artifacts/x.md"]);
     assert_eq!(listed[1].stamp.bytes, 4);
     assert_eq!(
-        storage.artifact_files("b").unwrap(),
+        storage.artifact_files("b", &|| false).unwrap(),
         [
             path("_artifacts/s/set.toml"),
             path("_artifacts/s/summary.md")
         ]
     );
-    assert_eq!(storage.artifact_files("a").unwrap(), []);
+    assert_eq!(storage.artifact_files("a", &|| false).unwrap(), []);
     assert_eq!(
         storage.notebooks("a", &|| true),
         Err(StorageError::Cancelled)
@@ -93,7 +93,7 @@ fn only_the_exact_name_is_a_collection() {
         assert_eq!(notebooks, Err(missing.clone()), "{name:?}");
         let read = storage.read(name, &path("x.md"));
         assert_eq!(read, Err(missing.clone()), "{name:?}");
-        let files = storage.artifact_files(name);
+        let files = storage.artifact_files(name, &|| false);
         assert_eq!(files, Err(missing), "{name:?}");
     }
     assert_eq!(

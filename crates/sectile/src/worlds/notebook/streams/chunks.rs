@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{
     super::{
         answers::{GoneNote, ScoreParts, Verdict, counted, score},
-        artifacts::ArtifactLink,
+        artifacts::{ArtifactLink, ArtifactLinks},
         errors::NotebookError,
         ids::SourceId,
         quote::Quote,
@@ -27,12 +27,12 @@ const MOST_LINKS: usize = 50;
 pub(crate) struct Reading<'a> {
     /// Reads and hashes a passage now.
     pub(crate) quote: &'a Quoting<'a>,
-    /// The artifacts that record one of these notebooks as a source.
+    /// The artifacts that record one of these notebooks as a source, the first few of them.
     pub(crate) links: &'a Linking<'a>,
 }
 
 type Quoting<'a> = dyn Fn(&SourceId) -> Result<Quote, NotebookError> + 'a;
-type Linking<'a> = dyn Fn(&[NotePath]) -> Result<Vec<ArtifactLink>, NotebookError> + 'a;
+type Linking<'a> = dyn Fn(&[NotePath], usize) -> Result<ArtifactLinks, NotebookError> + 'a;
 
 /// One answer of a stream: a chunk, or the record of its completion.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -349,16 +349,25 @@ impl Stream {
 
     fn links(&self, reading: &Reading<'_>) -> Result<Delivery, NotebookError> {
         let notebooks = self.notebooks();
-        let mut links = match notebooks.as_slice() {
-            [] => Vec::new(),
-            notebooks => (reading.links)(notebooks)?,
+        let ArtifactLinks {
+            links,
+            total,
+            is_complete,
+        } = match notebooks.as_slice() {
+            [] => ArtifactLinks {
+                is_complete: true,
+                ..ArtifactLinks::default()
+            },
+            notebooks => (reading.links)(notebooks, MOST_LINKS)?,
         };
-        let total = links.len();
-        links.truncate(MOST_LINKS);
+        let left_out = match is_complete {
+            true => "",
+            false => " Their records are too many or too large to look at all of them.",
+        };
         Ok(Delivery {
             what_changed: added("artifact link", 0, links.len(), total, 0),
             why: format!(
-                "Notebooks that hold references: {}. Artifacts that record one of them as a source: {total}.",
+                "Notebooks that hold references: {}. Artifacts that record one of them as a source: {total}.{left_out}",
                 notebooks.len()
             ),
             handed_out: Vec::new(),

@@ -5,7 +5,9 @@ use std::cell::RefCell;
 use serde_json::Value;
 
 use super::{
-    super::{errors::Gone, quote::Quote, shelf::IndexState, testing::Memory},
+    super::{
+        artifacts::ArtifactLinks, errors::Gone, quote::Quote, shelf::IndexState, testing::Memory,
+    },
     *,
 };
 
@@ -67,7 +69,7 @@ fn stream(found: Found, page: usize, token: &str) -> Stream {
         expires_at: 300,
         page,
     };
-    Stream::new(beginning, found, storage.as_ref()).expect("a stream")
+    Stream::new(beginning, found, storage.as_ref(), &|| false).expect("a stream")
 }
 
 /// Quotes from a text.
@@ -101,9 +103,13 @@ fn quoted(text: &str, id: &SourceId) -> Result<Quote, NotebookError> {
 fn pull_all(mut stream: Stream, text: &str) -> Vec<Value> {
     let reading = Reading {
         quote: &|id| quoted(text, id),
-        links: &|notebooks| {
+        links: &|notebooks, most| {
             assert_eq!(notebooks.len(), 1, "each notebook is asked for once");
-            Ok(Vec::new())
+            assert_eq!(most, 50);
+            Ok(ArtifactLinks {
+                is_complete: true,
+                ..ArtifactLinks::default()
+            })
         },
     };
     let mut all = Vec::new();
@@ -240,7 +246,8 @@ fn a_long_section_is_cut_with_a_mark() {
         expires_at: 300,
         page: 10,
     };
-    let stream = Stream::new(beginning, found(hits), storage.as_ref()).expect("a stream");
+    let stream =
+        Stream::new(beginning, found(hits), storage.as_ref(), &|| false).expect("a stream");
     let chunks = pull_all(stream, &note);
     let section = &chunks[2]["payload"]["items"][0];
     assert_eq!(section["truncated"], true);
@@ -260,7 +267,7 @@ fn a_chunk_that_could_not_be_made_can_be_pulled_again() {
             }),
             false => quoted(NOTE, id),
         },
-        links: &|_| Ok(Vec::new()),
+        links: &|_, _| Ok(ArtifactLinks::default()),
     };
     assert!(stream.pull(&reading).is_err());
     let chunk = serde_json::to_value(stream.pull(&reading).expect("a chunk")).expect("JSON");

@@ -104,7 +104,8 @@ fn handle(
         expires_at,
         page: world.constraints.stream_chunk_size,
     };
-    let stream = Stream::new(beginning, found, world.storage.as_ref())?;
+    let stop = || call.cancelled.is_cancelled();
+    let stream = Stream::new(beginning, found, world.storage.as_ref(), &stop)?;
     let estimated_chunks = Some(stream.chunks());
     let references = stream.reference_ids();
     entered.context.begin(stream, created_at)?;

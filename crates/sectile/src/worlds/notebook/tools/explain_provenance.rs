@@ -63,12 +63,15 @@ fn handle(
 ) -> Result<(Explained, Facts), Failure> {
     let entered = world.entered(params.context_handle.as_deref(), call)?;
     let storage = world.storage.as_ref();
+    let stop = || call.cancelled.is_cancelled();
     let provenance = match params.id_type {
         IdType::Source => {
             let id = source_id(&entered, &params.id)?;
-            provenance::of_source(storage, &world.quote(&entered, &id, 0)?)?
+            provenance::of_source(storage, &world.quote(&entered, &id, 0)?, &stop)?
         }
-        IdType::Artifact => provenance::of_artifact(storage, &entered.collection, &params.id)?,
+        IdType::Artifact => {
+            provenance::of_artifact(storage, &entered.collection, &params.id, &stop)?
+        }
     };
     entered
         .context

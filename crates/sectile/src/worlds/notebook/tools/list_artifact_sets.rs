@@ -29,6 +29,8 @@ pub(super) const TOOL: Tool<NotebookWorld> = Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Params {
+    /// From next_cursor, for what follows
+    cursor: Option<String>,
     /// Handle from enter_collection, where it gave one.
     context_handle: Option<String>,
 }
@@ -47,7 +49,14 @@ fn handle(
     call: &CallContext,
 ) -> Result<(Listed, Facts), Failure> {
     let entered = world.entered(params.context_handle.as_deref(), call)?;
-    let sets = artifacts::sets(world.storage.as_ref(), &entered.collection)?;
+    let stop = || call.cancelled.is_cancelled();
+    let storage = world.storage.as_ref();
+    let sets = artifacts::sets(
+        storage,
+        &entered.collection,
+        params.cursor.as_deref(),
+        &stop,
+    )?;
     entered
         .context
         .record(world.now(), "list_artifact_sets", Vec::new());

@@ -28,7 +28,10 @@ pub(super) const TOOL: Tool<NotebookWorld> = Tool {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Params {}
+struct Params {
+    /// From metadata.next_cursor, for what follows
+    cursor: Option<String>,
+}
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Listed {
@@ -47,26 +50,30 @@ struct Metadata {
     data_as_of: i64,
     /// Always null: the list is made anew for each call.
     next_refresh: Option<i64>,
+    /// Only where the list is cut: call again with this `cursor` for what follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
 }
 
 fn handle(
     world: &NotebookWorld,
-    _: Params,
+    params: Params,
     call: &CallContext,
 ) -> Result<(Listed, Facts), Failure> {
     let stop = || call.cancelled.is_cancelled();
     let data_as_of = world.now();
-    let collections = collection::cards(world.storage.as_ref(), &stop)?;
+    let cards = collection::cards(world.storage.as_ref(), params.cursor.as_deref(), &stop)?;
     if let Some(context) = world.context(None, call)? {
         context.record(world.now(), "list_collections", Vec::new());
     }
     let listed = Listed {
         metadata: Metadata {
-            total_collections: collections.len(),
+            total_collections: cards.total,
             data_as_of,
             next_refresh: None,
+            next_cursor: cards.next_cursor,
         },
-        collections,
+        collections: cards.cards,
     };
     Ok((listed, Facts::default()))
 }

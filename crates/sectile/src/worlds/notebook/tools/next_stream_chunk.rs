@@ -1,6 +1,10 @@
 //! `next_stream_chunk`: pulls from a running stream.
 
-use std::{borrow::Cow, sync::PoisonError};
+use std::{
+    borrow::Cow,
+    sync::{Mutex, MutexGuard, TryLockError},
+    time::Duration,
+};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,7 +12,7 @@ use serde::Deserialize;
 use super::super::{
     NotebookWorld, artifacts,
     errors::NotebookError,
-    streams::{Chunk, Reading},
+    streams::{Chunk, Reading, Stream},
 };
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
@@ -36,6 +40,24 @@ struct Params {
     context_handle: Option<String>,
 }
 
+/// Between two looks whether another call still pulls from the stream.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The stream, once no other call pulls from it.
+fn pulled<'s>(
+    running: &'s Mutex<Stream>,
+    stop: &dyn Fn() -> bool,
+) -> Result<MutexGuard<'s, Stream>, NotebookError> {
+    loop {
+        match running.try_lock() {
+            Ok(stream) => return Ok(stream),
+            Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) if stop() => return Err(NotebookError::Cancelled),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
 fn handle(
     world: &NotebookWorld,
     params: Params,
@@ -43,16 +65,19 @@ fn handle(
 ) -> Result<(Chunk, Facts), Failure> {
     let entered = world.entered(params.context_handle.as_deref(), call)?;
     let running = entered.context.stream(&params.stream_token, world.now())?;
-    let mut stream = running.lock().unwrap_or_else(PoisonError::into_inner);
+    let stop = || call.cancelled.is_cancelled();
+    let mut stream = pulled(&running, &stop)?;
     let storage = world.storage.as_ref();
     let reading = Reading {
         quote: &|id| {
-            if call.cancelled.is_cancelled() {
+            if stop() {
                 return Err(NotebookError::Cancelled);
             }
             world.quote(&entered, id, 0)
         },
-        links: &|notebooks| artifacts::linked_to(storage, &entered.collection, notebooks),
+        links: &|notebooks, most| {
+            artifacts::linked_to(storage, &entered.collection, notebooks, most, &stop)
+        },
     };
     let mut chunk = stream.pull(&reading)?;
     if chunk.is_completion() {

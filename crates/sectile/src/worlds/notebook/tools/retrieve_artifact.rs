@@ -42,7 +42,8 @@ fn handle(
 ) -> Result<(Artifact, Facts), Failure> {
     let entered = world.entered(params.context_handle.as_deref(), call)?;
     let storage = world.storage.as_ref();
-    let artifact = artifacts::retrieve(storage, &entered.collection, &params.artifact_id)?;
+    let stop = || call.cancelled.is_cancelled();
+    let artifact = artifacts::retrieve(storage, &entered.collection, &params.artifact_id, &stop)?;
     entered
         .context
         .record(world.now(), "retrieve_artifact", vec![params.artifact_id]);
