@@ -16,7 +16,6 @@ use crate::{
     NotePath,
     fault::step,
     fs::{Located, PrivateFolder, StepName, Swap},
-    ids::IdSource,
     journal::{Bytes, Entry, Kind, Record, Request, Splice, Step, written},
     ledger::DocumentState,
 };
@@ -261,11 +260,8 @@ impl Editor {
             // The last moment: what comes after the intent is finished, whoever waits for it.
             watch.check()?;
             let ledger = &state.ledger;
-            let is_taken = |batch| state.has_batch(batch);
-            let mut source = IdSource::new(&is_taken);
-            let new_ids = fresh.iter().map(|heading| source.id(heading));
-            let new_ids = new_ids.collect::<Result<Vec<_>, _>>();
-            let new_ids = new_ids.map_err(|error| EditorError::io(&error))?;
+            let new_ids =
+                state.completed_ids(fresh.iter().map(|heading| (None, heading.as_str())))?;
             let mut next_document = ledger.next().document;
             let mut records = Vec::new();
             let mut steps = Vec::new();

@@ -15,7 +15,6 @@ use super::{
     view::{GivenIds, New},
 };
 use crate::{
-    ids::IdSource,
     journal::{Adopt, Bytes, Entry, Kind, Mark, Prints, Record, Splice, Step, written},
     ledger::DocumentState,
 };
@@ -106,12 +105,7 @@ impl Editor {
                 // It was found at another path, too, and that was quicker.
                 return Err(EditorError::KeepsChanging);
             }
-            let is_taken = |batch| state.has_batch(batch);
-            let mut source = IdSource::new(&is_taken);
-            let ids = ids.into_iter().zip(new.headings());
-            let ids = ids.map(|(id, heading)| id.map_or_else(|| source.id(heading), Ok));
-            let ids = ids.collect::<Result<Vec<_>, _>>();
-            let ids = ids.map_err(|error| EditorError::io(&error))?;
+            let ids = state.completed_ids(ids.into_iter().zip(new.headings()))?;
             let mut records = Vec::new();
             let document = match known.id {
                 0 => {

@@ -16,8 +16,7 @@ use super::{
     view::{GivenIds, New},
 };
 use crate::{
-    NotePath, ReadError,
-    ids::{self, IdSource},
+    NotePath, ReadError, ids,
     journal::{Prints, Record, Sighting},
     ledger::DocumentState,
 };
@@ -191,16 +190,10 @@ impl Editor {
         ids: Vec<Option<String>>,
         moved_from: Option<String>,
     ) -> Result<GivenIds, EditorError> {
-        let state = self.state();
         let ids = {
-            let is_taken = |batch| state.has_batch(batch);
-            let mut source = IdSource::new(&is_taken);
-            let ids = ids.into_iter().zip(new.headings());
-            let ids = ids.map(|(id, heading)| id.map_or_else(|| source.id(heading), Ok));
-            let ids = ids.collect::<Result<Vec<_>, _>>();
-            ids.map_err(|error| EditorError::io(&error))?
+            let state = self.state();
+            state.completed_ids(ids.into_iter().zip(new.headings()))?
         };
-        drop(state);
         let sighting = Sighting {
             path: new.path.as_str().to_owned(),
             hash: new.hash.to_string(),
@@ -240,16 +233,9 @@ impl Editor {
         let seen = seen.filter(|seen| !seen.is_derived);
         let seen = seen.map(|seen| (seen.prints.fingerprints(), seen.ids.to_vec()));
         let (old, old_ids) = seen.unwrap_or_default();
-        let ids = {
-            let is_taken = |batch| state.has_batch(batch);
-            let mut source = IdSource::new(&is_taken);
-            let origins = align::align(&old, new.prints).into_iter();
-            let ids = origins.zip(new.headings()).map(|(origin, heading)| {
-                origin.map_or_else(|| source.id(heading), |at| Ok(old_ids[at].clone()))
-            });
-            let ids = ids.collect::<Result<Vec<_>, _>>();
-            ids.map_err(|error| EditorError::io(&error))?
-        };
+        let origins = align::align(&old, new.prints).into_iter();
+        let ids = origins.map(|origin| origin.map(|at| old_ids[at].clone()));
+        let ids = state.completed_ids(ids.zip(new.headings()))?;
         let document = UnrecordedDocument {
             hash: new.hash,
             prints: Prints::of(new.prints),

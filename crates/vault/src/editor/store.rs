@@ -10,6 +10,7 @@ use sectile_markdown::Digest;
 use super::{Editor, EditorError, sighting::Unrecorded};
 use crate::{
     fs::{HeldLock, PrivateFolder},
+    ids::IdSource,
     journal::{Durability, Header, JOURNAL, Journal, JournalKey, News, Record, VERSION},
     ledger::Ledger,
     sightings::Sightings,
@@ -34,9 +35,16 @@ impl State {
         }
     }
 
-    /// Whether ids of this batch were handed out.
-    pub(super) fn has_batch(&self, batch: u64) -> bool {
-        self.ledger.has_batch(batch) || self.sightings.has_batch(batch)
+    /// The ids of sections: those that they have, and new ones for the others, which are known by their headings.
+    pub(super) fn completed_ids<'h>(
+        &self,
+        sections: impl Iterator<Item = (Option<String>, &'h str)>,
+    ) -> Result<Vec<String>, EditorError> {
+        let is_taken = |batch| self.ledger.has_batch(batch) || self.sightings.has_batch(batch);
+        let mut source = IdSource::new(&is_taken);
+        let ids = sections.map(|(id, heading)| id.map_or_else(|| source.id(heading), Ok));
+        let ids = ids.collect::<Result<Vec<_>, _>>();
+        ids.map_err(|error| EditorError::io(&error))
     }
 }
 

@@ -106,7 +106,7 @@ fn documents_are_listed_in_pages() {
 fn a_cursor_of_another_state_is_refused() {
     let documents = TestDocuments::single(long_document());
     let mut editor = documents.open_with(Era::Handshake, SMALL_PAGES);
-    let id = editor.id("Abschnitt 3");
+    let id = editor.id("Abschnitt 2");
     let calls = [
         ("get_document", json!({})),
         ("list_sections", json!({})),
