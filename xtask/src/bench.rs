@@ -23,7 +23,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS")]
     soak: Option<u64>,
     #[command(flatten)]
-    data: eval::Args,
+    data: eval::DataArgs,
 }
 
 pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {

@@ -75,7 +75,7 @@ const STEPS: &[Step] = &[
     Step {
         name: "eval",
         needs: Some("build"),
-        run: |repo| eval::run(repo, &eval::Args::default()),
+        run: |repo| eval::run(repo, &eval::DataArgs::default()),
     },
     Step {
         name: "outside",

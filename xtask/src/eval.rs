@@ -14,13 +14,13 @@ use crate::ci;
 use crate::process::{self, Repo};
 
 #[derive(clap::Args, Default)]
-pub(crate) struct Args {
+pub(crate) struct DataArgs {
     /// The folder with `corpora` and `ir` [default: the one that XTASK_DATA names, else ../shared].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }
 
-impl Args {
+impl DataArgs {
     /// The folder with the data, whether or not it is there.
     pub(crate) fn folder(&self, repo: &Repo) -> Result<PathBuf> {
         let given = self.data.as_deref().unwrap_or(&repo.data);
@@ -86,7 +86,7 @@ const SETS: &[Set] = &[
 ];
 
 /// Evaluates what is there. The remark says how many evaluations there were, and what is missing.
-pub(crate) fn run(repo: &Repo, args: &Args) -> Result<Option<String>> {
+pub(crate) fn run(repo: &Repo, args: &DataArgs) -> Result<Option<String>> {
     let data = &args.folder(repo)?;
     let has_documents = data.join(DOCUMENTS).is_dir();
     let (sets, mut missing): (Vec<&Set>, Vec<&Set>) = SETS
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn without_data_it_passes_and_says_so() {
         let repo = Repo::find();
-        let args = Args {
+        let args = DataArgs {
             data: Some(repo.root.join("xtask")),
         };
         let remark = run(&repo, &args).unwrap().unwrap();

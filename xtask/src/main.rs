@@ -46,7 +46,7 @@ enum Chore {
     /// Run tools that we did not write against the built server.
     Outside(outside::Args),
     /// Measure how well documents of other people are found, where they are at hand.
-    Eval(eval::Args),
+    Eval(eval::DataArgs),
     /// Install the real servers that tests talk to: PostgreSQL with pgvector, and an S3 server.
     Servers,
     /// Measure speed, as ratios against something run at the same time. Wants a quiet machine.
@@ -76,5 +76,15 @@ fn run(repo: &Repo, chore: Chore) -> Result<()> {
         }),
         Chore::Servers => servers::run(repo),
         Chore::Bench(args) => bench::run(repo, &args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_arguments_are_well_formed() {
+        super::Args::command().debug_assert();
     }
 }

@@ -197,7 +197,7 @@ impl Sightings {
         lines.into_iter().for_each(|line| self.apply(line));
         let surplus = self.file.len().saturating_sub(self.live);
         if surplus > WORTH_REWRITING.max(self.live) {
-            self.rewrite(folder, |sighting| Some(sighting))?;
+            self.rewrite(folder, Some)?;
         }
         Ok(())
     }
