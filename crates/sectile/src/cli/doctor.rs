@@ -244,9 +244,12 @@ fn journal(root: &Path, key: JournalKey) -> Result<usize, CliError> {
                 1 => ", 1 of them unfinished".to_owned(),
                 more => format!(", {more} of them unfinished"),
             };
+            let entries = match journal.entries + journal.foreign_intents {
+                1 => "1 entry".to_owned(),
+                more => format!("{more} entries"),
+            };
             note(&format!(
-                "editor: the history came with the folder ({} entries{unfinished}); it is shown and not acted on. If you know where it comes from: sectile trust DIR",
-                journal.entries + journal.foreign_intents
+                "editor: the history came with the folder ({entries}{unfinished}); it is shown and not acted on. If you know where it comes from: sectile trust DIR"
             ))?;
             Ok(0)
         }

@@ -2,7 +2,7 @@
 
 use sectile_vault::{
     JournalKey,
-    editor::{self as vault_editor, EditorOptions, ForeignHistory, Trusted},
+    editor::{self as vault_editor, EditorError, EditorOptions, ForeignHistory, Trusted},
 };
 use serde_json::json;
 
@@ -67,7 +67,11 @@ pub(super) fn run(args: &TrustArgs) -> Result<(), CliError> {
     let settings = Settings::resolve(&loaded, &folder_of(file.as_deref()), worlds::cards_in)?;
     let options = editor_options(&settings.editor, args.dry_run)?;
     let trusted = vault_editor::trust(&args.path, &options).map_err(|error| {
-        CliError::failed(format_args!("{}: {error}", args.path.display()))
+        let what = match error {
+            EditorError::DocumentNotFound => "there is no such folder or document.".to_owned(),
+            error => error.to_string(),
+        };
+        CliError::failed(format_args!("{}: {what}", args.path.display()))
             .next("give the folder of the documents: sectile trust DIR")
     })?;
     if args.json {

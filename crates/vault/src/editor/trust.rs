@@ -47,7 +47,7 @@ pub fn trust(location: &Path, options: &EditorOptions) -> Result<Trusted, Editor
         Ok(Place::Folder(root) | Place::File(root, _)) => root,
         Ok(Place::Other) => return Err(EditorError::DocumentNotFound),
         Err(RootError::Unreadable(kind)) => return Err(EditorError::Io(kind)),
-        Err(_) => return Err(EditorError::RootGone),
+        Err(_) => return Err(EditorError::DocumentNotFound),
     };
     let Some(folder) = root.private_folder().map_err(io)? else {
         return Ok(Trusted::Nothing);

@@ -409,7 +409,7 @@ pub(super) static TABLE: &[Row] = &[
         kind: Conflict,
         code: "foreign_history",
         meaning: "The history came with the folder and was not written by this user, so it is shown and not acted on.",
-        recovery: "Ask the user to run `sectile trust DIR` if they know where the folder comes from.",
+        recovery: "A user who knows where the folder comes from can run `sectile trust DIR`.",
         covers: |cause| matches!(cause, Editor(EditorError::ForeignHistory)),
     },
     Row {
