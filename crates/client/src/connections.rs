@@ -1,7 +1,7 @@
 //! Connections that are kept for the next request, for as long as nothing about them is in doubt.
 //!
 //! HTTP/1.1 matches answers with requests by their order alone. A server or a proxy that sends one answer too many shifts all
-//! that follow, and whoever asks next is given what somebody else asked for. Two rules keep that from happening:
+//! that follow, and the next caller is given what somebody else asked for. Two rules keep that from happening:
 //!
 //! - A connection is used again only for the purpose it was opened for ([`Purpose`]). Where that is one request of one caller,
 //!   an answer that was left behind can only be an answer to that very request.

@@ -424,7 +424,7 @@ mod tests {
         );
     }
 
-    /// Steps of an alignment of documents that `make` makes with so many sections.
+    /// Steps of an alignment of documents that `make` makes with this many sections.
     fn steps(make: impl Fn(usize) -> (String, String), sections: usize) -> usize {
         let (old, new) = make(sections);
         let (old, new) = (of(&old), of(&new));

@@ -168,7 +168,7 @@ impl Changes {
 #[derive(Debug)]
 pub struct OffsetMap<'c> {
     changes: &'c [Change],
-    /// How far the text moves behind so many of the replacements.
+    /// How far the text moves behind this many of the replacements.
     shifts: Vec<Shift>,
 }
 

@@ -13,7 +13,7 @@ use crate::{Change, Changes, Span, work};
 /// Differing parts with more lines than this, on either side, are not compared line by line but taken as one replacement.
 /// The worst inputs of this size that were tried took less than half a second.
 const MAX_COMPARED_LINES: usize = 20_000;
-/// So many lines, of both sides together, are compared in one diff, however many parts differ. Behind that, parts are
+/// This many lines, of both sides together, are compared in one diff, however many parts differ. Behind that, parts are
 /// taken as replacements.
 const MAX_COMPARED_IN_ALL: usize = 8 * MAX_COMPARED_LINES;
 

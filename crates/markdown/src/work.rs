@@ -6,7 +6,7 @@ thread_local! {
     static STEPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Notes that so many steps are made.
+/// Notes that this many steps are made.
 #[cfg(test)]
 pub(crate) fn count(steps: usize) {
     STEPS.with(|all| all.set(all.get() + steps));

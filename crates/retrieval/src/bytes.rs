@@ -17,7 +17,7 @@ use crate::container::FormatError;
 
 /// Bytes of a file that are compared with one checksum.
 const BLOCK: usize = 4096;
-/// Blocks of a stretch that stay in memory for a while: whoever reads a little often reads what is next to it too.
+/// Blocks of a stretch that stay in memory for a while: a reader of a little often reads what is next to it too.
 const MOST_RECENT: usize = 8;
 /// Blocks that are read together when a whole stretch is.
 const TOGETHER: usize = 64;
@@ -66,7 +66,7 @@ pub(crate) trait ReadAt: Send + Sync {
     /// Fills `buffer` with the bytes from `at` on.
     ///
     /// # Errors
-    /// When there are not so many, or the system refuses.
+    /// When there are not this many, or the system refuses.
     fn read_exact_at(&self, buffer: &mut [u8], at: u64) -> io::Result<()>;
 }
 
@@ -120,7 +120,7 @@ impl Origin {
         }
     }
 
-    /// Some of the bytes, in memory, or `None` when there are not so many.
+    /// Some of the bytes, in memory, or `None` when there are not this many.
     pub(crate) fn bytes(&self, range: Range<u64>) -> Option<Bytes> {
         match self {
             Self::Memory(bytes) => {
@@ -202,7 +202,7 @@ impl Stretch {
         }
     }
 
-    /// Some of the bytes, or `None` when there are not so many, or they are not what they were; then
+    /// Some of the bytes, or `None` when there are not this many, or they are not what they were; then
     /// [`Self::is_damaged`] says so.
     pub(crate) fn read(&self, range: Range<usize>) -> Option<Cow<'_, [u8]>> {
         match self {

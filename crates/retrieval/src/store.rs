@@ -217,7 +217,7 @@ impl Writer<'_> {
     /// When the folder cannot be listed.
     pub fn clean(&self, segments: &[String]) -> io::Result<()> {
         let folder = &self.store.folder;
-        // Whoever still reads a removed segment has it open. One that cannot be removed now is so next time.
+        // Anyone who still reads a removed segment has it open. One that cannot be removed now is so next time.
         for name in folder.names()? {
             let is_ours = Folder::is_of(&name, SEGMENT) || Folder::is_unfinished(&name);
             // The second tier may be being filled at this very moment.

@@ -281,7 +281,7 @@ impl Editor {
         if name_key(&beside) == name_key(real.as_str()) {
             return Ok(());
         }
-        // What is no document is not named.
+        // What is not a document is not named.
         if real.segments().any(|segment| segment.starts_with('.')) {
             return Err(EditorError::DocumentNotFound);
         }

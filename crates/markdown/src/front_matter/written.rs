@@ -145,7 +145,7 @@ fn is_plain_in_brackets(text: &str) -> bool {
 }
 
 /// Whether `text` without quotes is text here, for readers of YAML 1.2 and for those of YAML 1.1, who know more words and
-/// numbers. Readers disagree about details, so whatever comes near is no text.
+/// numbers. Readers disagree about details, so whatever comes near is not text.
 fn is_text_to_everybody(text: &str) -> bool {
     const WORDS: [&str; 12] = [
         "y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "<<", "=",

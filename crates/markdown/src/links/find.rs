@@ -40,7 +40,7 @@ fn links_in(source: &Source<'_>, part: Range<usize>) -> Vec<Link> {
     links
 }
 
-/// The links in a text by itself, which is no document.
+/// The links in a text by itself, which is not a document.
 pub(super) fn links_in_text(text: &str) -> Vec<Link> {
     let markdown = Markdown::of(text);
     let mut finder = Finder::new(text, &markdown, 0);

@@ -122,7 +122,7 @@ proptest! {
         let is_padding = |at: usize| at >= head && !parts.iter().any(|(_, range)| range.contains(&at));
         let is_damaged = (0..whole.len()).any(|at| bytes[at] != whole[at] && !is_padding(at));
         prop_assert_eq!(Segment::open(&Bytes::new(bytes), None).is_err(), is_damaged);
-        // Whoever means harm gives a damaged file its checksums. Only the dictionaries, which are not ours to read, may panic.
+        // Anyone who means harm gives a damaged file its checksums. Only the dictionaries, which are not ours to read, may panic.
         let mut bytes = whole.clone();
         let is_ours = |name: &[u8; 8]| ![*b"words   ", *b"names   ", *b"stems   "].contains(name);
         let ours: Vec<usize> = parts

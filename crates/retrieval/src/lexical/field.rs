@@ -99,7 +99,7 @@ impl Totals {
             let (total, length) = (self.words[field as usize], lengths[field as usize]);
             let quarters = field.length_quarters();
             // The average length over (1 - b) averages and b lengths, where b is so many quarters.
-            // Lengths from a file may be anything, and so many of them come to more than 64 bits.
+            // Lengths from a file may be anything, and enough of them come to more than 64 bits.
             let (total, passages) = (u128::from(total), u128::from(self.passages));
             let (quarters, weight) = (u128::from(quarters), u128::from(field.weight()));
             let divisor = (4 - quarters) * total + quarters * u128::from(length) * passages;

@@ -99,7 +99,7 @@ impl Folder {
     fn regular(&self, name: &str, options: &fs::OpenOptions) -> io::Result<File> {
         let path = self.path(name);
         let not_ours = || io::Error::from(io::ErrorKind::InvalidData);
-        // Whoever opens a device may have done something to it already.
+        // Anyone who opens a device may have done something to it already.
         match fs::symlink_metadata(&path) {
             Ok(metadata) if !metadata.is_file() => return Err(not_ours()),
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -107,7 +107,7 @@ fn text(bytes: &[u8]) -> Result<String, FormatError> {
     Ok(text.to_owned())
 }
 
-/// The names of segments. They are names of files, and whoever wrote them must not be able to name any other.
+/// The names of segments. They are names of files, and their writer must not be able to name any other.
 fn segments(container: &Container) -> Result<Vec<String>, FormatError> {
     let names = text(container.part(&SEGMENTS)?.as_ref())?;
     let is_ours = |name: &str| {

@@ -296,7 +296,7 @@ fn a_file_that_changes_while_it_is_open_gives_no_wrong_answer() {
         assert!(store.read(None).is_err(), "{at} {is_cut}");
     }
     assert!(noticed > 10 && unharmed > 10, "{noticed} {unharmed}");
-    // Without its name it is still there for whoever has it open.
+    // Without its name it is still there for anyone who has it open.
     std::fs::write(&path, &whole).unwrap();
     let corpus = store.read(None).unwrap().unwrap().corpus();
     std::fs::remove_file(&path).unwrap();

@@ -140,7 +140,7 @@ impl Authenticator {
         self.authenticate_within(asked, |_| Ok(())).await
     }
 
-    /// Who sent a request, if `admit` lets in whoever is known by what it is given. That is asked as soon as it is known
+    /// Who sent a request, if `admit` lets in the caller that it is given. That is asked as soon as it is known
     /// who it is, before anybody else is asked about them.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// A value that can be replaced while it is in use. Whoever has it keeps what they have, and can hear of the next one.
+/// A value that can be replaced while it is in use. Anyone who has it keeps what they have, and can hear of the next one.
 #[derive(Debug)]
 pub struct Live<T>(watch::Sender<Arc<T>>);
 

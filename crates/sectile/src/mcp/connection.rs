@@ -168,7 +168,7 @@ struct Uris {
 }
 
 impl Watched {
-    /// Whether one client may watch so many URIs with so many bytes.
+    /// Whether one client may watch this many URIs with this many bytes.
     pub(super) fn has_room_for(uris: usize, bytes: usize) -> bool {
         uris <= MAX_WATCHED && bytes <= MAX_WATCHED_BYTES
     }

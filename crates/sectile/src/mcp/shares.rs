@@ -1,4 +1,4 @@
-//! Places that callers share: so many in all, so many for each, and whoever waits is let in by turns.
+//! Places that callers share: a number in all and a number for each, and those who wait are let in by turns.
 //!
 //! One caller with many calls has one turn like another with few, so a queue is only ever as long for somebody as there
 //! are callers in it.
@@ -107,7 +107,7 @@ impl Shares {
     pub(super) async fn take(self: &Arc<Self>, caller: Caller) -> Result<Share, Full> {
         let mut waiter = {
             let mut state = self.state();
-            // Whoever waits has been let in as far as possible, so nobody is overtaken.
+            // Anyone who waits has been let in as far as possible, so nobody is overtaken.
             let own = state.callers.get(&caller).map_or(0, |own| own.taken);
             if state.taken < self.bounds.max && own < self.most(&caller) {
                 return Ok(self.share(&mut state, caller));

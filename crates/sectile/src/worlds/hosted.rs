@@ -114,7 +114,7 @@ const ERRORS: [(FailureKind, &str, &str); 8] = [
     ),
     (
         FailureKind::Unavailable,
-        "The store did not answer, or what it answered is no note: `Runtime failure`. It has failed too often, for this \
+        "The store did not answer, or what it answered is not a note: `Runtime failure`. It has failed too often, for this \
          caller or for all, and is left alone for a while: `Upstream unavailable`.",
         "Wait a moment, then call again.",
     ),
@@ -140,7 +140,7 @@ fn errors() -> ErrorList {
 }
 
 impl Hosted {
-    /// The world in front of `store`. After so many failures in a row the store is left alone for the length of `pause`: by
+    /// The world in front of `store`. After this many failures in a row the store is left alone for the length of `pause`: by
     /// the tenant whose requests failed, or by all when it is gone.
     pub(crate) fn new(
         store: Target,

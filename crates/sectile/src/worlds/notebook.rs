@@ -49,7 +49,7 @@ use crate::{
     mcp::{CallContext, JsonObject, UnknownTool, WorldSpec},
 };
 
-/// A search whose index is damaged again and again, under its hands, gives up after so many times.
+/// A search whose index is damaged again and again, under its hands, gives up after this many times.
 const MOST_TRIES: usize = 4;
 
 /// State of the world.

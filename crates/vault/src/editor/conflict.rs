@@ -166,7 +166,7 @@ impl Transaction<'_> {
 }
 
 impl Editor {
-    /// The text that had the hash `expected`, if it is in the journal and `room`, so many bytes of older texts, is enough
+    /// The text that had the hash `expected`, if it is in the journal and `room`, this many bytes of older texts, is enough
     /// to get there.
     fn base_of(
         &self,

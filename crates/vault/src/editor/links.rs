@@ -181,7 +181,7 @@ impl Transaction<'_> {
         for (path, fixes) in found.fixes {
             if !self.drafts.contains_key(&path) {
                 if !self.editor.may_change(&fixes.path) {
-                    // A document that nobody asked to change is no reason to refuse what was asked for.
+                    // A document that nobody asked to change is not a reason to refuse what was asked for.
                     let broken = fixes.fixes.into_iter().map(|fix| fix.otherwise);
                     broken.for_each(|link| self.broken.push(link));
                     continue;

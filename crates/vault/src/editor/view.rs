@@ -1,6 +1,7 @@
 //! A document as it is now: its bytes, its sections and their ids. Looking at one notices what other programs did to it.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     sync::{Arc, MutexGuard, OnceLock, PoisonError},
     time::Duration,
@@ -309,7 +310,8 @@ impl Editor {
                 if !known.hash.as_deref().is_some_and(is_hash) {
                     return Ok(None);
                 }
-                (known.ids.clone(), known.entries.last().copied(), None)
+                let ids = Cow::Borrowed(known.ids.as_slice());
+                (ids, known.entries.last().copied(), None)
             }
             None => match state.sightings.card(path.as_str()) {
                 Some(card) if is_hash(&card.hash) => {
@@ -318,20 +320,20 @@ impl Editor {
                         return Ok(Some(Arc::clone(view)));
                     }
                     match self.sighting(state, path.as_str())? {
-                        Some(sighting) => (sighting.ids_now(), None, offset),
+                        Some(sighting) => (Cow::Owned(sighting.ids_now()), None, offset),
                         None => return Ok(None),
                     }
                 }
                 Some(_) => return Ok(None),
                 None => match state.unrecorded.ids(path.as_str(), &hash) {
-                    Some(ids) => (ids.to_vec(), None, None),
+                    Some(ids) => (Cow::Borrowed(ids), None, None),
                     None => return Ok(None),
                 },
             },
         };
         let revision = revision.unwrap_or(0);
         let is_same = |view: &Arc<View>| {
-            (view.revision, view.sighted_at) == (revision, sighted_at) && view.ids == ids
+            (view.revision, view.sighted_at) == (revision, sighted_at) && *view.ids == *ids
         };
         if let Some(view) = cached.filter(is_same) {
             return Ok(Some(view));
@@ -340,7 +342,8 @@ impl Editor {
         if document.top_level().count() != ids.len() {
             return Ok(None);
         }
-        let view = View::new(path.clone(), bytes.to_vec(), hash, document, ids, revision);
+        let (bytes, ids) = (bytes.to_vec(), ids.into_owned());
+        let view = View::new(path.clone(), bytes, hash, document, ids, revision);
         Ok(Some(self.keep(View { sighted_at, ..view })))
     }
 

@@ -21,7 +21,7 @@ pub(super) fn copy(old: &File, new: &File) -> io::Result<()> {
     let names = linux::names(old)?;
     let has_acl = names.iter().any(|name| name == linux::ACL);
     if !kept.group {
-        // Whoever is in the new group could do with the note what only the old group could, or the other way round.
+        // Anyone who is in the new group could do with the note what only the old group could, or the other way round.
         let (group, others) = ((metadata.mode() >> 3) & 0o7, metadata.mode() & 0o7);
         if has_acl || group != others {
             return Err(unkept("the group of the file"));
@@ -64,7 +64,7 @@ struct Kept {
     group: bool,
 }
 
-/// Owner and group are kept where the system allows it. Where not, the file belongs to whoever edits it, as in any editor
+/// Owner and group are kept where the system allows it. Where not, the file belongs to the user who edits it, as in any editor
 /// that saves by renaming: they could read and replace the note before.
 #[cfg(target_os = "linux")]
 fn copy_owner(metadata: &cap_std::fs::Metadata, new: &File) -> io::Result<Kept> {

@@ -20,12 +20,12 @@ const DISPLACED: &str = "displaced";
 
 /// How long a file is kept after it was replaced, in milliseconds.
 const KEPT_FOR: i64 = 60_000;
-/// At most so many files are kept, and so many bytes of them.
+/// At most this many files are kept, and this many bytes of them.
 const MOST_KEPT: usize = 64;
 const MOST_KEPT_BYTES: u64 = 64 << 20;
-/// Nobody has so many files rescued from one step.
+/// Nobody has this many files rescued from one step.
 const MOST_NUMBERS: usize = 10_000;
-/// So many names of a folder are looked at. We never make as many.
+/// This many names of a folder are looked at. We never make as many.
 const MOST_NAMES: usize = 4_096;
 
 /// A file that is kept.

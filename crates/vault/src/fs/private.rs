@@ -27,7 +27,7 @@ pub(crate) struct HeldLock {
     _file: std::fs::File,
 }
 
-/// Whoever waits for a lock looks this often whether it is still wanted.
+/// A waiter for a lock looks this often whether it is still wanted.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// A thread that waits needs next to nothing.

@@ -2,7 +2,7 @@
 //!
 //! They are in the private folder, or, where a note is on another file system than that, beside the note under a hidden
 //! name: a file can only change places with one of its own file system. A name says which bytes the file may hold, so
-//! that whoever finds it later can tell whether another program has written to it.
+//! that anyone who finds it later can tell whether another program has written to it.
 
 use std::io;
 
@@ -44,7 +44,7 @@ const PARTS: [(Part, &str); 4] = [
     (Part::New, ""),
 ];
 
-/// So many digits of a digest tell texts apart.
+/// This many digits of a digest tell texts apart.
 const DIGITS: usize = 32;
 /// Stands for no file.
 const NOTHING: &str = "none";

@@ -8,7 +8,7 @@ use std::fmt;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-/// The secret that seals what this user writes. Whoever does not have it can write a journal, but not one that causes a
+/// The secret that seals what this user writes. Anyone who does not have it can write a journal, but not one that causes a
 /// document to be written.
 #[derive(Clone)]
 pub struct JournalKey(Hmac<Sha256>);

@@ -246,7 +246,7 @@ impl Gate {
             (bytes, decoded)
         };
         let (bytes, decoded) = if is_large {
-            // It would hold up whoever else is served by this thread.
+            // It would hold up everybody else who is served by this thread.
             let decoding = tokio::task::spawn_blocking(decode).await;
             decoding.map_err(|_| internal())?
         } else {
@@ -360,7 +360,7 @@ fn completing(response: Response, opening: Opening) -> Response {
     response.map(|body| Body::from_stream(body.into_data_stream().chain(complete)))
 }
 
-/// A stream of notices, which ends with the leave of whoever asked for it.
+/// A stream of notices, which ends with the leave of the caller who asked for it.
 fn ending(response: Response, place: StreamPlace, leave: Option<Arc<Leave>>) -> Response {
     let over = async move {
         match leave {

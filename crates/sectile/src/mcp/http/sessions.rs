@@ -5,7 +5,7 @@
 //! rest: rmcp's part of it goes, what belongs to the client stays, and its next message wakes it up.
 //!
 //! A session belongs to its owner from the moment that rmcp makes it: the gate says for whom it opens one in a task-local
-//! ([`Opening`]), because rmcp does not. Whoever hangs up before the answer has left leaves no session behind, and one
+//! ([`Opening`]), because rmcp does not. Anyone who hangs up before the answer has left leaves no session behind, and one
 //! that its client never comes back to ends soon.
 //!
 //! rmcp can lose an answer when a client uses the id of a request that still runs. Requests therefore pass the same list
@@ -403,7 +403,7 @@ impl Sessions {
 
     /// Ends what is left of a session that nobody can find any more.
     async fn close(&self, id: &SessionId, session: &Session) {
-        // Whoever is about to use it finds no session, instead of half of one.
+        // Anyone who is about to use it finds no session, instead of half of one.
         drop(session.switching.lock().await);
         self.close_local(id).await;
     }

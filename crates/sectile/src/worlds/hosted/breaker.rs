@@ -13,7 +13,7 @@ use std::{
 
 use crate::access::Identity;
 
-/// The store is left alone for all only when the requests of at least so many tenants had no answer.
+/// The store is left alone for all only when the requests of at least this many tenants had no answer.
 const LEAST_TENANTS: usize = 3;
 /// Tenants with something against them that are remembered; beyond that, the one whose last failure is the oldest is not.
 const MAX_TENANTS: usize = 10_000;
@@ -61,7 +61,7 @@ struct Known {
 /// What is known of a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Requests go out; so many in a row have failed.
+    /// Requests go out; this many in a row have failed.
     Closed(u32),
     /// No request goes out until then.
     Open(Instant),
@@ -92,7 +92,7 @@ impl Breaker {
         match known.left_alone_until {
             Some(until) if now < until => return None,
             Some(_) => {
-                // It is tried by everybody: whoever was alone to try could be the one whose notes are slow.
+                // It is tried by everybody: a caller who was alone to try could be the one whose notes are slow.
                 known.left_alone_until = None;
                 known.unreachable = self.failures - 1;
             }
@@ -246,7 +246,7 @@ mod tests {
     }
 
     /// Plays a story of words: `ask` is let through and `no` is not; the oldest request that is under way ends with
-    /// `answer`, `fail`, `lost` (no connection) or, without a verdict, `drop`; a number is so many milliseconds. Who asks
+    /// `answer`, `fail`, `lost` (no connection) or, without a verdict, `drop`; a number is this many milliseconds. Who asks
     /// stands before a colon, if it matters.
     fn play(story: &str) {
         let breaker = Breaker::new(FAILURES, Duration::from_millis(PAUSE));
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn a_store_that_answers_nobody_is_left_alone_for_all() {
         for story in [
-            // Three tenants, whoever comes next.
+            // Three tenants, and then any other.
             "a:ask fail b:ask fail c:ask fail d:no a:no 99 d:no 1 d:ask a:ask",
             // After the pause it takes as many again.
             "a:ask fail b:ask fail c:ask fail 100 a:ask fail b:ask fail d:ask",
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn so_many_tenants_are_remembered_and_no_more() {
-        // So many that the store is not left alone for all.
+        // A threshold so high that the store is never left alone for all.
         let failures = u32::try_from(MAX_TENANTS).unwrap() * 2;
         let breaker = Breaker::new(failures, Duration::from_secs(3600));
         let start = Instant::now();

@@ -224,7 +224,7 @@ fn keep(
     now: i64,
 ) -> Arc<Context> {
     if all.len() >= MOST_HANDLES {
-        // Whoever has the most gives up one of theirs, and of several such whoever asks for more.
+        // The caller with the most gives up one, and of several such the one who asks for more.
         let mut counts: HashMap<Option<&str>, usize> = HashMap::new();
         for handed in all.iter() {
             *counts.entry(handed.caller.as_deref()).or_default() += 1;
@@ -383,7 +383,7 @@ mod tests {
         assert!(contexts.find(Some("ada"), &of_ada, 300).is_ok());
         assert!(contexts.find(Some("eve"), &of_eve[0], 300).is_err());
         assert!(contexts.find(Some("eve"), &of_eve[299], 300).is_ok());
-        // Whoever has few loses none to somebody else, nor one of them to another of theirs.
+        // A caller with few loses none to somebody else, nor one of them to another of theirs.
         let others = [make("ada", 301), make("bob", 302), make("ada", 303)];
         for (caller, handle) in [
             ("ada", &of_ada),

@@ -57,7 +57,7 @@ pub(crate) enum NotebookError {
     UpstreamFailure {
         message: String,
     },
-    /// The files of an index are not what they were when it was opened. It is opened again, or made anew in memory.
+    /// The files of an index are not what they were when it was opened. It is opened again, or made again in memory.
     IndexDamaged,
     /// Nobody waits for the answer.
     Cancelled,

@@ -77,7 +77,7 @@ enum Slot {
     Open(Arc<Shelf>),
 }
 
-/// A collection that is being opened: once, on a thread of its own, for all who wait for it. Whoever gives up does not take
+/// A collection that is being opened: once, on a thread of its own, for all who wait for it. Anyone who gives up does not take
 /// the others' work along.
 #[derive(Default)]
 struct Opening {

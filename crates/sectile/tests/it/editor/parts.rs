@@ -113,7 +113,7 @@ fn a_part_says_so_and_is_not_written_back() {
     }
 }
 
-/// Whoever listed the sections has not read them.
+/// Anyone who listed the sections has not read them.
 #[test]
 fn hashes_from_elsewhere_do_not_replace_a_long_section_either() {
     let documents = TestDocuments::single(long_document("\n"));

@@ -93,7 +93,7 @@ impl<'a> Live<'a> {
     }
 }
 
-/// A session of the editor that watches the document, as whoever has these credentials.
+/// A session of the editor that watches the document, with these credentials.
 struct Session<'a> {
     server: &'a Http<'a>,
     id: String,

@@ -96,7 +96,7 @@ enum Verdict {
 
 /// Documents are counted aloud in steps of this many.
 const PROGRESS_STEP: usize = 64;
-/// Whether the caller has given up is asked once for so many links.
+/// Whether the caller has given up is asked once for this many links.
 pub(super) const LINKS_PER_LOOK: usize = 64;
 
 impl<'s, 't> Scan<'s, 't> {
@@ -160,7 +160,7 @@ impl<'s, 't> Scan<'s, 't> {
                         self.page(&page, from, true, watch, &mut found)?;
                     }
                 }
-                // What cannot be read cannot be repaired either. That is no reason to refuse the rest, but it is said.
+                // What cannot be read cannot be repaired either. That is not a reason to refuse the rest, but it is said.
                 Err(error) => unread.extend(BrokenLink::unread(path, &error)),
             }
         }

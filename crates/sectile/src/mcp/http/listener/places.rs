@@ -195,7 +195,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         let since = self.doing().idle.take();
         let mut state = self.places.state();
-        // Whoever gave way has no place any more.
+        // A connection that gave way has no place any more.
         if self.given_up.is_cancelled() {
             return;
         }

@@ -243,7 +243,7 @@ fn links_from_notebooks_to_artifacts() {
     assert_eq!(of(&["b.md"]), []);
 }
 
-/// A collection with so many sets, each of these files, made from these notebooks.
+/// A collection with this many sets, each of these files, made from these notebooks.
 fn many(sets: usize, sources: &[&str], files: &[&str]) -> Memory {
     let storage = Memory::default();
     for source in sources {

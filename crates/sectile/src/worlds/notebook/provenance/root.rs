@@ -80,7 +80,7 @@ pub(crate) fn sums(
     let mut settled = HashMap::new();
     let sums = hashed(storage, collection, (listed, &known), &mut settled, stop);
     if sums.is_err() {
-        // Whoever gave up half-way finds the other half done next time.
+        // Anyone who gave up half-way finds the other half done next time.
         known.extend(settled);
         settled = known;
     }

@@ -131,7 +131,7 @@ fn a_file_that_is_damaged_while_it_is_open_gives_no_wrong_answer() {
     }
     // At least what was changed in the very file that is open.
     assert!(in_memory >= 4, "{in_memory}");
-    // Whoever comes later finds the same.
+    // Anyone who comes later finds the same.
     let mut later = library.open(Era::Handshake);
     for (number, case) in cases.iter().enumerate() {
         later.enter(&name(number));
@@ -230,7 +230,7 @@ fn the_second_tier_can_be_damaged_without_harm() {
     for harm in HARMS {
         let outside = library.vault.outside().join("moved");
         do_harm(&file_of(&library, "journal", "meaning-"), harm, &outside);
-        // Whoever has it open has a copy.
+        // Anyone who has it open has a copy.
         assert_eq!(question(&mut sound), right, "{harm}");
         let mut client = library.open(Era::Handshake);
         client.enter("journal");

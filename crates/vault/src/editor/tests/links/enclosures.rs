@@ -213,7 +213,7 @@ fn a_link_of_the_file_system_is_neither_renamed_nor_deleted() {
     );
 }
 
-/// Steps of renaming the first of so many sections with the same heading, each with a link to itself.
+/// Steps of renaming the first of this many sections with the same heading, each with a link to itself.
 fn steps_of_rename(sections: usize) -> usize {
     let text: String = (0..sections)
         .map(|at| {
