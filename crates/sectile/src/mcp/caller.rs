@@ -4,6 +4,7 @@
 //! the task that awaits it. Calls of quick tools run no errands: a channel would cost more than it brings.
 
 use std::{
+    pin::Pin,
     sync::{Arc, Mutex, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
@@ -78,6 +79,8 @@ pub(super) struct Desk {
     request: RequestContext<RoleServer>,
     asking: Asking,
     errands: Option<mpsc::UnboundedReceiver<Errand>>,
+    /// A report on its way. It outlives the wait for it, so that the next one does not overtake it.
+    sending: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 impl Caller {
@@ -140,6 +143,7 @@ impl Caller {
             request,
             asking,
             errands,
+            sending: None,
         };
         (context, desk)
     }
@@ -177,6 +181,7 @@ impl Desk {
 
     /// Reports what a handler that has ended left to report.
     pub(super) async fn clear(&mut self) {
+        self.sent().await;
         while let Some(Ok(errand)) = self.errands.as_mut().map(mpsc::UnboundedReceiver::try_recv) {
             if let Errand::Report(report) = errand {
                 self.report(report).await;
@@ -203,9 +208,21 @@ impl Desk {
         }
     }
 
-    async fn report(&self, report: ProgressNotificationParam) {
-        if self.request.peer.notify_progress(report).await.is_err() {
-            tracing::debug!("progress could not be reported");
+    async fn report(&mut self, report: ProgressNotificationParam) {
+        let peer = self.request.peer.clone();
+        self.sending = Some(Box::pin(async move {
+            if peer.notify_progress(report).await.is_err() {
+                tracing::debug!("progress could not be reported");
+            }
+        }));
+        self.sent().await;
+    }
+
+    /// Waits for the report that is on its way.
+    async fn sent(&mut self) {
+        if let Some(sending) = &mut self.sending {
+            sending.await;
+            self.sending = None;
         }
     }
 
