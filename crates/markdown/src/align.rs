@@ -61,13 +61,13 @@ pub fn fingerprints(bytes: &[u8], document: &Document) -> Vec<Fingerprint> {
         .collect()
 }
 
-/// What a heading is known by in a [`Fingerprint`].
+/// The key of a heading in a [`Fingerprint`].
 #[must_use]
 pub fn heading_key(heading: &str) -> u64 {
     hash(0, heading.as_bytes())
 }
 
-/// What a text is known by in a [`Fingerprint`]: the first bytes of its digest.
+/// The key of a section's own text in a [`Fingerprint`]: the first bytes of its digest.
 #[must_use]
 pub fn body_key(digest: &Digest) -> u64 {
     let bytes = digest.as_bytes().first_chunk().copied();

@@ -321,11 +321,17 @@ impl Editor {
     /// wherever it was asked for or written down.
     fn check_target(&self, real: &NotePath) -> Result<(), EditorError> {
         self.check_path(real)?;
-        if self.only.is_some() || self.root.counts(real, &self.walk)? {
+        if self.is_document(real)? {
             Ok(())
         } else {
             Err(EditorError::NotADocument)
         }
+    }
+
+    /// Whether `real`, a path without links, is or would be a document of the folder. The one that a person named to be
+    /// edited by itself is, whatever its name.
+    fn is_document(&self, real: &NotePath) -> Result<bool, EditorError> {
+        Ok(self.only.as_ref() == Some(real) || self.root.counts(real, &self.walk)?)
     }
 }
 

@@ -157,7 +157,7 @@ fn a_part_too_large_to_compare_is_one_replacement() {
     assert_eq!(count(text("old", 9), text("new", most + 1)), 1);
 }
 
-/// A text of `parts` parts that all differ, far from each other, and its changes.
+/// Text in `parts` parts that all differ, far from each other, and its changes.
 fn many_parts(parts: usize, lines: usize) -> (String, Changes) {
     let mut old = String::new();
     let mut changes = Vec::new();

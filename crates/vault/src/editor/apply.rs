@@ -144,7 +144,7 @@ impl Transaction<'_> {
         let found = self.find(path.as_ref(), section)?;
         let expected = expected_hash.as_deref();
         let present = self.present(&found, *scope);
-        // A text that is there already may be written back, however long it is.
+        // Text that is there already may be written back, however long it is.
         if content.len() > present.len() {
             self.check_payload(content)?;
         }

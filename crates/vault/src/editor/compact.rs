@@ -404,7 +404,7 @@ fn drop_steps(entries: &mut [Entry], document: u64) {
     }
 }
 
-/// The words of a text that is purged, as they stand in ids.
+/// The words of the purged text, as they stand in ids.
 struct SecretWords {
     slug: String,
 }

@@ -162,7 +162,8 @@ impl Editor {
         Ok(())
     }
 
-    /// Whether all that an entry writes to are documents.
+    /// Whether all that an entry writes to are documents. Where one document is edited by itself, an entry about several
+    /// that another process began is settled in all of them.
     fn are_targets(&self, entry: &Entry) -> bool {
         let steps = entry.steps.iter();
         let mut paths = steps.flat_map(|step| [Some(&step.path), step.moved_to.as_ref()]);
@@ -170,7 +171,7 @@ impl Editor {
             path.is_none_or(|path| {
                 let note = NotePath::parse_vault(path).ok();
                 let real = note.and_then(|note| self.real_path(&note).ok());
-                real.is_some_and(|real| self.check_target(&real).is_ok())
+                real.is_some_and(|real| self.is_document(&real).is_ok_and(|is_one| is_one))
             })
         })
     }

@@ -41,7 +41,7 @@ impl Cursor {
     }
 }
 
-/// The part of a text that an answer shows, where the text is longer than one answer.
+/// The part of the text that an answer shows when the whole does not fit.
 #[derive(Debug)]
 pub(super) struct Part {
     /// Where it starts, in bytes.

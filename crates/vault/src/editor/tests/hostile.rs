@@ -187,6 +187,18 @@ fn trust_makes_a_history_ours_and_settles_what_was_begun() {
     assert_eq!(trust(empty.path(), &options()).unwrap(), Trusted::Nothing);
 }
 
+/// A change of several documents that was cut off is settled in all of them, also by an editor of one of them.
+#[test]
+fn an_editor_of_one_document_settles_what_concerns_several() {
+    let folder = repository(&[("a.md", SAMPLE, "b.md")]);
+    trust(folder.path(), &options()).unwrap();
+    let editor = Editor::document(&folder.path().join("README.md"), options()).unwrap();
+    assert!(editor.state().ledger.pending(None).is_empty());
+    assert!(!folder.path().join("a.md").exists());
+    let text = fs::read_to_string(folder.path().join("b.md")).unwrap();
+    assert_eq!(text, SAMPLE);
+}
+
 /// A folder that another user edited.
 fn edited_by_a_stranger() -> (TempDir, Vec<String>) {
     let folder = scratch();
