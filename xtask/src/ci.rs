@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::process::{self, Repo, is_present};
-use crate::{eval, licences, outside, servers, tidy};
+use crate::{contracts, eval, licences, outside, servers, tidy};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -53,6 +53,11 @@ const STEPS: &[Step] = &[
         run: test,
     },
     Step {
+        name: "contracts",
+        needs: Some("test"),
+        run: check_contracts,
+    },
+    Step {
         name: "doc",
         needs: None,
         run: doc,
@@ -84,8 +89,13 @@ const STEPS: &[Step] = &[
     },
 ];
 
+/// Whether the gate has a step of this name.
+pub(crate) fn is_step(name: &str) -> bool {
+    STEPS.iter().any(|step| step.name == name)
+}
+
 fn step_name(name: &str) -> Result<String, String> {
-    if STEPS.iter().any(|step| step.name == name) {
+    if is_step(name) {
         return Ok(name.to_owned());
     }
     let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
@@ -191,13 +201,35 @@ fn test(repo: &Repo) -> Result<Option<String>> {
     // Without these a missing snapshot would be written instead of failing.
     let tests =
         |args: &[&str]| process::run(repo.cargo(args).env("INSTA_UPDATE", "no").env("CI", "true"));
-    if is_present("cargo-nextest", &["nextest", "--version"]) {
-        tests(&["nextest", "run", "--workspace", "--locked"])?;
+    contracts::forget(repo)?;
+    if has_nextest() {
+        let profile = contracts::PROFILE;
+        tests(&[
+            "nextest",
+            "run",
+            "--workspace",
+            "--locked",
+            "--profile",
+            profile,
+        ])?;
         tests(&["test", "--doc", "--workspace", "--locked"])?;
     } else {
         tests(&["test", "--workspace", "--locked"])?;
     }
     Ok(None)
+}
+
+fn has_nextest() -> bool {
+    is_present("cargo-nextest", &["nextest", "--version"])
+}
+
+fn check_contracts(repo: &Repo) -> Result<Option<String>> {
+    if has_nextest() {
+        return contracts::run(repo);
+    }
+    Ok(Some(
+        "not checked: cargo-nextest, which records the tests that ran, is missing".to_owned(),
+    ))
 }
 
 fn doc(repo: &Repo) -> Result<Option<String>> {

@@ -11,6 +11,7 @@
 
 mod bench;
 mod ci;
+mod contracts;
 mod eval;
 mod licences;
 mod outside;
@@ -39,6 +40,8 @@ enum Chore {
     Ci(ci::Args),
     /// Check the rules of the house that no other tool knows.
     Tidy,
+    /// Check that every test named in docs/contracts passed in the last test run.
+    Contracts,
     /// Check licences, banned crates and sources of all dependencies.
     Licences,
     /// Write the pages of the manual that are made from the program: docs/tools.md, errors.md and configuration.md.
@@ -68,6 +71,9 @@ fn run(repo: &Repo, chore: Chore) -> Result<()> {
     match chore {
         Chore::Ci(args) => ci::run(repo, &args),
         Chore::Tidy => tidy::run(repo),
+        Chore::Contracts => contracts::run(repo).map(|counts| {
+            counts.iter().for_each(|counts| println!("{counts}"));
+        }),
         Chore::Licences => licences::run(repo),
         Chore::Reference => reference::run(repo),
         Chore::Outside(args) => outside::run(repo, &args).map(drop),
