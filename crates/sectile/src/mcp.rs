@@ -28,6 +28,7 @@ pub mod stdio;
 mod structured;
 mod surface;
 mod tool;
+mod wording;
 
 pub use self::{
     caller::Progress,

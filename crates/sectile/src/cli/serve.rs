@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     config::{self, ConfigError, EditorErrors, Flag, FrontSettings, Loaded, Settings},
-    mcp::{Access, Surface, stdio},
+    mcp::{Surface, stdio},
     observe::{AuditLog, Metrics, Watch},
     telemetry,
     worlds::{
@@ -129,7 +129,7 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Surface>, CliEr
         limits.inline_when_alone &= state.is_on_local_disk();
         let mut spec = vault::spec();
         if args.read_only {
-            spec.tools.retain(|tool| tool.access == Access::Read);
+            spec = spec.read_only();
         }
         surfaces.push(Surface::new(spec, state, settings.policy.clone(), limits));
     }
@@ -222,7 +222,7 @@ fn editor_surface(root: &Path, args: &ServeArgs, settings: &Settings) -> Result<
     };
     let mut spec = editor::spec(extent, errors);
     if args.read_only {
-        spec.tools.retain(|tool| tool.access == Access::Read);
+        spec = spec.read_only();
     }
     Ok(Surface::new(
         spec,

@@ -12,9 +12,19 @@ use super::{Failure, FailureKind, JsonObject};
 /// References that may lead from one schema to the next without going deeper into the arguments.
 const MAX_HOPS: usize = 32;
 
-/// Checks `arguments` against an input schema made by [`super::input_schema`].
-pub(super) fn check_arguments(schema: &JsonObject, arguments: &JsonObject) -> Result<(), Failure> {
+/// Forms that a value may have, as far as whole numbers are looked for in it.
+const MAX_FORMS: usize = 256;
+
+/// Checks `arguments` against an input schema made by [`super::input_schema`]. Afterwards whole numbers are integers where
+/// the schema wants those, however they were written.
+pub(super) fn check_arguments(
+    schema: &JsonObject,
+    arguments: &mut JsonObject,
+) -> Result<(), Failure> {
     let checker = Checker { root: schema };
+    if arguments.values().any(has_fractional_form) {
+        checker.settle_fields(schema, arguments);
+    }
     checker
         .fields(schema, arguments, &Place::Root, Others::Refused)
         .map_err(|wrong| {
@@ -214,10 +224,101 @@ impl Checker<'_> {
                 .all(|(name, fixed)| value.get(name) == Some(fixed))
     }
 
+    /// Writes whole numbers as integers where the schema takes integers and nothing else that is a number: JSON does not
+    /// tell `1.0` from `1`, and some clients write the former.
+    fn settle(&self, schemas: &[&Value], value: &mut Value) {
+        match value {
+            Value::Number(number) => {
+                if let Some(integer) = integer(number)
+                    && schemas.iter().any(|schema| takes(schema, "integer"))
+                    && !schemas.iter().any(|schema| takes(schema, "number"))
+                {
+                    *value = integer.into();
+                }
+            }
+            Value::Array(items) => {
+                let of_items = schemas.iter().filter_map(|schema| schema.get("items"));
+                let forms = self.forms(of_items);
+                items.iter_mut().for_each(|item| self.settle(&forms, item));
+            }
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    let of_field = schemas.iter().filter_map(|schema| field(schema, name));
+                    self.settle(&self.forms(of_field), value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn settle_fields(&self, schema: &JsonObject, fields: &mut JsonObject) {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        for (name, value) in fields {
+            let of_field = properties.and_then(|properties| properties.get(name));
+            self.settle(&self.forms(of_field), value);
+        }
+    }
+
+    /// The schemas that `of` come to: what they refer to, and all forms that they allow.
+    fn forms<'v>(&'v self, of: impl IntoIterator<Item = &'v Value>) -> Vec<&'v Value> {
+        let mut forms: Vec<&Value> = of.into_iter().collect();
+        let mut at = 0;
+        // Schemas that refer to each other come to an end here as well.
+        while let Some(form) = forms.get(at).copied().filter(|_| at < MAX_FORMS) {
+            let target = form.get("$ref").and_then(Value::as_str);
+            forms.extend(target.and_then(|name| self.definition(name)));
+            for keyword in ["anyOf", "oneOf", "allOf"] {
+                forms.extend(
+                    form.get(keyword)
+                        .and_then(Value::as_array)
+                        .into_iter()
+                        .flatten(),
+                );
+            }
+            at += 1;
+        }
+        forms
+    }
+
     fn definition(&self, reference: &str) -> Option<&Value> {
         let name = reference.strip_prefix("#/$defs/")?;
         self.root.get("$defs")?.get(name)
     }
+}
+
+/// The schema of the field `name` of an object.
+fn field<'v>(schema: &'v Value, name: &str) -> Option<&'v Value> {
+    let named = schema.get("properties").and_then(|all| all.get(name));
+    named.or_else(|| schema.get("additionalProperties"))
+}
+
+/// Whether the schema names this type.
+fn takes(schema: &Value, kind: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::String(found)) => found == kind,
+        Some(Value::Array(kinds)) => kinds.iter().any(|found| found == kind),
+        _ => false,
+    }
+}
+
+/// Whether there is a number in `value` that is not written as an integer.
+fn has_fractional_form(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.is_f64(),
+        Value::Array(items) => items.iter().any(has_fractional_form),
+        Value::Object(fields) => fields.values().any(has_fractional_form),
+        _ => false,
+    }
+}
+
+/// A number with a fraction of zero as an integer. Beyond the integers that a float holds exactly, it may not be the
+/// number that was written.
+fn integer(number: &Number) -> Option<i64> {
+    const MOST: f64 = 9_007_199_254_740_991.0;
+    let float = number.as_f64().filter(|_| number.is_f64())?;
+    let is_whole = float.fract() == 0.0 && float.abs() <= MOST;
+    #[expect(clippy::cast_possible_truncation, reason = "it is whole and in range")]
+    is_whole.then_some(float as i64)
 }
 
 fn has_type(rule: &Value, value: &Value, place: &Place<'_>) -> Verdict {

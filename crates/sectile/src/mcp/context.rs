@@ -1,6 +1,9 @@
 //! What a handler knows of the call besides its arguments.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+};
 
 use tokio_util::sync::CancellationToken;
 
@@ -77,6 +80,16 @@ impl CallContext {
         self.surface
             .get()
             .is_none_or(|surface| surface.tells_of(uri, self.standing()))
+    }
+
+    /// A text of the program, without what names a tool that this caller cannot see; empty when nothing is left of it.
+    /// Whatever an answer says about other tools goes through here.
+    #[must_use]
+    pub fn for_caller(&self, text: &'static str) -> Cow<'static, str> {
+        match self.surface.get() {
+            Some(surface) => surface.wording(self.standing()).text(text),
+            None => Cow::Borrowed(text),
+        }
     }
 
     /// What the caller is known by, where callers sign in.

@@ -77,6 +77,7 @@ impl Surface {
         structured: Structured,
     ) -> Result<CallToolResponse, ErrorData> {
         let call = self.begin(&caller);
+        let standing = caller.standing();
         let result = self.tool_steps(name, arguments, caller, reply).await;
         let label = self.tool(name).map(|(_, tool)| tool.card.name.as_str());
         call.end(Label::Named(label), &result, |answer| answer.facts);
@@ -92,7 +93,7 @@ impl Surface {
                 result
             }
             Err(Stop::Failed(failure)) => {
-                let text = ContentBlock::text(self.say(&failure)?.to_string());
+                let text = ContentBlock::text(self.say(failure, standing)?.to_string());
                 CallToolResult::error(vec![text])
             }
             Err(Stop::Asks(question)) => return Ok((*question).into()),
@@ -119,9 +120,11 @@ impl Surface {
         let asking = self.asking(tool, &arguments, &caller, reply)?;
         let surface = Arc::clone(self);
         let effort = (tool.pace, tool.card.access);
+        let mut arguments = arguments;
         if let BoundHandler::Waiting(handler) = &tool.handler {
             let work = |context: CallContext| {
-                check_arguments(&tool.card.input, &arguments)?;
+                let schema = &tool.card.input;
+                check_arguments(&surface.wording(standing).choices(schema), &mut arguments)?;
                 #[cfg(debug_assertions)]
                 super::fault::strike(&tool.card.name);
                 context.surface.get_or_init(|| surface);
@@ -131,7 +134,8 @@ impl Surface {
         }
         self.within_limits(effort, caller, asking, move |context| {
             let tool = &surface.tools[index];
-            check_arguments(&tool.card.input, &arguments)?;
+            let schema = &tool.card.input;
+            check_arguments(&surface.wording(standing).choices(schema), &mut arguments)?;
             #[cfg(debug_assertions)]
             super::fault::strike(&tool.card.name);
             context.surface.get_or_init(|| Arc::clone(&surface));
@@ -192,7 +196,7 @@ impl Surface {
         call.end(Label::Method("resources/list"), &result, |_| {
             Facts::default()
         });
-        result.map_err(|stop| self.protocol_error(stop))
+        result.map_err(|stop| self.protocol_error(stop, standing))
     }
 
     /// Reads the resource at `uri`.
@@ -202,11 +206,12 @@ impl Surface {
         caller: Caller,
     ) -> Result<ResourceText, ErrorData> {
         let call = self.begin(&caller);
+        let standing = caller.standing();
         let result = self.resource_steps(uri, caller).await;
         call.end(Label::Method("resources/read"), &result, |_| {
             Facts::default()
         });
-        result.map_err(|stop| self.protocol_error(stop))
+        result.map_err(|stop| self.protocol_error(stop, standing))
     }
 
     /// Whether a client may watch the resource at `uri`, with the same answer as reading it where it may not.
@@ -216,13 +221,14 @@ impl Surface {
         caller: Caller,
     ) -> Result<(), ErrorData> {
         let call = self.begin(&caller);
+        let standing = caller.standing();
         let result = self.resource_steps(uri, caller).await;
         call.end(Label::Method("resources/subscribe"), &result, |_| {
             Facts::default()
         });
         match result {
             Ok(_) => Ok(()),
-            Err(stop) => Err(self.protocol_error(stop)),
+            Err(stop) => Err(self.protocol_error(stop, standing)),
         }
     }
 
@@ -238,6 +244,7 @@ impl Surface {
         identity: Option<Arc<Identity>>,
         subscription: impl Future<Output = ()>,
     ) -> Result<(), ErrorData> {
+        let standing = identity.as_ref().map(|identity| identity.role);
         let call = Call::begin(self, identity);
         let caller = identity_key(call.identity.as_ref());
         let result = match self.listeners.take(caller).await {
@@ -250,7 +257,7 @@ impl Surface {
         call.end(Label::Method("subscriptions/listen"), &result, |()| {
             Facts::default()
         });
-        result.map_err(|stop| self.protocol_error(stop))
+        result.map_err(|stop| self.protocol_error(stop, standing))
     }
 
     async fn resource_steps(
@@ -282,11 +289,12 @@ impl Surface {
         caller: Caller,
     ) -> Result<String, ErrorData> {
         let call = self.begin(&caller);
+        let standing = caller.standing();
         let known = self.prompts.iter().position(|prompt| prompt.name == name);
         let label = known.map(|index| self.prompts[index].name);
         let result = self.prompt_steps(known, arguments, caller).await;
         call.end(Label::Named(label), &result, |_| Facts::default());
-        result.map_err(|stop| self.protocol_error(stop))
+        result.map_err(|stop| self.protocol_error(stop, standing))
     }
 
     async fn prompt_steps(
@@ -302,6 +310,7 @@ impl Surface {
         self.prompts[index].check_arguments(&arguments)?;
         let surface = Arc::clone(self);
         self.within_limits(SLOW_READ, caller, Asking::Never, move |context| {
+            context.surface.get_or_init(|| Arc::clone(&surface));
             (surface.prompts[index].render)(&arguments, context)
         })
         .await
@@ -314,11 +323,12 @@ impl Surface {
         caller: Caller,
     ) -> Result<Vec<String>, ErrorData> {
         let call = self.begin(&caller);
+        let standing = caller.standing();
         let result = self.completion_steps(request, caller).await;
         call.end(Label::Method("completion/complete"), &result, |_| {
             Facts::default()
         });
-        result.map_err(|stop| self.protocol_error(stop))
+        result.map_err(|stop| self.protocol_error(stop, standing))
     }
 
     async fn completion_steps(
@@ -471,27 +481,30 @@ impl Surface {
     }
 
     /// A failure in the world's words: the JSON of a result, or a JSON-RPC error.
-    fn say(&self, failure: &Failure) -> Result<Value, ErrorData> {
-        let said = catch_unwind(AssertUnwindSafe(|| (self.envelope)(failure)));
+    fn say(&self, failure: Failure, standing: Standing) -> Result<Value, ErrorData> {
+        let said = catch_unwind(AssertUnwindSafe(|| {
+            (self.envelope)(&failure.worded(&self.wording(standing)))
+        }));
         said.map_or_else(|_| Err(Refusal::Internal.into()), Said::into_result)
     }
 
     /// Resources and prompts have no result that could carry an error object, so a failure is a protocol error there.
-    fn protocol_error(&self, stop: Stop) -> ErrorData {
+    fn protocol_error(&self, stop: Stop, standing: Standing) -> ErrorData {
         let failure = match stop.seen() {
             Stop::Refused(refusal) => return refusal.into(),
             Stop::Failed(failure) => failure,
             // Only tools ask, and what is seen is not hidden.
             Stop::Asks(_) | Stop::Hidden(..) => return Refusal::Internal.into(),
         };
-        match (self.say(&failure), failure.kind) {
+        let Failure { kind, message, .. } = failure.clone().worded(&self.wording(standing));
+        match (self.say(failure, standing), kind) {
             (Err(error), _) => error,
             (Ok(_), FailureKind::InvalidArguments) => ErrorData {
-                message: failure.message,
+                message,
                 ..invalid_params()
             },
             (Ok(_), FailureKind::Internal) => Refusal::Internal.into(),
-            (Ok(_), _) => ErrorData::new(ErrorCode(-32000), failure.message, None),
+            (Ok(_), _) => ErrorData::new(ErrorCode(-32000), message, None),
         }
     }
 

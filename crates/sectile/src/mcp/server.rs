@@ -108,6 +108,13 @@ impl Server {
         waiting.unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What the sender of a request is told about using the world.
+    fn instructions(&self, request: &RequestContext<RoleServer>) -> Option<String> {
+        let wording = self.surface.wording(standing(request));
+        let said = wording.text(self.surface.instructions);
+        (!said.is_empty()).then(|| said.into_owned())
+    }
+
     /// The resources, for methods that exist only where there are some.
     fn resources(&self) -> Result<&BoundResources, ErrorData> {
         self.surface.resources.as_ref().ok_or_else(method_not_found)
@@ -150,6 +157,7 @@ impl ServerHandler for Server {
                 });
             }
             let mut result = self.negotiate_initialize(&request)?;
+            result.instructions = self.instructions(&context);
             if let Some(resources) = &mut result.capabilities.resources
                 && self.hearing_connection().is_err()
             {
@@ -176,9 +184,13 @@ impl ServerHandler for Server {
         Cow::Borrowed(&VERSIONS)
     }
 
-    async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+    async fn discover(
+        &self,
+        context: RequestContext<RoleServer>,
+    ) -> Result<DiscoverResult, ErrorData> {
         guarded(|| {
             let mut result = DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info());
+            result.instructions = self.instructions(&context);
             result.ttl_ms = self.surface.table_cache().ttl_ms;
             result.cache_scope = self.surface.table_cache().scope();
             Ok(result)
@@ -192,11 +204,11 @@ impl ServerHandler for Server {
     ) -> Result<ListToolsResult, ErrorData> {
         guarded(|| {
             only_page(request.as_ref())?;
+            let standing = standing(&context);
+            let wording = self.surface.wording(standing);
+            let listed = self.surface.listed_tools(standing);
             let mut result = ListToolsResult::with_all_items(
-                self.surface
-                    .listed_tools(standing(&context))
-                    .map(wire_tool)
-                    .collect(),
+                listed.map(|card| wire_tool(card, &wording)).collect(),
             );
             result.ttl_ms = Some(self.surface.table_cache().ttl_ms);
             result.cache_scope = Some(self.surface.table_cache().scope());
@@ -253,8 +265,9 @@ impl ServerHandler for Server {
                 self.surface
                     .lists(&template.uri_template, Access::Read, standing)
             });
-            let mut result =
-                ListResourceTemplatesResult::with_all_items(listed.map(wire_template).collect());
+            let wording = self.surface.wording(standing);
+            let listed = listed.map(|template| wire_template(template, &wording));
+            let mut result = ListResourceTemplatesResult::with_all_items(listed.collect());
             result.ttl_ms = Some(self.surface.table_cache().ttl_ms);
             result.cache_scope = Some(self.surface.table_cache().scope());
             Ok(result)
@@ -292,7 +305,9 @@ impl ServerHandler for Server {
             let standing = standing(&context);
             let listed =
                 prompts.filter(|prompt| self.surface.lists(prompt.name, Access::Read, standing));
-            let mut result = ListPromptsResult::with_all_items(listed.map(wire_prompt).collect());
+            let wording = self.surface.wording(standing);
+            let listed = listed.map(|prompt| wire_prompt(prompt, &wording));
+            let mut result = ListPromptsResult::with_all_items(listed.collect());
             result.ttl_ms = Some(self.surface.table_cache().ttl_ms);
             result.cache_scope = Some(self.surface.table_cache().scope());
             Ok(result)

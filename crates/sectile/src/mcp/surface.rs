@@ -19,6 +19,7 @@ use super::{
     resource::ResourceText,
     shares::{ShareBounds, Shares},
     tool,
+    wording::Wording,
 };
 use crate::access::Thing;
 
@@ -32,6 +33,8 @@ pub struct WorldSpec<S: 'static> {
     pub instructions: &'static str,
     /// Its tools, in listing order.
     pub tools: Vec<Tool<S>>,
+    /// Tools that its texts speak of, but that are not served here. Nobody hears of them.
+    pub absent: Vec<Cow<'static, str>>,
     /// Its resources; without any, the resource methods do not exist.
     pub resources: Option<Resources<S>>,
     /// Templates of URIs that policies may name besides those of the resources: what its tools tell of.
@@ -76,6 +79,8 @@ pub struct WorldCard {
     pub name: &'static str,
     /// Name for people.
     pub title: &'static str,
+    /// What clients are told about using it.
+    pub instructions: &'static str,
     /// Its tools, in listing order.
     pub tools: Vec<ToolCard>,
     /// The names of its prompts.
@@ -158,12 +163,22 @@ impl<S> Tool<S> {
 }
 
 impl<S> WorldSpec<S> {
+    /// The same world without the tools that change anything.
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        let changing = |tool: &mut Tool<S>| tool.access != Access::Read;
+        let removed = self.tools.extract_if(.., changing);
+        self.absent.extend(removed.map(|tool| tool.name));
+        self
+    }
+
     /// The contract of this world as data.
     #[must_use]
     pub fn card(&self) -> WorldCard {
         WorldCard {
             name: self.name,
             title: self.title,
+            instructions: self.instructions,
             tools: self
                 .tools
                 .iter()
@@ -201,6 +216,7 @@ pub struct Surface {
     pub(super) instructions: &'static str,
     pub(super) tools: Vec<BoundTool>,
     tool_index: HashMap<String, usize>,
+    absent: Vec<Cow<'static, str>>,
     pub(super) resources: Option<BoundResources>,
     /// Templates of URIs, as policies name them.
     families: Vec<String>,
@@ -338,6 +354,7 @@ impl Surface {
             families,
             tools,
             tool_index,
+            absent: spec.absent,
             resources: spec
                 .resources
                 .map(|resources| bind_resources(&resources, &state)),
@@ -386,6 +403,22 @@ impl Surface {
     pub(super) fn listed_tools(&self, standing: Standing) -> impl Iterator<Item = &ToolCard> {
         let cards = self.tools.iter().map(|tool| &tool.card);
         cards.filter(move |card| self.lists(&card.name, card.access, standing))
+    }
+
+    /// How texts that name tools are said to somebody with this standing.
+    pub(super) fn wording(&self, standing: Standing) -> Wording<'_> {
+        if self.absent.is_empty() && !self.policy.hides_from_listings(standing) {
+            return Wording::default();
+        }
+        let (mut seen, mut unseen) = (Vec::new(), Vec::new());
+        for BoundTool { card, .. } in &self.tools {
+            match self.lists(&card.name, card.access, standing) {
+                true => seen.push(card.name.as_str()),
+                false => unseen.push(card.name.as_str()),
+            }
+        }
+        unseen.extend(self.absent.iter().map(|name| &**name));
+        Wording::new(seen, unseen)
     }
 
     /// The world's notices of changes, if it has any.

@@ -69,15 +69,17 @@ impl Offer {
 
 /// The contract of the world.
 pub(crate) fn spec(namespace: &str, offer: Offer) -> WorldSpec<Docs> {
+    let mut tools = tools::table(namespace, offer);
+    let mut absent = Vec::new();
+    if !offer.search {
+        absent.extend(tools.drain(..).map(|tool| tool.name));
+    }
     WorldSpec {
         name: "docs",
         title: "docs",
         instructions: include_str!("docs/instructions.md"),
-        tools: if offer.search {
-            tools::table(namespace, offer)
-        } else {
-            Vec::new()
-        },
+        tools,
+        absent,
         resources: offer.resources.then(|| resources::of(namespace)),
         families: vec![resources::template(namespace)],
         prompts: Vec::new(),

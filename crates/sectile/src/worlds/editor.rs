@@ -60,6 +60,7 @@ pub(crate) fn spec(extent: Extent, errors: ErrorStyle) -> WorldSpec<EditorWorld>
             Extent::Folder => include_str!("editor/instructions_folder.md"),
         },
         tools: tools::table(extent),
+        absent: tools::absent(extent),
         resources: Some(match extent {
             Extent::Document => resources::OF_DOCUMENT,
             Extent::Folder => resources::OF_FOLDER,

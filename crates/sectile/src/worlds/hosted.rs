@@ -56,6 +56,7 @@ pub(crate) fn spec() -> WorldSpec<Hosted> {
         title: "hosted",
         instructions: include_str!("hosted/instructions.md"),
         tools: tools::table(),
+        absent: Vec::new(),
         resources: None,
         families: Vec::new(),
         prompts: Vec::new(),

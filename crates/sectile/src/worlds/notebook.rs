@@ -92,6 +92,7 @@ pub(crate) fn spec(constraints: &Constraints) -> WorldSpec<NotebookWorld> {
         title: "notebook",
         instructions: include_str!("notebook/instructions.md"),
         tools: tools::table(constraints),
+        absent: Vec::new(),
         resources: None,
         families: Vec::new(),
         prompts: Vec::new(),
@@ -108,7 +109,7 @@ pub(crate) fn spec(constraints: &Constraints) -> WorldSpec<NotebookWorld> {
             "provenance_available": true,
             "constraints_checkable": true,
         })),
-        ready: Some(|world| world.ready().map_err(|error| error.message())),
+        ready: Some(|world| world.ready().map_err(|error| error.message().into_owned())),
         envelope: errors::envelope,
         errors: errors::list,
     }

@@ -27,6 +27,7 @@ pub(crate) fn spec() -> WorldSpec<Vault> {
         title: "vault",
         instructions: include_str!("vault/instructions.md"),
         tools: tools::table(),
+        absent: Vec::new(),
         resources: None,
         families: Vec::new(),
         prompts: Vec::new(),

@@ -205,6 +205,7 @@ fn spec() -> WorldSpec<Shelf> {
             Access::Write,
             |shelf, arguments, context| run(shelf, arguments, context, shelve),
         )],
+        absent: Vec::new(),
         resources: Some(RESOURCES),
         families: Vec::new(),
         prompts: vec![GREET, TIDY],

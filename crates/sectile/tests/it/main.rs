@@ -50,9 +50,13 @@ mod cli;
 mod contract;
 /// Whatever the frame offers to worlds, with worlds made for the test.
 mod frame;
+/// A hidden tool is named nowhere.
+mod hidden_names;
 /// The MCP protocol itself: eras, malformed messages, limits, shutdown.
 mod protocol;
 /// The generated pages of the manual.
 mod reference;
 /// What is hidden cannot be told from what does not exist.
 mod visibility;
+/// Integers that are written with a point.
+mod whole_numbers;

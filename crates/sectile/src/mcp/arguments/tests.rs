@@ -59,10 +59,10 @@ enum Anchor {
 }
 
 fn check(arguments: Value) -> Result<(), String> {
-    let Value::Object(arguments) = arguments else {
+    let Value::Object(mut arguments) = arguments else {
         panic!("arguments are an object");
     };
-    check_arguments(&input_schema::<Params>(), &arguments)
+    check_arguments(&input_schema::<Params>(), &mut arguments)
         .map_err(|failure| failure.message.replace("Invalid arguments: ", ""))
 }
 
@@ -176,10 +176,10 @@ fn a_schema_that_leads_in_circles_ends() {
     }) else {
         unreachable!("it is an object")
     };
-    let Value::Object(arguments) = json!({ "x": 1 }) else {
-        unreachable!("it is an object")
-    };
-    assert!(check_arguments(&schema, &arguments).is_err());
+    for number in [json!(1), json!(1.0)] {
+        let mut arguments = JsonObject::from_iter([("x".to_owned(), number)]);
+        assert!(check_arguments(&schema, &mut arguments).is_err());
+    }
 }
 
 #[test]
@@ -194,8 +194,59 @@ fn the_argument_that_is_wrong_is_named_unless_the_schema_does_not_know_it() {
         ),
         (json!({ "document": "a", "SENT": 1 }), None),
     ] {
-        let fields = arguments.as_object().expect("arguments are an object");
-        let failure = check_arguments(&input_schema::<Params>(), fields).expect_err("it is wrong");
+        let mut fields = arguments.as_object().expect("an object").clone();
+        let failure = check_arguments(&input_schema::<Params>(), &mut fields);
+        let failure = failure.expect_err("it is wrong");
         assert_eq!(failure.argument.as_deref(), expected, "{arguments}");
     }
+}
+
+#[test]
+fn one_point_zero_is_the_integer_one_where_the_schema_takes_integers() {
+    let schema = json!({
+        "properties": {
+            "limit": { "anyOf": [{ "type": "integer", "maximum": 5 }, { "type": "null" }] },
+            "weight": { "type": "number" },
+            "either": { "anyOf": [{ "type": "integer" }, { "type": "number" }] },
+            "nested": { "anyOf": [{ "$ref": "#/$defs/Edit" }, { "type": "null" }] },
+            "counts": { "type": "array", "items": { "type": "integer" } },
+            "named": { "type": "object", "additionalProperties": { "type": "integer" } },
+            "anything": true,
+        },
+        "$defs": { "Edit": { "type": "object", "properties": { "level": { "type": "integer" } } } },
+    });
+    let schema = schema.as_object().expect("an object");
+    let settled = |arguments: Value| {
+        let mut arguments = arguments.as_object().expect("an object").clone();
+        let verdict = check_arguments(schema, &mut arguments);
+        verdict.map(|()| Value::Object(arguments).to_string())
+    };
+    for (given, expected) in [
+        (json!({ "limit": 1.0 }), r#"{"limit":1}"#),
+        (json!({ "limit": -0.0 }), r#"{"limit":0}"#),
+        (json!({ "weight": 1.0 }), r#"{"weight":1.0}"#),
+        (json!({ "either": 1.0 }), r#"{"either":1.0}"#),
+        (
+            json!({ "nested": { "level": 2.0 } }),
+            r#"{"nested":{"level":2}}"#,
+        ),
+        (json!({ "counts": [1, 2.0, 3e0] }), r#"{"counts":[1,2,3]}"#),
+        (json!({ "named": { "a": 1e2 } }), r#"{"named":{"a":100}}"#),
+        (
+            json!({ "anything": [1.0, { "x": 2.0 }] }),
+            r#"{"anything":[1.0,{"x":2.0}]}"#,
+        ),
+    ] {
+        assert_eq!(settled(given).as_deref(), Ok(expected));
+    }
+    for wrong in [
+        json!(1.5),
+        json!(6.0),
+        json!(1e300),
+        json!(1e17),
+        json!("1.0"),
+    ] {
+        assert!(settled(json!({ "limit": wrong })).is_err(), "{wrong}");
+    }
+    assert!(settled(json!({ "counts": [9_007_199_254_740_993.0] })).is_err());
 }

@@ -9,17 +9,17 @@ use rmcp::model::{
 
 use crate::mcp::{
     self, Access, CompletionReference, CompletionRequest, ToolCard, error::invalid_params,
-    surface::BoundPrompt,
+    surface::BoundPrompt, wording::Wording,
 };
 
-pub(super) fn wire_tool(card: &ToolCard) -> Tool {
+pub(super) fn wire_tool(card: &ToolCard, wording: &Wording<'_>) -> Tool {
     let mut tool = Tool::new(
         card.name.clone(),
-        card.description,
-        Arc::new(card.input.clone()),
+        wording.text(card.description),
+        Arc::new(wording.schema(&card.input).into_owned()),
     );
     tool.title = Some(card.title.to_owned());
-    tool.output_schema = Some(Arc::new(card.output.clone()));
+    tool.output_schema = Some(Arc::new(wording.schema(&card.output).into_owned()));
     tool.annotations = Some(ToolAnnotations::from_raw(
         Some(card.title.to_owned()),
         Some(card.access == Access::Read),
@@ -45,25 +45,32 @@ pub(super) fn wire_resource(resource: mcp::Resource) -> Resource {
     wire
 }
 
-pub(super) fn wire_template(template: &mcp::ResourceTemplate) -> ResourceTemplate {
+pub(super) fn wire_template(
+    template: &mcp::ResourceTemplate,
+    wording: &Wording<'_>,
+) -> ResourceTemplate {
     let mut wire = ResourceTemplate::new(template.uri_template.clone(), template.name);
     wire.title = Some(template.title.to_owned());
-    wire.description = Some(template.description.to_owned());
+    wire.description = Some(wording.text(template.description).into_owned());
     wire.mime_type = Some(template.mime_type.to_owned());
     wire
 }
 
-pub(super) fn wire_prompt(prompt: &BoundPrompt) -> Prompt {
+pub(super) fn wire_prompt(prompt: &BoundPrompt, wording: &Wording<'_>) -> Prompt {
     let arguments = prompt
         .arguments
         .iter()
         .map(|argument| {
             PromptArgument::new(argument.name)
-                .with_description(argument.description)
+                .with_description(wording.text(argument.description))
                 .with_required(argument.required)
         })
         .collect();
-    let mut wire = Prompt::new(prompt.name, Some(prompt.description), Some(arguments));
+    let mut wire = Prompt::new(
+        prompt.name,
+        Some(wording.text(prompt.description)),
+        Some(arguments),
+    );
     wire.title = Some(prompt.title.to_owned());
     wire
 }

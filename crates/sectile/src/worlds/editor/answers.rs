@@ -281,7 +281,11 @@ impl EditorWorld {
             result = self.editor.write(&request, watch);
         }
         let report = result.map_err(|error| self.failure(&error))?;
-        Ok(self.written(report, write.message, write.is_batch))
+        let (mut written, facts) = self.written(report, write.message, write.is_batch);
+        if written.plan.is_some() {
+            written.message = context.for_caller(DRY_RUN_WITH_PLAN).into_owned();
+        }
+        Ok((written, facts))
     }
 
     /// Asks the person behind the client, where there is one to ask.
@@ -357,13 +361,7 @@ impl EditorWorld {
                 .as_ref()
                 .map(|section| section.id.clone())
                 .filter(|id| !id.is_empty()),
-            message: match (is_dry_run, &report.plan) {
-                (false, _) => message,
-                (true, Some(_)) => DRY_RUN_WITH_PLAN,
-                // Undo and redo make none.
-                (true, None) => DRY_RUN,
-            }
-            .to_owned(),
+            message: if is_dry_run { DRY_RUN } else { message }.to_owned(),
             path: path.filter(|_| !is_batch),
             position: section.as_ref().map(|section| section.position),
             level: section.as_ref().map(|section| section.level),

@@ -70,7 +70,8 @@ impl Part {
             true => "It is the last one.",
             false => "Call again with next_cursor for the next one.",
         };
-        format!("This is a part of the {what}: bytes {offset} to {end} of {total}. {more} {advice}")
+        let part = format!("This is a part of the {what}: bytes {offset} to {end} of {total}.");
+        format!("{part} {more} {advice}").trim_end().to_owned()
     }
 }
 

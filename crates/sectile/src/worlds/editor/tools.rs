@@ -24,6 +24,8 @@ mod taking_back;
 mod undo;
 mod update_section;
 
+use std::borrow::Cow;
+
 use super::{EditorWorld, Extent};
 use crate::mcp::Tool;
 
@@ -58,4 +60,12 @@ pub(super) fn table(extent: Extent) -> Vec<Tool<EditorWorld>> {
         ]);
     }
     tools
+}
+
+/// Names of the tools that there are only where more is edited.
+pub(super) fn absent(extent: Extent) -> Vec<Cow<'static, str>> {
+    let served = table(extent);
+    let all = table(Extent::Folder).into_iter().map(|tool| tool.name);
+    all.filter(|name| served.iter().all(|tool| tool.name != *name))
+        .collect()
 }

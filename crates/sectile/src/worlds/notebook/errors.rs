@@ -1,5 +1,7 @@
 //! What this world answers instead of a result: the causes, and the table of what is said of each.
 
+use std::borrow::Cow;
+
 use sectile_retrieval::StorageError;
 use serde_json::{Value, json};
 
@@ -246,15 +248,15 @@ impl NotebookError {
     }
 
     /// What is wrong, in a sentence.
-    pub(super) fn message(&self) -> String {
+    pub(super) fn message(&self) -> Cow<'static, str> {
         match self {
             Self::AmbiguousRequest { message, .. } | Self::UpstreamFailure { message } => {
-                message.clone()
+                message.clone().into()
             }
-            Self::StreamTokenInvalid { reason } => told(reason).to_owned(),
-            Self::IndexDamaged => "The index was changed while it was searched.".to_owned(),
-            Self::Cancelled => "The call was cancelled.".to_owned(),
-            _ => self.row().meaning.to_owned(),
+            Self::StreamTokenInvalid { reason } => told(reason).into(),
+            Self::IndexDamaged => "The index was changed while it was searched.".into(),
+            Self::Cancelled => "The call was cancelled.".into(),
+            _ => self.row().meaning.into(),
         }
     }
 

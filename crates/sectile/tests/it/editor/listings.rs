@@ -35,18 +35,52 @@ fn name(tool: &Value) -> &str {
 
 #[test]
 fn the_listings_and_every_tool_are_as_pinned() {
-    let mut seen: Vec<Value> = Vec::new();
-    for (mode, documents) in both_modes() {
-        let tools = tools(&mut documents.open());
-        let names: Vec<&str> = tools.iter().map(name).collect();
-        pin(&format!("editor__tools_of_{mode}"), &json!(names));
-        for tool in &tools {
-            match seen.iter().find(|known| name(known) == name(tool)) {
-                Some(known) => assert_eq!(known, tool, "the same in both modes"),
-                None => pin(&format!("editor__{}", name(tool)), tool),
-            }
-            seen.push(tool.clone());
+    let [(_, document), (_, folder)] = both_modes();
+    let (of_document, of_folder) = (tools(&mut document.open()), tools(&mut folder.open()));
+    let names = |tools: &[Value]| -> Vec<String> {
+        tools.iter().map(|tool| name(tool).to_owned()).collect()
+    };
+    pin("editor__tools_of_document", &json!(names(&of_document)));
+    pin("editor__tools_of_folder", &json!(names(&of_folder)));
+    let mut only_of_folder = names(&of_folder);
+    only_of_folder.retain(|name| !names(&of_document).contains(name));
+    for tool in &of_folder {
+        pin(&format!("editor__{}", name(tool)), tool);
+        let same = of_document.iter().find(|other| name(other) == name(tool));
+        if let Some(same) = same {
+            assert_same_but_for(&only_of_folder, tool, same);
         }
+    }
+}
+
+/// Fails unless what a single document has is what a folder has, without what names tools that only a folder has.
+fn assert_same_but_for(tools: &[String], folder: &Value, document: &Value) {
+    let names = |value: &Value| {
+        let text = value.to_string();
+        tools.iter().any(|name| text.contains(name.as_str()))
+    };
+    match (folder, document) {
+        (Value::Object(folder), Value::Object(document)) => {
+            for (key, value) in folder {
+                match document.get(key) {
+                    Some(same) => assert_same_but_for(tools, value, same),
+                    None => assert!(key == "description" && names(value), "{key}: {value}"),
+                }
+            }
+            assert!(document.keys().all(|key| folder.contains_key(key)));
+        }
+        (Value::Array(folder), Value::Array(document)) => {
+            let left = folder
+                .iter()
+                .filter(|value| document.len() == folder.len() || !names(value));
+            let left: Vec<&Value> = left.collect();
+            assert_eq!(left.len(), document.len(), "{document:?}");
+            for (folder, document) in left.into_iter().zip(document) {
+                assert_same_but_for(tools, folder, document);
+            }
+        }
+        (Value::String(_), Value::String(_)) if names(folder) => assert!(!names(document)),
+        _ => assert_eq!(folder, document, "the same in both modes"),
     }
 }
 

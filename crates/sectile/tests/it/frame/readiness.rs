@@ -30,6 +30,7 @@ impl Backend {
             title: "shelf",
             instructions: "A shelf that may be out of reach.",
             tools: Vec::new(),
+            absent: Vec::new(),
             resources: None,
             families: Vec::new(),
             prompts: Vec::new(),

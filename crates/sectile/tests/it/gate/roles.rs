@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{post_as, seen, token_of, tools_of, world_with_tokens};
-use crate::fixture::{Era, Http, TestVault, sectile};
+use crate::{
+    fixture::{Era, Http, TestVault, initialize, sectile},
+    hidden_names::{assert_unnamed, call, listings},
+};
 
 const WRITING: &str = "delete_section";
 const READING: &str = "list_sections";
@@ -246,5 +249,45 @@ impl<'a> Session<'a> {
 
     fn call(&self, tool: &str) -> String {
         self.post(&Era::Handshake.call(7, tool, json!({ "path": "a.md" })))
+    }
+}
+
+#[test]
+fn tools_that_are_not_for_a_role_are_named_nowhere() {
+    let vault = TestVault::empty();
+    let server = editor(&vault, "");
+    let (viewer, admin) = (token_of("ada", "viewer"), token_of("bob", "admin"));
+    let mut said = String::new();
+    for era in Era::BOTH {
+        let opened = post_as(&server, Era::Handshake, &viewer, &initialize(0));
+        let session = opened.header("mcp-session-id").unwrap().to_owned();
+        said += &opened.body;
+        let mut asked = listings(era);
+        for tool in ["list_sections", "get_section", "history", "get_revision"] {
+            for arguments in [
+                json!({}),
+                json!({ "path": "nope.md" }),
+                json!({ "path": "a.md", "section_id": "nope" }),
+                json!({ "path": "a.md", "heading": "nope" }),
+                json!({ "path": "a.md", "entry": 9 }),
+            ] {
+                asked.push(call(tool, arguments));
+            }
+        }
+        for (id, (method, params)) in (1..).zip(asked) {
+            let mut headers = vec![("Authorization", viewer.as_str())];
+            if era == Era::Handshake {
+                headers.push(("Mcp-Session-Id", &session));
+            }
+            let request = era.request(id, method, params);
+            said += &server.post_with(era, &request, &headers).body;
+        }
+    }
+    let seen = tools_of(&server, Era::Stateless, &viewer);
+    let hidden = tools_of(&server, Era::Stateless, &admin);
+    let hidden: Vec<&String> = hidden.iter().filter(|name| !seen.contains(name)).collect();
+    assert!(hidden.len() > 10, "{hidden:?}");
+    for tool in hidden {
+        assert_unnamed(&said, tool, "a viewer");
     }
 }

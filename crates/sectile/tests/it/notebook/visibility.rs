@@ -2,8 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Library, TOOLS};
-use crate::fixture::{Era, initialize};
+use super::{Client, Library, TOOLS, data_calls, source};
+use crate::{
+    fixture::{Era, initialize},
+    hidden_names::{Asked, assert_hidden_tools_are_unnamed, call},
+};
 
 const HIDING: &str =
     "[server.tools]\ndenylist = [\"semantic_search\", \"notebook/fetch_passage\"]\n";
@@ -87,4 +90,51 @@ fn a_tool_that_a_caller_may_not_use_is_refused_as_in_every_world() {
     assert_eq!(answer["error"]["data"]["kind"], "forbidden", "{answer}");
     let world = client.call("describe_world", json!({}));
     assert_eq!(world["available_affordances"], json!(["describe_world"]));
+}
+
+#[test]
+fn hidden_tools_are_named_nowhere_in_the_notebook_world() {
+    let library = Library::rich();
+    library.vault.note("lab/empty.md", "");
+    let found = library.open(Era::Handshake).found_in("lab", "ice");
+    let enter = |collection: &str| call("enter_collection", json!({ "collection_id": collection }));
+    let mut asked: Vec<Asked> = data_calls()
+        .into_iter()
+        .map(|(tool, arguments)| call(tool, arguments))
+        .collect();
+    let before = asked.clone();
+    asked.extend([
+        call("list_collections", json!({})),
+        call("describe_world", json!({})),
+        call("list_constraints", json!({})),
+        call("describe_world", json!({ "context_handle": "nope" })),
+        enter("nope"),
+        enter("lab"),
+    ]);
+    asked.extend(before);
+    for id in [found.as_str(), "nope", &source("physics"), &source("lab")] {
+        asked.push(call("fetch_passage", json!({ "source_id": id })));
+        let arguments = json!({ "id": id, "id_type": "source" });
+        asked.push(call("explain_provenance", arguments));
+    }
+    for query in ["", "zzzz", "glacier"] {
+        asked.push(call("semantic_search", json!({ "query": query })));
+        asked.push(call("begin_result_stream", json!({ "query": query })));
+    }
+    asked.push(call("write_notebook", json!({})));
+    asked.push(call("semantic_search", json!({ "nope": 1 })));
+    let command = |settings: &str| library.command(settings);
+    assert_hidden_tools_are_unnamed("notebook", &library.vault, command, &asked);
+}
+
+impl Client<'_> {
+    /// The id of the first passage that a search finds.
+    fn found_in(mut self, collection: &str, query: &str) -> String {
+        self.enter(collection);
+        let found = self.search(query);
+        found["results"][0]["reference_id"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    }
 }

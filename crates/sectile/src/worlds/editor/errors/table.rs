@@ -74,7 +74,7 @@ pub(super) static TABLE: &[Row] = &[
         kind: NotFound,
         code: "section_deleted",
         meaning: "The section was deleted; the message names the entry that did it.",
-        recovery: "Call list_sections for what is there, or undo with that entry to bring it back.",
+        recovery: "Call list_sections for what is there, or call undo with that entry to bring it back.",
         covers: |cause| matches!(cause, Editor(EditorError::SectionDeleted { .. })),
     },
     Row {

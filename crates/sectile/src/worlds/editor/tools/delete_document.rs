@@ -17,7 +17,7 @@ use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schem
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("delete_document"),
     title: "Delete document",
-    description: "Delete a document. undo with its entry brings it back with all its section ids.",
+    description: "Delete a document. `undo` with its entry brings it back with all its section ids.",
     access: Access::Destructive,
     idempotent: false,
     open_world: false,

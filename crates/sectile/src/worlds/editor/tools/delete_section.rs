@@ -16,7 +16,7 @@ use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schem
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("delete_section"),
     title: "Delete section",
-    description: "Delete a section and all its subsections, by section_id or by a heading that only one section has. undo brings it back.",
+    description: "Delete a section and all its subsections, by section_id or by a heading that only one section has. `undo` brings it back.",
     access: Access::Destructive,
     idempotent: false,
     open_world: false,

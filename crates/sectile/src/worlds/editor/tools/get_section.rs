@@ -132,7 +132,9 @@ fn handle(
         heading: section.heading,
         content: part.to_owned(),
         partial: cut.is_some(),
-        note: cut.as_ref().map(|cut| cut.note("section", advice(cut))),
+        note: cut
+            .as_ref()
+            .map(|cut| cut.note("section", &context.for_caller(advice(cut)))),
         offset: cut.as_ref().map(|cut| cut.offset),
         total_bytes: cut.as_ref().map(|cut| cut.total),
         position,

@@ -11,7 +11,7 @@ use crate::mcp::{Access, Handler, Pace, Tool, output_schema};
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("redo"),
     title: "Redo",
-    description: "Make again what undo took back last, or the undone entry that is named.",
+    description: "Make again what `undo` took back last, or the undone entry that is named.",
     access: Access::Write,
     idempotent: false,
     open_world: false,

@@ -16,7 +16,7 @@ use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schem
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("rename_section"),
     title: "Rename section",
-    description: "Change the heading of a section, and its level if wanted. Links to it (#anchors and [[wiki#links]]) are repaired in all documents in the same step; one undo takes all of it back.",
+    description: "Change the heading of a section, and its level if wanted. Links to it (#anchors and [[wiki#links]]) are repaired in all documents in the same step; one `undo` takes all of it back.",
     access: Access::Write,
     idempotent: false,
     open_world: false,

@@ -47,7 +47,7 @@ struct Begun {
     /// About the stream.
     metadata: Metadata,
     /// What is not here.
-    note: &'static str,
+    note: Cow<'static, str>,
 }
 
 /// What will be disclosed, and how.
@@ -127,7 +127,8 @@ fn handle(
             changed_not_indexed: state.changed,
         },
         query: params.query,
-        note: "No content returned. Use next_stream_chunk to retrieve incrementally.",
+        note: call
+            .for_caller("No content returned. Use next_stream_chunk to retrieve incrementally."),
     };
     // The references themselves are handed out by the chunks.
     entered

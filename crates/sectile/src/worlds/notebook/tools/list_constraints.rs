@@ -50,10 +50,10 @@ struct Listed {
     /// Bounds on what is handed out.
     limits: Limits,
     /// How long what is kept for a caller lasts.
-    context_rules: &'static [&'static str],
+    context_rules: Vec<Cow<'static, str>>,
     /// What differs between two equal calls on an equal library: the tool, a space, and the path in its answer. All else
     /// is the same, byte for byte.
-    volatile_fields: &'static [&'static str],
+    volatile_fields: Vec<Cow<'static, str>>,
 }
 
 /// What the world keeps to.
@@ -148,10 +148,15 @@ fn handle(
         context_handle_valid_s: world.contexts.are_sealed().then_some(SEALED_HANDLE_S),
         max_context_handles: MOST_HANDLES,
     };
-    Ok((listed(limits), Facts::default()))
+    Ok((listed(limits, call), Facts::default()))
 }
 
-fn listed(limits: Limits) -> Listed {
+fn listed(limits: Limits, call: &CallContext) -> Listed {
+    // What is about tools that are not there for the caller is left out.
+    let for_caller = |texts: &[&'static str]| -> Vec<Cow<'static, str>> {
+        let texts = texts.iter().map(|text| call.for_caller(text));
+        texts.filter(|text| !text.is_empty()).collect()
+    };
     Listed {
         mutation_prohibitions: &[
             "writing notebooks",
@@ -204,14 +209,14 @@ fn listed(limits: Limits) -> Listed {
             persist: false,
         },
         limits,
-        context_rules: &[
+        context_rules: for_caller(&[
             "no collection is active at the start; every tool that reads notebooks or artifacts needs one",
             "enter_collection replaces the active collection and ends its streams",
             "the end of the connection ends the context; nothing of it is kept",
             "a client without a connection passes the context_handle of enter_collection with each call",
             "a stream lasts for its time from its beginning, however it is used; the oldest makes room for one too many",
             "to cancel a stream: pull no more, enter a collection, or close the connection",
-        ],
-        volatile_fields: &VOLATILE,
+        ]),
+        volatile_fields: for_caller(&VOLATILE),
     }
 }

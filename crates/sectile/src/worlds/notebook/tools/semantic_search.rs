@@ -102,7 +102,7 @@ struct Answered {
     /// About the search.
     metadata: Metadata,
     /// What is not here.
-    note: &'static str,
+    note: Cow<'static, str>,
 }
 
 /// A passage that was found.
@@ -235,7 +235,7 @@ fn handle(
                 .collect(),
         },
         results,
-        note: "Full text not included. Use fetch_passage to retrieve content.",
+        note: call.for_caller("Full text not included. Use fetch_passage to retrieve content."),
     };
     Ok((answered, facts))
 }
