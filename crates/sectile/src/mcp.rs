@@ -28,6 +28,7 @@ pub mod stdio;
 mod structured;
 mod surface;
 mod tool;
+mod wording;
 
 pub use self::{
     caller::Progress,
@@ -44,4 +45,8 @@ pub use self::{
     schema::{JsonObject, input_schema, output_schema},
     surface::{Limits, Surface, ToolCard, UnknownTool, WorldCard, WorldSpec, fixed_part},
     tool::{Access, Answer, Awaited, Facts, Handler, Pace, Tool, decode, run},
+    wording::{
+        MAX_MESSAGE_CHARS, MAX_OFFERED, Offer, may_be_repeated, nearest, nearest_paths, quoted,
+        told, visible,
+    },
 };
