@@ -11,6 +11,8 @@ const MAX_NAME_CHARS: usize = 60;
 const MAX_COMPARED_CHARS: usize = 128;
 /// How alike two names are, from 0 to 1, for one to be what was meant by the other.
 const ALIKE: f64 = 0.75;
+/// A name that is less like it than the best by more than this is not worth naming beside it.
+const MARGIN: f64 = 0.1;
 /// Names that a message offers.
 pub const MAX_OFFERED: usize = 5;
 
@@ -74,9 +76,12 @@ fn shown(c: char) -> String {
 #[must_use]
 pub fn may_be_repeated(path: &str) -> bool {
     let bytes = path.as_bytes();
-    let has_drive = bytes.len() > 1 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':';
-    let is_address = path.contains("://") || path.to_ascii_lowercase().starts_with("file:");
-    !(path.starts_with(['/', '\\', '~']) || has_drive || is_address)
+    let has_drive = bytes.len() > 2
+        && bytes[0].is_ascii_alphabetic()
+        && bytes[1] == b':'
+        && matches!(bytes[2], b'/' | b'\\');
+    let is_address = path.contains(":/") || path.to_ascii_lowercase().starts_with("file:");
+    !(path.starts_with(['/', '\\']) || has_drive || is_address)
 }
 
 /// Those of `known` that are most like `name`, best first and never more than `most`. The order of `known` says nothing.
@@ -118,6 +123,8 @@ fn ranked<'a>(
         .collect();
     found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     found.dedup_by(|a, b| a.1 == b.1);
+    let best = found.first().map_or(0.0, |best| best.0);
+    found.retain(|(likeness, _)| best - likeness <= MARGIN);
     found.truncate(most);
     found.into_iter().map(|(_, candidate)| candidate).collect()
 }
@@ -197,9 +204,8 @@ mod tests {
     fn paths_of_the_machine_are_not_repeated() {
         for path in [
             "/etc/x.md",
-            "~/x.md",
             "C:/x.md",
-            "c:x",
+            "c:\\x",
             "\\\\host\\x",
             "file:///x.md",
             "FILE:x",
@@ -207,7 +213,15 @@ mod tests {
         ] {
             assert!(!may_be_repeated(path), "{path}");
         }
-        for path in ["x.md", "a/b.md", "", "ab:c.md", "über/x.md", "..x.md"] {
+        for path in [
+            "x.md",
+            "a/b.md",
+            "",
+            "c:x.md",
+            "~/x.md",
+            "über/x.md",
+            "..x.md",
+        ] {
             assert!(may_be_repeated(path), "{path}");
         }
     }

@@ -392,7 +392,7 @@ fn history_is_forgotten_only_when_that_is_really_meant() {
     assert_eq!(desk.done(&["history", "plan.md"])["history"], json!([]));
     let said = desk.refused(&["undo", "plan.md"], "", 1);
     assert!(
-        said.starts_with("error: There is nothing to undo.\n"),
+        said.starts_with("error: There is nothing to undo in \"plan.md\".\n"),
         "{said}"
     );
     assert_eq!(
