@@ -17,7 +17,7 @@ mod settings;
 
 pub(crate) use self::{
     docs::{DocsPath, DocsSettings},
-    env::{home_folder, named_config_file, os_variable},
+    env::{home_folder, named_config_file, os_variable, variable as variable_name},
     error::ConfigError,
     front::{AccessSettings, FrontSettings},
     hosted::HostedSettings,

@@ -9,6 +9,7 @@ mod completion;
 mod connection;
 mod context;
 mod error;
+mod explanation;
 #[cfg(debug_assertions)]
 pub mod fault;
 pub mod http;
@@ -36,6 +37,10 @@ pub use self::{
     connection::Connection,
     context::CallContext,
     error::{Detail, Envelope, ErrorCard, ErrorList, Failure, FailureKind, Said, frame_errors},
+    explanation::{
+        MAX_MESSAGE_CHARS, MAX_OFFERED, Offer, may_be_repeated, nearest, nearest_paths, quoted,
+        told, visible,
+    },
     listing::CacheHint,
     observer::{CallRecord, Observer, Unobserved},
     policy::Policy,

@@ -72,11 +72,13 @@ impl fmt::Display for EditError {
             Self::NotUtf8 => {
                 f.write_str("The document is not UTF-8, so it can be read but not edited.")
             }
-            Self::NoSuchSection => f.write_str("There is no such section."),
+            Self::NoSuchSection => f.write_str("Section not found."),
             Self::PositionOutOfRange { max } => {
-                write!(f, "The position is out of range: 0 to {max} are possible.")
+                write!(f, "The position is out of range: it can be 0 to {max}.")
             }
-            Self::LevelOutOfRange => f.write_str("A heading would leave the levels 1 to 6."),
+            Self::LevelOutOfRange => {
+                f.write_str("A heading would be above level 1 or below level 6.")
+            }
             Self::IntoItself => f.write_str("A section cannot be moved into itself."),
             Self::EmptyHeading => f.write_str("The heading is empty."),
             Self::HeadingHasLineBreak => {
@@ -86,7 +88,7 @@ impl fmt::Display for EditError {
                 "The heading cannot be written at that level without changing its text.",
             ),
             Self::Reparents { .. } => {
-                f.write_str("Another section would silently become a child of a different section.")
+                f.write_str("Another section would become a child of a different section.")
             }
             Self::Escapes(escape) => escape.fmt(f),
             Self::EmptyOldText => f.write_str("The old text is empty."),
@@ -110,13 +112,13 @@ impl fmt::Display for Escape {
                 section_level,
             } => write!(
                 f,
-                "The content would leave its section: line {line} is a heading of level {level}, and the section itself has level {section_level}."
+                "The content would end its section: its line {line} is a heading of level {level}, and the section itself has level {section_level}."
             ),
-            Self::OpenFence => f.write_str("The content would leave its section: it opens a code fence and does not close it."),
+            Self::OpenFence => f.write_str("The content would swallow what follows its section: it opens a code fence and does not close it."),
             Self::OpenHtml => f.write_str(
-                "The content would leave its section: it opens an HTML block or comment and does not close it.",
+                "The content would swallow what follows its section: it opens an HTML block or comment and does not close it.",
             ),
-            Self::Open => f.write_str("The content would leave its section: something it opens is not closed."),
+            Self::Open => f.write_str("The content would swallow what follows its section: something that it opens is not closed."),
             Self::Structure => f.write_str("The edit would change other sections."),
         }
     }

@@ -26,6 +26,8 @@ struct Profile {
     file: Option<PathBuf>,
     /// What makes it see the change.
     after: &'static str,
+    /// Whether its model sees nothing of a JSON-RPC error, or nothing but the message.
+    hides_errors: bool,
 }
 
 fn profile(client: Client) -> Profile {
@@ -39,6 +41,7 @@ fn profile(client: Client) -> Profile {
             },
             file: Some(PathBuf::from(".mcp.json")),
             after: "Start Claude Code in this folder and approve the server.",
+            hides_errors: true,
         },
         Client::ClaudeDesktop => Profile {
             name: "Claude Desktop",
@@ -49,6 +52,7 @@ fn profile(client: Client) -> Profile {
             file: claude_desktop_folder()
                 .map(|folder| folder.join("Claude/claude_desktop_config.json")),
             after: "Quit Claude Desktop completely and start it again.",
+            hides_errors: true,
         },
         Client::Cursor => Profile {
             name: "Cursor",
@@ -58,6 +62,7 @@ fn profile(client: Client) -> Profile {
             },
             file: home(".cursor/mcp.json"),
             after: "Switch the server on in Cursor's settings under MCP.",
+            hides_errors: true,
         },
         Client::Vscode => Profile {
             name: "VS Code",
@@ -67,6 +72,7 @@ fn profile(client: Client) -> Profile {
             },
             file: Some(PathBuf::from(".vscode/mcp.json")),
             after: "Open the file in VS Code and choose Start above the entry.",
+            hides_errors: true,
         },
         Client::Zed => Profile {
             name: "Zed",
@@ -76,12 +82,14 @@ fn profile(client: Client) -> Profile {
             },
             file: settings_folder().map(|folder| folder.join("zed/settings.json")),
             after: "Zed picks the change up by itself.",
+            hides_errors: true,
         },
         Client::Codex => Profile {
             name: "Codex",
             shape: Shape::Toml { key: "mcp_servers" },
             file: home(".codex/config.toml"),
             after: "Start Codex again.",
+            hides_errors: false,
         },
     }
 }
@@ -118,7 +126,10 @@ pub(super) fn run(args: &ConnectArgs) -> Result<(), CliError> {
         );
     }
     let profile = profile(args.client);
-    let entry = Entry::new(&args.name, &world_name(args.world), &args.root)?;
+    let mut entry = Entry::new(&args.name, &world_name(args.world), &args.root)?;
+    if args.world == World::Editor && profile.hides_errors {
+        entry = entry.with_variable(config::variable_name("editor.errors"), "result");
+    }
     let file = args.file.clone().or_else(|| profile.file.clone());
     if !args.write {
         let place = file.map_or_else(

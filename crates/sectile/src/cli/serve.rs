@@ -217,6 +217,7 @@ fn editor_surface(root: &Path, args: &ServeArgs, settings: &Settings) -> Result<
             .next("give a document or a folder: sectile serve editor PATH")
     })?;
     let errors = match settings.editor.errors {
+        EditorErrors::Auto => ErrorStyle::Suited,
         EditorErrors::Protocol => ErrorStyle::Protocol,
         EditorErrors::Result => ErrorStyle::Result,
     };

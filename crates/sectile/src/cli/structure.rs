@@ -49,7 +49,11 @@ fn call(tool: &str, args: &NoteArgs) -> Result<Answer, CliError> {
         if args.json {
             CliError::failed_json(&vault::error_object(&failure))
         } else {
-            CliError::failed(failure.message)
+            let error = CliError::failed(&failure.message);
+            match &failure.detail {
+                Some(detail) => error.next(&detail.recovery),
+                None => error,
+            }
         }
     })
 }

@@ -22,7 +22,7 @@ pub(super) fn overrides() -> Vec<(String, String)> {
 }
 
 /// The variable that overrides the setting at `path`: `SECTILE_SERVER__TOOLS__MODE`.
-pub(super) fn variable(path: &str) -> String {
+pub(crate) fn variable(path: &str) -> String {
     format!("{PREFIX}{}", path.replace('.', "__").to_uppercase())
 }
 

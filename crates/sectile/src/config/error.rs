@@ -1,6 +1,7 @@
 //! What can be wrong with settings. Each text says what, and what to do; none names an absolute path.
 
 use super::Origin;
+use crate::mcp;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ConfigError {
@@ -58,10 +59,6 @@ fn suggestion(nearest: Option<&String>) -> String {
 
 /// The known word nearest to `word`, if any is near enough to be what was meant.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    known
-        .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
-        .filter(|(similarity, _)| *similarity > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.cmp(a.1)))
-        .map(|(_, candidate)| candidate.to_owned())
+    let found = mcp::nearest(word, known, 1);
+    found.first().map(|&found| found.to_owned())
 }

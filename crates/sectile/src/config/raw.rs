@@ -78,7 +78,8 @@ pub(crate) struct Editor {
     /// file.
     pub(crate) root: String,
     /// `protocol` answers JSON-RPC errors; `result` answers the same object as a tool result with isError, for clients
-    /// that hide protocol errors from the model.
+    /// that hide protocol errors from the model; `auto` answers results to clients that are known to do so, and JSON-RPC
+    /// errors to all others.
     pub(crate) errors: EditorErrors,
     /// Whether every change of a section must name the hash that it is based on.
     pub(crate) require_hash: bool,
@@ -117,6 +118,7 @@ pub(crate) struct Editor {
 #[serde(rename_all = "lowercase")]
 pub(crate) enum EditorErrors {
     #[default]
+    Auto,
     Protocol,
     Result,
 }

@@ -35,6 +35,19 @@ use crate::access::Identity;
 /// The least time between two reports of progress.
 const REPORT_INTERVAL: Duration = Duration::from_millis(250);
 
+/// Clients, by the name that they give themselves, that show their model nothing of a JSON-RPC error, or nothing but its
+/// message: no candidates, no texts. `mcp` is what the official Python client is called unless its host says otherwise.
+const MESSAGE_ONLY: [&str; 8] = [
+    "Code - OSS",
+    "Visual Studio Code",
+    "Visual Studio Code - Insiders",
+    "Zed",
+    "claude-ai",
+    "claude-code",
+    "cursor-vscode",
+    "mcp",
+];
+
 /// The caller, as a transport hands it to the pipeline.
 pub(super) struct Caller {
     pub(super) request: RequestContext<RoleServer>,
@@ -105,6 +118,12 @@ impl Caller {
         let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation);
         // One that names no mode knows forms: there was nothing else once.
         elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
+    }
+
+    /// Whether the client keeps JSON-RPC errors, or all but their message, from its model.
+    pub(super) fn hides_errors(&self) -> bool {
+        let client = self.request.client_info();
+        client.is_some_and(|client| MESSAGE_ONLY.contains(&client.name.as_str()))
     }
 
     /// What the handler gets, and where its errands arrive.

@@ -8,9 +8,14 @@ use std::borrow::Cow;
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value, json};
 
-use super::{Access, JsonObject, wording::Wording};
+use super::{
+    Access, JsonObject,
+    explanation::{Offer, told},
+    wording::Wording,
+};
 
-/// A call that a tool could not meet. The message is for the caller: one sentence, no unsafe or absolute path.
+/// A call that a tool could not meet. The message is for the caller: one sentence that names what it is about, without an
+/// unsafe or absolute path. What to do next is in the detail, and [`Failure::told`] puts both together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// What went wrong.
@@ -34,6 +39,8 @@ pub struct Detail {
     pub recovery: Cow<'static, str>,
     /// Facts about it. They reach the caller only, never a log.
     pub data: JsonObject,
+    /// Names that may have been meant.
+    pub offer: Offer,
 }
 
 /// The class of a failure: what a world's envelope and the audit line branch on.
@@ -83,12 +90,13 @@ impl Failure {
             code,
             recovery: recovery.into(),
             data,
+            offer: Offer::default(),
         }));
         self
     }
 
-    /// The same failure for a caller whom `wording` is for. What a failure says in words of the program alone is reworded, and
-    /// so is a recovery that its message ends with; what the caller sent stays as it is.
+    /// The same failure for a caller whom `wording` is for. What a failure says in words of the program alone is reworded;
+    /// what the caller sent stays as it is.
     pub(super) fn worded(mut self, wording: &Wording<'_>) -> Self {
         if wording.is_plain() {
             return self;
@@ -107,6 +115,25 @@ impl Failure {
             self.message = wording.advice(message);
         }
         self
+    }
+
+    /// The same failure with names that may have been meant. Only one with a detail has a place for them.
+    #[must_use]
+    pub fn offering(mut self, lead: &'static str, names: Vec<String>) -> Self {
+        if let Some(detail) = &mut self.detail {
+            detail.offer = Offer { lead, names };
+        }
+        self
+    }
+
+    /// All that helps in one text, for clients that show nothing else: what is wrong, the names that may have been meant,
+    /// and what to do next.
+    #[must_use]
+    pub fn told(&self) -> String {
+        match &self.detail {
+            Some(detail) => told(&self.message, &detail.offer, &detail.recovery),
+            None => told(&self.message, &Offer::default(), ""),
+        }
     }
 
     /// Word for the audit line.
@@ -155,14 +182,33 @@ pub enum Said {
         /// What programs read.
         data: Value,
     },
+    /// A JSON-RPC error, or the same object as a result for a client that keeps such errors from its model.
+    Suited {
+        /// As in an error.
+        code: i32,
+        /// As in an error.
+        message: String,
+        /// As in an error.
+        data: Value,
+    },
 }
 
 impl Said {
-    /// The JSON-RPC error, or the JSON of a result.
-    pub(super) fn into_result(self) -> Result<Value, ErrorData> {
+    /// The JSON-RPC error, or the JSON of a result. `hides_errors` says that the client keeps JSON-RPC errors from its model.
+    pub(super) fn into_result(self, hides_errors: bool) -> Result<Value, ErrorData> {
         match self {
             Self::Result(value) => Ok(value),
+            Self::Suited {
+                code,
+                message,
+                data,
+            } if hides_errors => Ok(json!({ "code": code, "message": message, "data": data })),
             Self::Error {
+                code,
+                message,
+                data,
+            }
+            | Self::Suited {
                 code,
                 message,
                 data,
@@ -258,22 +304,22 @@ refusals! {
     UnknownTool(ErrorCode = ErrorCode::METHOD_NOT_FOUND):
         "unknown_tool",
         "Unknown tool.",
-        "Call tools/list to see what there is.";
+        "Call tools/list to see the tools that there are.";
     /// The prompt does not exist, or must look as if it did not.
     UnknownPrompt:
         "unknown_prompt",
         "Unknown prompt.",
-        "Call prompts/list to see what there is.";
+        "Call prompts/list to see the prompts that there are.";
     /// The resource does not exist, or must look as if it did not.
     UnknownResource:
         "unknown_resource",
         "Unknown resource.",
-        "Call resources/list to see what there is.";
+        "Call resources/list to see the resources that there are.";
     /// The resource template does not exist, or must look as if it did not.
     UnknownTemplate:
         "unknown_template",
         "Unknown resource template.",
-        "Call resources/templates/list to see what there is.";
+        "Call resources/templates/list to see the templates that there are.";
     /// The request state was not made for this call, or is too old.
     StrangeState:
         "strange_state",
@@ -282,7 +328,7 @@ refusals! {
     /// It exists, but this caller may not use it.
     Forbidden:
         "forbidden",
-        "This caller may not use it.",
+        "You may not use this.",
         "Ask the operator to allow it in [server.auth] allowed_tools.";
     /// Too many calls are running, in all or of this caller.
     Busy:
@@ -361,6 +407,16 @@ impl Refusal {
         self.row().word
     }
 
+    /// What is wrong. A code of the protocol's own comes with the protocol's own words.
+    fn message(self) -> &'static str {
+        match self {
+            Self::UnknownTool(ErrorCode::METHOD_NOT_FOUND) => {
+                "Method not found: there is no such tool."
+            }
+            _ => self.row().message,
+        }
+    }
+
     /// What the caller can do about it.
     fn recovery(self) -> &'static str {
         match self {
@@ -392,7 +448,7 @@ const PROTOCOL_ERRORS: [(&str, &str, &str); 4] = [
     (
         "-32700",
         "The message is not JSON, is cut off, or nests too deeply.",
-        "Send one JSON object a message.",
+        "Send one JSON object per message.",
     ),
     (
         "-32600",
@@ -417,7 +473,7 @@ pub fn frame_errors() -> ErrorList {
     let protocol = PROTOCOL_ERRORS
         .iter()
         .map(|&(code, meaning, recovery)| ErrorCard {
-            group: "messages that are no calls",
+            group: "messages that are not calls",
             code,
             number: None,
             meaning,
@@ -425,7 +481,7 @@ pub fn frame_errors() -> ErrorList {
         });
     ErrorList {
         form: "These are JSON-RPC errors, the same in every world and on every transport. `data.kind` is the code, and \
-               `data.recovery` says what to do. Errors of messages that are no calls have only their number.",
+               `data.recovery` says what to do. Errors of messages that are not calls have only their number.",
         codes: Refusal::ALL
             .iter()
             .map(|refusal| refusal.card())
@@ -436,9 +492,10 @@ pub fn frame_errors() -> ErrorList {
 
 impl From<Refusal> for ErrorData {
     fn from(refusal: Refusal) -> Self {
-        let row = refusal.row();
-        let data = json!({ "kind": row.word, "recovery": refusal.recovery() });
-        Self::new(refusal.code(), row.message, Some(data))
+        let (word, recovery) = (refusal.name(), refusal.recovery());
+        let message = told(refusal.message(), &Offer::default(), recovery);
+        let data = json!({ "kind": word, "recovery": recovery });
+        Self::new(refusal.code(), message, Some(data))
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, Rejected> {
         Extent::TooDeep => return Err(Rejected::Answer(Box::new(parse_error()))),
         Extent::TooMany => {
             let message =
-                "Invalid request: the message holds too many values. Send 65,536 at most.";
+                "Invalid Request: the message holds too many values. Send 65,536 at most.";
             return Err(Rejected::Answer(Box::new(invalid_request(message, None))));
         }
     }
@@ -79,7 +79,7 @@ fn check_request(request: &JsonRpcRequest<ClientRequest>) -> Result<(), Rejected
     } else if let Some(token) = request.request.get_meta().get_progress_token()
         && !is_short(&token.0)
     {
-        let message = "Invalid request: progressToken is too long. Send a number or a string of 256 bytes at most.";
+        let message = "Invalid Request: progressToken is too long. Send a number or a string of 256 bytes at most.";
         (message, Some(request.id.clone()))
     } else {
         return Ok(());
@@ -128,7 +128,7 @@ fn mend_cursor(message: &mut ClientJsonRpcMessage, bytes: &[u8]) -> bool {
 }
 
 const ID_TOO_LONG: &str =
-    "Invalid request: id is too long. Send a number or a string of 256 bytes at most.";
+    "Invalid Request: id is too long. Send a number or a string of 256 bytes at most.";
 
 /// The error object for a request that is no valid JSON-RPC message.
 pub(super) fn invalid_request(message: &'static str, id: Option<RequestId>) -> JsonRpcError {
@@ -140,7 +140,7 @@ pub(super) fn invalid_request(message: &'static str, id: Option<RequestId>) -> J
 
 /// The error object for a second request with an id that is in use.
 pub(super) fn still_running(id: RequestId) -> JsonRpcError {
-    let message = "Invalid request: a request with this id is still running.";
+    let message = "Invalid Request: a request with this id is still running.";
     invalid_request(message, Some(id))
 }
 
@@ -173,12 +173,12 @@ fn explain(bytes: &[u8]) -> Rejected {
         Err(_) => return Rejected::Answer(Box::new(parse_error())),
         Ok(Value::Array(_)) => {
             return invalid(
-                "Invalid request: batches are not supported; send one message at a time.",
+                "Invalid Request: batches are not supported; send one message at a time.",
                 None,
             );
         }
         Ok(Value::Object(object)) => object,
-        Ok(_) => return invalid("Invalid request: a message is a JSON object.", None),
+        Ok(_) => return invalid("Invalid Request: a message is a JSON object.", None),
     };
     let id = object
         .get("id")
@@ -187,10 +187,10 @@ fn explain(bytes: &[u8]) -> Rejected {
         return invalid(ID_TOO_LONG, None);
     }
     if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return invalid("Invalid request: jsonrpc must be \"2.0\".", id);
+        return invalid("Invalid Request: jsonrpc must be \"2.0\".", id);
     }
     if object.contains_key("id") && id.is_none() {
-        return invalid("Invalid request: id must be a string or an integer.", None);
+        return invalid("Invalid Request: id must be a string or an integer.", None);
     }
     match (object.get("method").map(Value::is_string), id) {
         (Some(true), None) => Rejected::Silence,
@@ -198,9 +198,9 @@ fn explain(bytes: &[u8]) -> Rejected {
             let error = ErrorData::new(ErrorCode::INVALID_PARAMS, "Invalid params", None);
             Rejected::Answer(Box::new(JsonRpcError::new(id, error)))
         }
-        (Some(false), id) => invalid("Invalid request: method must be a string.", id),
+        (Some(false), id) => invalid("Invalid Request: method must be a string.", id),
         (None, id) => invalid(
-            "Invalid request: neither a request, a notification nor a response.",
+            "Invalid Request: the message is neither a request, a notification nor a response.",
             id,
         ),
     }

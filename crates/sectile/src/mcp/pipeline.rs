@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Access, Answer, CallContext, CallRecord, CompletionReference, CompletionRequest, Facts,
-    Failure, FailureKind, JsonObject, Pace, Resource, Said, Surface, UnknownTool,
+    Failure, FailureKind, JsonObject, Pace, Resource, Surface, UnknownTool,
     arguments::check_arguments,
     caller::{Asking, Caller, Desk},
     error::{Refusal, invalid_params},
@@ -78,6 +78,9 @@ impl Surface {
     ) -> Result<CallToolResponse, ErrorData> {
         let call = self.begin(&caller);
         let standing = caller.standing();
+        let hides_errors = self
+            .tool(name)
+            .is_some_and(|(_, tool)| tool.pace == Pace::Slow && caller.hides_errors());
         let result = self.tool_steps(name, arguments, caller, reply).await;
         let label = self.tool(name).map(|(_, tool)| tool.card.name.as_str());
         call.end(Label::Named(label), &result, |answer| answer.facts);
@@ -93,7 +96,8 @@ impl Surface {
                 result
             }
             Err(Stop::Failed(failure)) => {
-                let text = ContentBlock::text(self.say(failure, standing)?.to_string());
+                let said = self.say(failure, standing, hides_errors)?;
+                let text = ContentBlock::text(said.to_string());
                 CallToolResult::error(vec![text])
             }
             Err(Stop::Asks(question)) => return Ok((*question).into()),
@@ -481,11 +485,19 @@ impl Surface {
     }
 
     /// A failure in the world's words: the JSON of a result, or a JSON-RPC error.
-    fn say(&self, failure: Failure, standing: Standing) -> Result<Value, ErrorData> {
+    fn say(
+        &self,
+        failure: Failure,
+        standing: Standing,
+        hides_errors: bool,
+    ) -> Result<Value, ErrorData> {
         let said = catch_unwind(AssertUnwindSafe(|| {
             (self.envelope)(&failure.worded(&self.wording(standing)))
         }));
-        said.map_or_else(|_| Err(Refusal::Internal.into()), Said::into_result)
+        said.map_or_else(
+            |_| Err(Refusal::Internal.into()),
+            |said| said.into_result(hides_errors),
+        )
     }
 
     /// Resources and prompts have no result that could carry an error object, so a failure is a protocol error there.
@@ -496,15 +508,16 @@ impl Surface {
             // Only tools ask, and what is seen is not hidden.
             Stop::Asks(_) | Stop::Hidden(..) => return Refusal::Internal.into(),
         };
-        let Failure { kind, message, .. } = failure.clone().worded(&self.wording(standing));
-        match (self.say(failure, standing), kind) {
+        let kind = failure.kind;
+        let told = failure.clone().worded(&self.wording(standing)).told();
+        match (self.say(failure, standing, false), kind) {
             (Err(error), _) => error,
             (Ok(_), FailureKind::InvalidArguments) => ErrorData {
-                message,
+                message: told.into(),
                 ..invalid_params()
             },
             (Ok(_), FailureKind::Internal) => Refusal::Internal.into(),
-            (Ok(_), _) => ErrorData::new(ErrorCode(-32000), message, None),
+            (Ok(_), _) => ErrorData::new(ErrorCode(-32000), told, None),
         }
     }
 

@@ -148,7 +148,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
             }
             Line::Complete(bytes) => bytes,
             Line::TooLong => {
-                let message = "Invalid request: the message is too large.";
+                let message = "Invalid Request: the message is too large.";
                 return Step::Answer(message::invalid_request(message, None));
             }
         };

@@ -90,7 +90,7 @@ const RUNTIME_FAILURE: &str = "Runtime failure";
 const ERRORS: [(FailureKind, &str, &str); 8] = [
     (
         FailureKind::InvalidArguments,
-        "An argument is not one of the tool's, or `path` is missing or no text: then the message is `Invalid path`.",
+        "The tool does not take this argument, or `path` is missing or not a string: then the message is `Invalid path`.",
         "Compare the arguments with the tool's input schema.",
     ),
     (

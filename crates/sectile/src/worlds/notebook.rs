@@ -14,6 +14,7 @@ pub(crate) mod filling;
 pub(crate) mod ids;
 pub(crate) mod indexing;
 pub(crate) mod library;
+mod naming;
 pub(crate) mod provenance;
 pub(crate) mod publishing;
 pub(crate) mod quote;

@@ -10,7 +10,10 @@ use sectile_vault::{NotePath, ReadError, Root, RootError};
 use serde_json::{Value, json};
 
 use crate::{
-    mcp::{CallContext, ErrorList, Failure, FailureKind, JsonObject, Said, UnknownTool, WorldSpec},
+    mcp::{
+        CallContext, ErrorList, Failure, FailureKind, JsonObject, Said, UnknownTool, WorldSpec,
+        may_be_repeated, visible,
+    },
     structure::{Note, NoteParams},
 };
 
@@ -45,7 +48,7 @@ pub(crate) fn spec() -> WorldSpec<Vault> {
 
 /// How this world says that a call failed.
 pub(crate) fn error_object(failure: &Failure) -> Value {
-    json!({ "error": failure.message, "code": "RUNTIME_ERROR" })
+    json!({ "error": failure.told(), "code": "RUNTIME_ERROR" })
 }
 
 /// What each kind of failure means here, and what to do about it.
@@ -63,7 +66,7 @@ const ERRORS: [(FailureKind, &str, &str); 7] = [
     (
         FailureKind::NotFound,
         "There is no note at this path.",
-        "Correct the path; the message repeats what was given.",
+        "Give the path of a note from the top of the vault, with its folder and its extension, such as inbox/foo.md.",
     ),
     (
         FailureKind::TooLarge,
@@ -132,17 +135,23 @@ fn invalid_path() -> Failure {
     )
 }
 
-/// A safe path that leads nowhere is repeated, so that the caller sees its own mistake; an unsafe one never is.
+/// A safe path that leads nowhere is repeated, so that the caller sees its own mistake; an unsafe one never is. What is
+/// there instead is not said: these tools look at one note and at no folder.
 fn read_failure(error: ReadError, given: &str) -> Failure {
     const SHOWN: usize = 256;
     match error {
         ReadError::OutsideRoot => invalid_path(),
         ReadError::NotFound => {
-            let shown: String = given.chars().take(SHOWN).collect();
-            let mark = if shown.len() < given.len() { "…" } else { "" };
-            Failure::new(
-                FailureKind::NotFound,
-                format!("Note not found: {shown}{mark}"),
+            let message = match may_be_repeated(given) {
+                true => format!("Note not found: {}.", visible(given, SHOWN)),
+                false => "Note not found.".to_owned(),
+            };
+            let kind = FailureKind::NotFound;
+            let recovery = ERRORS.iter().find(|row| row.0 == kind).map(|row| row.2);
+            Failure::new(kind, message).with_detail(
+                kind.name(),
+                recovery.unwrap_or_default(),
+                JsonObject::new(),
             )
         }
         ReadError::TooLarge { limit } => Failure::new(

@@ -20,6 +20,8 @@ mod limits;
 mod links;
 /// Listings and schemas, pinned in files.
 mod listings;
+/// What the model reads when something is wrong.
+mod messages;
 /// What clients hear without asking, and what they are offered while they fill something in.
 mod notices;
 /// Edits that other programs make meanwhile.

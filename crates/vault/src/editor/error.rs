@@ -18,7 +18,7 @@ pub enum EditorError {
     #[error("Document not found.")]
     DocumentNotFound,
     /// There is one already.
-    #[error("A document with this path exists already.")]
+    #[error("There is already a document at this path.")]
     DocumentExists,
     /// The path leads out of the root.
     #[error("The path leads out of the folder that is edited.")]
@@ -33,16 +33,14 @@ pub enum EditorError {
     #[error("Only Markdown documents can be edited: the path must end in .md or .markdown.")]
     NotMarkdown,
     /// The path is hidden, ignored or excluded.
-    #[error(
-        "The path is hidden, ignored or excluded, so it is not a document that can be changed."
-    )]
+    #[error("The path is hidden, ignored or excluded, so it cannot be changed here.")]
     NotADocument,
     /// Nothing may be written here.
     #[error("The folder was opened for reading only. Nothing was written.")]
     ReadOnly,
     /// What would be undone or purged was not written by this user.
     #[error(
-        "The history came with the folder and was not written by you, so it is shown and not acted on."
+        "The history came with the folder and was not written by this user, so it is shown but never acted on."
     )]
     ForeignHistory,
     /// No document was named.
@@ -57,7 +55,7 @@ pub enum EditorError {
         limit: u64,
     },
     /// More operations than are allowed in one request.
-    #[error("More than {limit} edits in one request.")]
+    #[error("There are more than {limit} edits in one request.")]
     TooManyOperations {
         /// The limit.
         limit: usize,
@@ -91,7 +89,7 @@ pub enum EditorError {
     #[error("{0}")]
     Edit(EditError),
     /// A re-parenting edit, with the section that it would take along.
-    #[error("Another section would silently become a child of a different section.")]
+    #[error("Another section would become a child of a different section.")]
     Reparents {
         /// That section.
         section: Candidate,
@@ -170,20 +168,20 @@ pub enum EditorError {
     KeepsChanging,
     /// The system failed in the middle, and again when the change was to be taken back.
     #[error(
-        "The system failed in the middle of the change. It is finished or taken back as soon as that is possible: look at the document again."
+        "The system failed in the middle of the change, which will be finished or taken back as soon as possible."
     )]
     Interrupted,
     /// The journal was written by a newer version.
     #[error("The journal in .sectile was written by a newer version of Sectile.")]
     JournalTooNew,
     /// The disk is full.
-    #[error("The disk is full. The document is as it was.")]
+    #[error("The disk is full. The document is unchanged.")]
     DiskFull,
     /// The system does not allow it.
-    #[error("The system does not allow writing there. The document is as it was.")]
+    #[error("The system does not allow writing there. The document is unchanged.")]
     NotPermitted,
     /// The file system is read-only.
-    #[error("The file system is read-only. The document is as it was.")]
+    #[error("The file system is read-only. The document is unchanged.")]
     ReadOnlyFileSystem,
     /// The document itself is read-only.
     #[error("The document is read-only. Nothing was written.")]
@@ -206,10 +204,10 @@ pub enum EditorError {
     #[error("Too many files are open. Nothing was written.")]
     TooManyOpenFiles,
     /// The folder that is edited is gone.
-    #[error("The folder is not there any more.")]
+    #[error("The folder no longer exists.")]
     RootGone,
     /// Anything else that the system says.
-    #[error("The system refused ({0}). The document is as it was.")]
+    #[error("The system refused ({0}). The document is unchanged.")]
     Io(io::ErrorKind),
 }
 

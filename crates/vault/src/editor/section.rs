@@ -206,7 +206,8 @@ impl View {
     }
 
     /// A section as an error speaks of it.
-    pub(super) fn candidate(&self, position: usize) -> Option<Candidate> {
+    #[must_use]
+    pub fn candidate(&self, position: usize) -> Option<Candidate> {
         const SHOWN: usize = 80;
         let outline = self.outline().get(position)?;
         let text = String::from_utf8_lossy(outline.content.slice(self.bytes())).into_owned();

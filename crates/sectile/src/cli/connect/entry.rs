@@ -6,7 +6,7 @@ use jsonc_parser::{
     ParseOptions,
     cst::{CstInputValue, CstRootNode},
 };
-use toml_edit::{Array, DocumentMut, Item, Table, value};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
 
 use crate::{cli::ui::CliError, files};
 
@@ -25,6 +25,8 @@ pub(super) struct Entry {
     name: String,
     command: String,
     arguments: Vec<String>,
+    /// Variables of its environment.
+    variables: Vec<(String, &'static str)>,
 }
 
 impl Entry {
@@ -44,7 +46,14 @@ impl Entry {
             arguments: ["serve", world, root.to_str().ok_or_else(not_text)?]
                 .map(str::to_owned)
                 .to_vec(),
+            variables: Vec::new(),
         })
+    }
+
+    /// The same with a variable in its environment.
+    pub(super) fn with_variable(mut self, name: String, value: &'static str) -> Self {
+        self.variables.push((name, value));
+        self
     }
 }
 
@@ -111,6 +120,14 @@ fn insert_json(text: &str, key: &str, typed: bool, entry: &Entry) -> Result<Stri
         CstInputValue::from(entry.command.as_str()),
     ));
     fields.push(("args".to_owned(), CstInputValue::Array(arguments)));
+    if !entry.variables.is_empty() {
+        let variables = entry
+            .variables
+            .iter()
+            .map(|(name, value)| (name.clone(), CstInputValue::from(*value)))
+            .collect();
+        fields.push(("env".to_owned(), CstInputValue::Object(variables)));
+    }
     let new = CstInputValue::Object(fields);
     match servers.get(&entry.name) {
         Some(property) => property.set_value(new),
@@ -143,6 +160,14 @@ fn insert_toml(text: &str, key: &str, entry: &Entry) -> Result<String, String> {
                 .collect::<Array>(),
         ),
     );
+    if !entry.variables.is_empty() {
+        let variables: InlineTable = entry
+            .variables
+            .iter()
+            .map(|(name, value)| (name.as_str(), *value))
+            .collect();
+        server.insert("env", value(variables));
+    }
     servers.insert(&entry.name, Item::Table(server));
     Ok(document.to_string())
 }
@@ -166,6 +191,40 @@ mod tests {
                 "vault".to_owned(),
                 "/n \"q\"".to_owned(),
             ],
+            variables: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn variables_of_the_environment_stand_in_the_entry() {
+        let entry = entry().with_variable("SECTILE_A__B".to_owned(), "x");
+        insta::assert_snapshot!(JSON.insert("", &entry).unwrap(), @r#"
+        {
+          "mcpServers": {
+            "sectile": {
+              "type": "stdio",
+              "command": "/opt/sectile",
+              "args": ["serve", "vault", "/n \"q\""],
+              "env": {
+                "SECTILE_A__B": "x"
+              }
+            }
+          }
+        }
+        "#);
+        insta::assert_snapshot!(TOML.insert("", &entry).unwrap(), @r#"
+        [mcp_servers.sectile]
+        command = "/opt/sectile"
+        args = ["serve", "vault", '/n "q"']
+        env = { SECTILE_A__B = "x" }
+        "#);
+        for (shape, text) in [(JSON, "{}"), (TOML, "")] {
+            let once = shape.insert(text, &entry).unwrap();
+            assert_eq!(
+                shape.insert(&once, &entry).unwrap(),
+                once,
+                "a second time changes nothing"
+            );
         }
     }
 

@@ -165,7 +165,7 @@ pub(super) fn purged(value: &Value) -> String {
     )
 }
 
-/// The sections that an error names, one a line.
+/// The sections or documents that an error offers, one a line.
 pub(super) fn candidates(failure: &Failure) -> String {
     let data = failure.detail.as_ref().map(|detail| &detail.data);
     let all = data.and_then(|data| data.get("candidates")?.as_array());
@@ -176,6 +176,10 @@ pub(super) fn candidates(failure: &Failure) -> String {
             Styled(NAME, text(candidate, "section_id")),
             visible(text(candidate, "heading"))
         );
+    }
+    let near = data.and_then(|data| data.get("nearest")?.as_array());
+    for path in near.into_iter().flatten().filter_map(Value::as_str) {
+        out += &format!("\n  {}", Styled(NAME, visible(path)));
     }
     out
 }

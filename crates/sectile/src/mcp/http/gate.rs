@@ -173,7 +173,7 @@ impl Gate {
         {
             return Err(refuse(
                 StatusCode::NOT_FOUND,
-                "Invalid request: unknown session. This server keeps none; leave Mcp-Session-Id out.",
+                "Invalid Request: unknown session. This server keeps none; leave Mcp-Session-Id out.",
             ));
         }
         // The check above took wildcards and any case; rmcp wants these by name.
@@ -226,7 +226,7 @@ impl Gate {
             Err(_) => {
                 return Err(refuse(
                     StatusCode::REQUEST_TIMEOUT,
-                    "Invalid request: the body did not arrive in time.",
+                    "Invalid Request: the body did not arrive in time.",
                 ));
             }
             Ok(Ok(collected)) => collected.to_bytes(),
@@ -236,7 +236,7 @@ impl Gate {
             Ok(Err(_)) => {
                 return Err(refuse(
                     StatusCode::BAD_REQUEST,
-                    "Invalid request: the body broke off.",
+                    "Invalid Request: the body broke off.",
                 ));
             }
         };
@@ -264,7 +264,7 @@ impl Gate {
             Err(Rejected::Answer(error)) => Err(respond(StatusCode::BAD_REQUEST, &error)),
             Err(Rejected::Silence) => Err(refuse(
                 StatusCode::BAD_REQUEST,
-                "Invalid request: the notification cannot be decoded.",
+                "Invalid Request: the notification cannot be decoded.",
             )),
         }
     }
@@ -296,7 +296,7 @@ impl Gate {
         if parts.method == Method::GET && !accepts(&parts.headers, &[EVENT_STREAM]) {
             return Err(refuse(
                 StatusCode::NOT_ACCEPTABLE,
-                "Invalid request: Accept must name text/event-stream.",
+                "Invalid Request: Accept must name text/event-stream.",
             ));
         }
         parts
@@ -384,7 +384,7 @@ fn internal() -> Box<Response> {
 fn too_large() -> Box<Response> {
     refuse(
         StatusCode::PAYLOAD_TOO_LARGE,
-        "Invalid request: the message is too large.",
+        "Invalid Request: the message is too large.",
     )
 }
 
@@ -400,7 +400,7 @@ fn try_later(id: Option<RequestId>, refusal: Refusal) -> Box<Response> {
 }
 
 fn unknown_session(id: Option<RequestId>) -> Box<Response> {
-    let message = "Invalid request: unknown session. Send initialize to open one.";
+    let message = "Invalid Request: unknown session. Send initialize to open one.";
     respond(
         StatusCode::NOT_FOUND,
         &message::invalid_request(message, id),
@@ -408,7 +408,7 @@ fn unknown_session(id: Option<RequestId>) -> Box<Response> {
 }
 
 fn missing_session(id: Option<RequestId>) -> Box<Response> {
-    let message = "Invalid request: Mcp-Session-Id is missing. Send initialize to get one.";
+    let message = "Invalid Request: Mcp-Session-Id is missing. Send initialize to get one.";
     respond(
         StatusCode::BAD_REQUEST,
         &message::invalid_request(message, id),
@@ -440,13 +440,13 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Box<Response>> {
     if !media_type.eq_ignore_ascii_case(JSON) {
         return Err(refuse(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "Invalid request: Content-Type must be application/json.",
+            "Invalid Request: Content-Type must be application/json.",
         ));
     }
     if !accepts(headers, &[JSON, EVENT_STREAM]) {
         return Err(refuse(
             StatusCode::NOT_ACCEPTABLE,
-            "Invalid request: Accept must name application/json and text/event-stream.",
+            "Invalid Request: Accept must name application/json and text/event-stream.",
         ));
     }
     check_version(headers)
@@ -513,7 +513,7 @@ fn as_json_rpc(response: Response) -> Response {
         }
         status if !is_json && status.is_client_error() => *refuse(
             status,
-            "Invalid request: a protocol header is missing, wrong or not supported.",
+            "Invalid Request: a protocol header is missing, wrong or not supported.",
         ),
         _ => response,
     }

@@ -7,7 +7,12 @@ use sectile_vault::editor::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{EditorWorld, errors::bad_arguments, params::WriteOptions, resources};
+use super::{
+    EditorWorld,
+    errors::{About, bad_arguments},
+    params::WriteOptions,
+    resources,
+};
 use crate::mcp::{Answer, CallContext, Confirmation, Facts, Failure, JsonObject, run};
 
 /// What a write did.
@@ -280,7 +285,10 @@ impl EditorWorld {
             request.confirmed = true;
             result = self.editor.write(&request, watch);
         }
-        let report = result.map_err(|error| self.failure(&error))?;
+        let report = result.map_err(|error| {
+            let about = About::operations(&request.operations, context);
+            self.failure(&error, &about)
+        })?;
         let (mut written, facts) = self.written(report, write.message, write.is_batch);
         if written.plan.is_some() {
             written.message = context.for_caller(DRY_RUN_WITH_PLAN).into_owned();
@@ -303,7 +311,10 @@ impl EditorWorld {
         let report = self
             .editor
             .undo(request, Watch::until(&|| context.cancelled.is_cancelled()))
-            .map_err(|error| self.failure(&error))?;
+            .map_err(|error| {
+                let about = About::document(request.path.as_ref(), context).entry(request.entry);
+                self.failure(&error, &about)
+            })?;
         Ok(self.written(report, message, false))
     }
 

@@ -1,27 +1,121 @@
 //! Which document a call is about.
 
-use sectile_vault::{NotePath, editor::EditorError};
+use std::cell::Cell;
 
-use super::{EditorWorld, failure, params::WriteOptions};
-use crate::mcp::{CallContext, Failure};
+use sectile_vault::{
+    NotePath,
+    editor::{Candidate, EditorError},
+};
+use serde_json::json;
 
+use super::{
+    EditorWorld,
+    errors::{About, failure_about},
+    failure,
+    params::WriteOptions,
+};
+use crate::mcp::{CallContext, Failure, MAX_OFFERED, nearest, nearest_paths, quoted};
+
+/// A name that leads nowhere is compared with this many others at most, and this many folders are looked into for them.
+const MAX_COMPARED: usize = 10_000;
+
+/// The tool that shows all names. Whoever may not use it is not told any.
+const LIST_DOCUMENTS: &str = "list_documents";
 /// Where a connection keeps its default document.
 const OPEN_DOCUMENT: &str = "document";
 
 impl EditorWorld {
-    /// A failure of the editor, as callers of this world get it.
-    pub(super) fn failure(&self, error: &EditorError) -> Failure {
-        let mut failure = failure(error);
-        // There is no list where only one document is edited.
-        if *error == EditorError::DocumentNotFound
-            && self.editor.only().is_some()
-            && let Some(detail) = &mut failure.detail
-        {
+    /// A failure of the editor, as callers of this world get it: with the name of what is missing, and names that are like it.
+    pub(super) fn failure(&self, error: &EditorError, about: &About<'_>) -> Failure {
+        match error {
+            EditorError::DocumentNotFound => self.no_document(about),
+            EditorError::DocumentExists => {
+                let is_there = |path: &&NotePath| self.editor.view(path).is_ok();
+                match about.all_paths().filter(is_there).last() {
+                    Some(path) => failure_about(error, &about.narrowed(path)),
+                    None => failure_about(error, about),
+                }
+            }
+            EditorError::SectionNotFound { section_id, near } if near.is_empty() => {
+                let near = self.near_sections(section_id.as_deref(), about);
+                let section_id = section_id.clone();
+                failure_about(&EditorError::SectionNotFound { section_id, near }, about)
+            }
+            error => failure_about(error, about),
+        }
+    }
+
+    fn no_document(&self, about: &About<'_>) -> Failure {
+        let error = EditorError::DocumentNotFound;
+        let is_missing =
+            |path: &&NotePath| matches!(self.editor.view(path), Err(EditorError::DocumentNotFound));
+        let missing = about.all_paths().find(is_missing);
+        let mut failure = match missing {
+            Some(path) => failure_about(&error, &about.narrowed(path)),
+            None => failure_about(&error, about),
+        };
+        let Some(detail) = &mut failure.detail else {
+            return failure;
+        };
+        if self.editor.only().is_some() {
+            // There is no list where only one document is edited.
             detail.recovery =
                 "Leave path out: only one document is edited here. If its file is gone, ask the operator to bring it back."
                     .into();
+            return failure;
         }
-        failure
+        let Some(path) = missing.filter(|_| about.may_use(LIST_DOCUMENTS)) else {
+            return failure;
+        };
+        let near = self.near_documents(path);
+        if !near.is_empty() {
+            detail.data.insert("nearest".to_owned(), json!(near));
+        }
+        let names = near.iter().map(|name| quoted(name)).collect();
+        failure.offering("Nearest", names)
+    }
+
+    /// The documents whose paths are most like `path`, where there are not too many to compare it with.
+    fn near_documents(&self, path: &NotePath) -> Vec<String> {
+        let folders = Cell::new(0);
+        let too_many = || {
+            folders.set(folders.get() + 1);
+            folders.get() > MAX_COMPARED
+        };
+        let known = self.editor.documents(&too_many).unwrap_or_default();
+        if known.len() > MAX_COMPARED {
+            return Vec::new();
+        }
+        let known = known.iter().map(NotePath::as_str);
+        let near = nearest_paths(path.as_str(), known, MAX_OFFERED);
+        near.into_iter().map(str::to_owned).collect()
+    }
+
+    /// The sections of the document whose ids, or whose headings, are most like the one that names nothing.
+    fn near_sections(&self, id: Option<&str>, about: &About<'_>) -> Vec<Candidate> {
+        let Some(view) = about
+            .all_paths()
+            .next()
+            .and_then(|path| self.editor.view(path).ok())
+        else {
+            return Vec::new();
+        };
+        let count = view.ids().len().min(MAX_COMPARED);
+        let heading = |position| view.heading_path(position).pop().unwrap_or_default();
+        let names: Vec<String> = match id {
+            Some(_) => view.ids()[..count].to_vec(),
+            None => (0..count).map(heading).collect(),
+        };
+        let Some(wanted) = id.or_else(|| about.heading()) else {
+            return Vec::new();
+        };
+        let near = nearest(wanted, names.iter().map(String::as_str), MAX_OFFERED);
+        let positions = near
+            .iter()
+            .filter_map(|name| names.iter().position(|known| known == name));
+        positions
+            .filter_map(|position| view.candidate(position))
+            .collect()
     }
 
     /// A path as a caller gives it.

@@ -1,15 +1,19 @@
 //! How this world says that a call failed: JSON-RPC errors with the contract's codes, or the same object as a result.
 
 mod table;
+mod words;
 
 use sectile_markdown::edit::{EditError, Escape};
 use sectile_vault::editor::{Candidate, EditorError};
 use serde_json::{Value, json};
 
-use self::table::{Row, TABLE, row};
+use self::{
+    table::{Row, TABLE, row},
+    words::{offered, what},
+};
 use crate::mcp::{Envelope, ErrorCard, ErrorList, Failure, FailureKind, JsonObject, Said};
 
-pub(super) use self::table::Cause;
+pub(super) use self::{table::Cause, words::About};
 
 /// Where errors go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +22,8 @@ pub(crate) enum ErrorStyle {
     Protocol,
     /// Tool results with `isError`, for clients that hide protocol errors from the model.
     Result,
+    /// Results for clients that are known to hide protocol errors, and JSON-RPC errors for all others.
+    Suited,
 }
 
 impl ErrorStyle {
@@ -25,6 +31,7 @@ impl ErrorStyle {
         match self {
             Self::Protocol => protocol_error,
             Self::Result => error_result,
+            Self::Suited => suited_error,
         }
     }
 }
@@ -40,28 +47,51 @@ fn number(kind: FailureKind) -> i32 {
 }
 
 fn parts(failure: &Failure) -> (i32, String, Value) {
+    let code = number(failure.kind);
+    let mut failure = failure.clone();
+    if code == INVALID_PARAMS {
+        failure.message = invalid_params(&failure.message).into();
+    }
+    if failure.detail.is_none() {
+        let name = failure.name();
+        failure = failure.with_detail(name, row(&Cause::Arguments).recovery, JsonObject::new());
+    }
+    let message = failure.told();
     let mut data = JsonObject::new();
     data.insert("kind".to_owned(), json!(failure.name()));
-    match &failure.detail {
-        Some(detail) => {
-            data.insert("recovery".to_owned(), json!(detail.recovery));
-            data.extend(detail.data.clone());
-        }
-        None => {
-            let recovery = row(&Cause::Arguments).recovery;
-            data.insert("recovery".to_owned(), json!(recovery));
-        }
+    if let Some(detail) = failure.detail {
+        data.insert("recovery".to_owned(), json!(detail.recovery));
+        data.extend(detail.data);
     }
-    (
-        number(failure.kind),
-        failure.message.to_string(),
-        Value::Object(data),
-    )
+    (code, message, Value::Object(data))
+}
+
+/// The contract's message for its code, and what it is this time.
+fn invalid_params(what: &str) -> String {
+    let what = what.strip_prefix("Invalid arguments: ").unwrap_or(what);
+    let mut letters = what.chars();
+    match letters.next() {
+        // A word at the start of a sentence, not an abbreviation.
+        Some(first) if letters.next().is_some_and(|c| !c.is_uppercase()) => {
+            let rest = &what[first.len_utf8()..];
+            format!("Invalid params: {}{rest}", first.to_lowercase())
+        }
+        _ => format!("Invalid params: {what}"),
+    }
 }
 
 fn protocol_error(failure: &Failure) -> Said {
     let (code, message, data) = parts(failure);
     Said::Error {
+        code,
+        message,
+        data,
+    }
+}
+
+fn suited_error(failure: &Failure) -> Said {
+    let (code, message, data) = parts(failure);
+    Said::Suited {
         code,
         message,
         data,
@@ -91,8 +121,16 @@ pub(super) fn bad_arguments(message: &'static str) -> Failure {
 
 /// A failure of the editor, as callers get it.
 pub(crate) fn failure(error: &EditorError) -> Failure {
+    failure_about(error, &About::default())
+}
+
+/// The same, with the names of what the call is about.
+pub(super) fn failure_about(error: &EditorError, about: &About<'_>) -> Failure {
     let row = row(&Cause::Editor(error));
-    Failure::new(row.kind, error.to_string()).with_detail(row.code, row.recovery, facts(error))
+    let (lead, names) = offered(error);
+    Failure::new(row.kind, what(error, about))
+        .with_detail(row.code, row.recovery, facts(error))
+        .offering(lead, names)
 }
 
 /// What this world can answer instead of a result.
@@ -106,8 +144,11 @@ pub(super) fn list() -> ErrorList {
     };
     ErrorList {
         form: "JSON-RPC errors: `data.kind` is the code, and `data.recovery` says what to do. There may be candidates, texts \
-               or limits beside them. The setting `editor.errors = \"result\"` answers the same object, with `code`, \
-               `message` and `data`, as the text of a tool result with `isError`.",
+               or limits beside them. `message` has the most important of it in at most 400 characters: what is wrong and \
+               with which document or section, the nearest names or the candidates, and what to do next. With the number \
+               -32602 it begins with `Invalid params`. A client that is known to show its model only `message`, or nothing, \
+               gets the same object, with `code`, `message` and `data`, as the text of a tool result with `isError`; the \
+               setting `editor.errors` makes it `result` or `protocol` for all.",
         codes: TABLE.iter().map(card).collect(),
     }
 }
@@ -178,3 +219,6 @@ fn candidate(one: &Candidate) -> Value {
         "first_line": one.first_line,
     })
 }
+
+#[cfg(test)]
+mod tests;

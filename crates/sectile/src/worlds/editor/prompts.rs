@@ -2,7 +2,11 @@
 
 use sectile_vault::editor::{EditorError, SectionRef};
 
-use super::{EditorWorld, errors::bad_arguments, params::WriteOptions};
+use super::{
+    EditorWorld,
+    errors::{About, bad_arguments},
+    params::WriteOptions,
+};
 use crate::mcp::{CallContext, CompletionRequest, Failure, JsonObject, Prompt, PromptArgument};
 
 const SECTION_ARGUMENTS: &[PromptArgument] = &[
@@ -103,12 +107,20 @@ fn section_content(
                 ..WriteOptions::default()
             };
             let path = world.document_unless_id(&options, section.id.as_deref(), context)?;
-            let (view, position) = world
-                .editor
-                .find_section(path.as_ref(), &section)
-                .map_err(|error| world.failure(&error))?;
-            view.content(position, true)
-                .ok_or_else(|| world.failure(&EditorError::DocumentNotFound))
+            let (view, position) =
+                world
+                    .editor
+                    .find_section(path.as_ref(), &section)
+                    .map_err(|error| {
+                        let about = About::document(path.as_ref(), context).section(&section);
+                        world.failure(&error, &about)
+                    })?;
+            view.content(position, true).ok_or_else(|| {
+                world.failure(
+                    &EditorError::DocumentNotFound,
+                    &About::document(path.as_ref(), context),
+                )
+            })
         }
         _ => Err(bad_arguments(
             "Invalid arguments: give either section_content, or section_id or heading.",
@@ -131,7 +143,7 @@ fn document_text(
             let view = world
                 .editor
                 .view(&path)
-                .map_err(|error| world.failure(&error))?;
+                .map_err(|error| world.failure(&error, &About::document(&path, context)))?;
             Ok(String::from_utf8_lossy(view.bytes()).into_owned())
         }
     }

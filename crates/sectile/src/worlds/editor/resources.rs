@@ -11,7 +11,7 @@ use sectile_vault::{
 use serde::Serialize;
 use serde_json::json;
 
-use super::{EditorWorld, metadata::Metadata, timestamp};
+use super::{EditorWorld, errors::About, metadata::Metadata, timestamp};
 use crate::mcp::{
     CacheHint, Failure, Resource, ResourceNotice, ResourceTemplate, ResourceText, Resources,
 };
@@ -245,7 +245,7 @@ fn read(world: &EditorWorld, given: &str) -> Result<Option<ResourceText>, Failur
         ) => {
             return Ok(None);
         }
-        Err(error) => return Err(world.failure(&error)),
+        Err(error) => return Err(world.failure(&error, &About::default())),
     };
     let value = match aspect {
         Aspect::Document => json!({ "document": String::from_utf8_lossy(view.bytes()) }),
@@ -257,7 +257,7 @@ fn read(world: &EditorWorld, given: &str) -> Result<Option<ResourceText>, Failur
             let (entries, more) = world
                 .editor
                 .history(&path, &filter)
-                .map_err(|error| world.failure(&error))?;
+                .map_err(|error| world.failure(&error, &About::default()))?;
             let lines: Vec<HistoryLine> = entries.iter().map(HistoryLine::of).collect();
             let mut value = json!({ "history": lines });
             if let Some(last) = entries.last().filter(|_| more) {

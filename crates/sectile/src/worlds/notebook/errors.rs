@@ -6,7 +6,7 @@ use sectile_retrieval::StorageError;
 use serde_json::{Value, json};
 
 use super::ids::SourceId;
-use crate::mcp::{ErrorCard, ErrorList, Failure, FailureKind, JsonObject, Said};
+use crate::mcp::{ErrorCard, ErrorList, Failure, FailureKind, JsonObject, Said, quoted, told};
 
 /// Why a passage that an id names cannot be quoted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,27 +130,27 @@ const NO_COLLECTION: Row = Row {
     kind: FailureKind::NotFound,
     code: "collection_not_found",
     meaning: "There is no such collection.",
-    recovery: "Call list_collections for the ids that there are.",
+    recovery: "Call list_collections to see the ids of all collections.",
 };
 const CHANGED: Row = Row {
     group: SOURCES,
     kind: FailureKind::NotFound,
     code: "source_not_found",
-    meaning: "The notebook says something else at that place now.",
-    recovery: "Call semantic_search again for what it says today.",
+    meaning: "The notebook has other text at that place now.",
+    recovery: "Call semantic_search again to find what it says now.",
 };
 const MOVED: Row = Row {
-    meaning: "The passage is somewhere else now.",
+    meaning: "The passage has moved.",
     recovery: "Call again with context.new_source_id.",
     ..CHANGED
 };
 const DELETED: Row = Row {
-    meaning: "The notebook of the passage is gone.",
-    recovery: "Call semantic_search again for what there is today.",
+    meaning: "The notebook is gone, and its passages with it.",
+    recovery: "Call semantic_search again to find what there is now.",
     ..CHANGED
 };
 const MALFORMED: Row = Row {
-    meaning: "This is no id of a passage.",
+    meaning: "This is not the id of a passage.",
     recovery: "Pass a reference_id exactly as semantic_search returned it.",
     ..CHANGED
 };
@@ -158,7 +158,7 @@ const OUTSIDE: Row = Row {
     group: SOURCES,
     kind: FailureKind::Conflict,
     code: "source_outside_collection",
-    meaning: "The id belongs to another collection than the active one.",
+    meaning: "The passage is in another collection, not in the active one.",
     recovery: "Call enter_collection for that collection first, or search in this one.",
 };
 const NO_ARTIFACT: Row = Row {
@@ -166,18 +166,18 @@ const NO_ARTIFACT: Row = Row {
     kind: FailureKind::NotFound,
     code: "artifact_not_found",
     meaning: "The active collection has no such artifact.",
-    recovery: "Call list_artifact_sets for the ids that there are.",
+    recovery: "Call list_artifact_sets to see the ids of all artifacts.",
 };
 const TOKEN: Row = Row {
     group: STREAMS,
     kind: FailureKind::NotFound,
     code: "stream_token_invalid",
-    meaning: "The stream token is not that of a running stream; context.reason says why.",
-    recovery: "Call begin_result_stream for a new stream.",
+    meaning: "The token does not belong to a running stream; context.reason says why.",
+    recovery: "Call begin_result_stream to start a new stream.",
 };
 const EXPIRED: Row = Row {
     code: "stream_token_expired",
-    meaning: "The stream has run out of time.",
+    meaning: "The stream has expired.",
     ..TOKEN
 };
 const FORBIDDEN: Row = Row {
@@ -198,7 +198,7 @@ const UPSTREAM: Row = Row {
     group: REQUESTS,
     kind: FailureKind::Unavailable,
     code: "upstream_failure",
-    meaning: "What keeps the notebooks failed, or the server did.",
+    meaning: "The storage of the notebooks failed, or the server did.",
     recovery: "Call again; if it happens again, ask the operator to look at the notebooks' folder.",
 };
 
@@ -253,7 +253,23 @@ impl NotebookError {
             Self::AmbiguousRequest { message, .. } | Self::UpstreamFailure { message } => {
                 message.clone().into()
             }
-            Self::StreamTokenInvalid { reason } => told(reason).into(),
+            Self::SourceNotFound {
+                source_id, reason, ..
+            } => gone(source_id, *reason).into(),
+            Self::SourceOutsideCollection { source_id } => match SourceId::parse(source_id) {
+                Some(id) => format!(
+                    "The passage is in the collection {}, not in the active one.",
+                    quoted(&id.collection)
+                )
+                .into(),
+                None => self.row().meaning.into(),
+            },
+            Self::ArtifactNotFound { artifact_id } => format!(
+                "The active collection has no artifact {}.",
+                quoted(artifact_id)
+            )
+            .into(),
+            Self::StreamTokenInvalid { reason } => why(reason).into(),
             Self::IndexDamaged => "The index was changed while it was searched.".into(),
             Self::Cancelled => "The call was cancelled.".into(),
             _ => self.row().meaning.into(),
@@ -297,8 +313,22 @@ impl NotebookError {
     }
 }
 
+/// Why a passage cannot be quoted, with the notebook that it was in.
+fn gone(source_id: &str, reason: Gone) -> String {
+    let Some(id) = SourceId::parse(source_id) else {
+        return format!("{} is not the id of a passage.", quoted(source_id));
+    };
+    let notebook = quoted(id.notebook.as_str());
+    match reason {
+        Gone::Changed => format!("The notebook {notebook} has other text at that place now."),
+        Gone::Moved => format!("The passage of the notebook {notebook} has moved."),
+        Gone::Deleted => format!("The notebook {notebook} is gone, and its passages with it."),
+        Gone::Malformed => format!("{} is not the id of a passage.", quoted(source_id)),
+    }
+}
+
 /// Why a token is not that of a running stream.
-fn told(reason: &str) -> &'static str {
+fn why(reason: &str) -> &'static str {
     match reason {
         "finished" => "The stream was read to its end.",
         "collection_changed" => "The stream was dropped when a collection was entered.",
@@ -353,9 +383,11 @@ pub(crate) fn error_object(failure: &Failure) -> Value {
         }
         None => (UPSTREAM.code, UPSTREAM.recovery, JsonObject::new()),
     };
+    let offer = failure.detail.as_ref().map(|detail| detail.offer.clone());
+    let message = told(&failure.message, &offer.unwrap_or_default(), "");
     let mut error = json!({
         "type": code,
-        "message": failure.message,
+        "message": message,
         "recovery": recovery,
         "context": context,
     });

@@ -12,7 +12,10 @@ use std::{
 use serde_json::json;
 
 use super::{Client, INVALID_PATH};
-use crate::{fixture::TestVault, vectors::TOOLS};
+use crate::{
+    fixture::{TestVault, note_not_found},
+    vectors::TOOLS,
+};
 
 #[test]
 fn links_that_lead_out_are_refused_whether_or_not_the_target_exists() {
@@ -84,7 +87,7 @@ fn what_is_no_regular_file_is_not_found_and_does_not_block() {
             ".SECTILE/journal.md",
             "a/../.sectile/journal.md",
         ] {
-            client.all_tools_fail(path, &format!("Note not found: {path}"));
+            client.all_tools_fail(path, &note_not_found(&path));
         }
     }
 }
@@ -116,7 +119,7 @@ fn a_deleted_note_is_not_found() {
         vault.note("gone.md", "# Gone\n");
         client.view("get_section_source", "gone.md");
         fs::remove_file(vault.root().join("gone.md")).unwrap();
-        client.all_tools_fail("gone.md", "Note not found: gone.md");
+        client.all_tools_fail("gone.md", &note_not_found("gone.md"));
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use super::{Client, INVALID_PATH, MARKER};
-use crate::fixture::TestVault;
+use crate::fixture::{TestVault, note_not_found};
 
 /// A vault where a path that is taken the wrong way finds a note: beside the vault, and under a name with two dots.
 fn vault() -> TestVault {
@@ -93,20 +93,32 @@ fn paths_that_only_look_unsafe_are_not_found() {
         "~root/x.md",
         "$HOME/x.md",
         "C:x.md",
-        "file:///etc/passwd",
         " ../x.md",
         "inbox/one.md ",
         "INBOX/ONE.md",
         "x.md",
         "inbox/one.md/below.md",
-        "a\nb.md",
-        "a\u{1b}[31m.md",
-        "a\u{202e}dm.md",
-        "\u{feff}inbox/one.md",
     ];
     let mut client = Client::stdio(&vault, &[]);
     for path in cases {
-        client.all_tools_fail(path, &format!("Note not found: {path}"));
+        client.all_tools_fail(path, &note_not_found(path));
+    }
+    // What cannot be seen is shown as it is written, and what could be a path of this machine is not shown.
+    for (path, shown) in [
+        ("a\nb.md", "a\\nb.md"),
+        ("a\u{1b}[31m.md", "a\\u{1b}[31m.md"),
+        ("a\u{202e}dm.md", "a\\u{202e}dm.md"),
+        ("\u{feff}inbox/one.md", "\\u{feff}inbox/one.md"),
+    ] {
+        client.all_tools_fail(path, &note_not_found(shown));
+    }
+    let unnamed = note_not_found("").replace(": .", ".");
+    for path in [
+        "file:///etc/passwd",
+        "FILE:/etc/passwd",
+        "a/file:///etc/passwd",
+    ] {
+        client.all_tools_fail(path, &unnamed);
     }
     client.assert_log_keeps_out(&["x.md"]);
 }
@@ -117,15 +129,15 @@ fn a_long_path_is_repeated_only_in_part() {
     let mut client = Client::stdio(&vault, &[]);
     for (path, shown) in [
         ("x".repeat(256), "x".repeat(256)),
-        ("x".repeat(257), format!("{}…", "x".repeat(256))),
-        ("é".repeat(2000), format!("{}…", "é".repeat(256))),
+        ("x".repeat(257), format!("{}…", "x".repeat(255))),
+        ("é".repeat(2000), format!("{}…", "é".repeat(255))),
         (
             "a/".repeat(100_000) + "x.md",
-            format!("{}…", "a/".repeat(128)),
+            format!("{}a…", "a/".repeat(127)),
         ),
-        ("x".repeat(1 << 20), format!("{}…", "x".repeat(256))),
+        ("x".repeat(1 << 20), format!("{}…", "x".repeat(255))),
     ] {
-        client.all_tools_fail(&path, &format!("Note not found: {shown}"));
+        client.all_tools_fail(&path, &note_not_found(&shown));
     }
     client.fails(
         "get_note_outline",

@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 
 use super::{Client, INVALID_PATH, assert_failure};
-use crate::fixture::{TestVault, tool_text};
+use crate::fixture::{TestVault, note_not_found, tool_text};
 
 /// More turns than any test here needs; a test stops the other thread when it has seen enough.
 const MAX_TURNS: usize = 1_000_000;
@@ -53,7 +53,7 @@ fn seen(answer: &Value, path: &str) -> Seen {
         return Seen::Note;
     }
     if tool_text(answer).contains("not found") {
-        assert_failure(answer, &format!("Note not found: {path}"), "swapped");
+        assert_failure(answer, &note_not_found(&path), "swapped");
         return Seen::Nothing;
     }
     assert_failure(answer, INVALID_PATH, "swapped");

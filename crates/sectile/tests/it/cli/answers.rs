@@ -5,7 +5,7 @@ use std::process::Stdio as Pipe;
 use serde_json::{Value, json};
 
 use super::{Home, text};
-use crate::fixture::{Era, SECRET, Stdio, TestVault, tool_text};
+use crate::fixture::{Era, SECRET, Stdio, TestVault, note_not_found, tool_text};
 
 const COMMANDS: [(&str, &str); 4] = [
     ("sections", "get_section_source"),
@@ -56,8 +56,8 @@ fn errors_go_to_standard_error_and_repeat_no_unsafe_path() {
     let invalid = "Invalid path: path must be vault-relative and cannot escape vault";
     let absolute = vault.outside().join("secret.md");
     for (path, message) in [
-        ("missing.md", "Note not found: missing.md"),
-        ("inbox", "Note not found: inbox"),
+        ("missing.md", note_not_found("missing.md").as_str()),
+        ("inbox", note_not_found("inbox").as_str()),
         (
             "large.md",
             "Note is larger than 1000 bytes; refusing to read unbounded Markdown.",
@@ -73,6 +73,7 @@ fn errors_go_to_standard_error_and_repeat_no_unsafe_path() {
             let ran = home.run_with(&arguments, &environment);
             assert_eq!(ran.code, Some(1), "{arguments:?}");
             assert_eq!(ran.stdout, "", "{arguments:?}");
+            let message = message.replacen(" Give", "\nhint: Give", 1);
             assert_eq!(ran.stderr, format!("error: {message}\n"), "{arguments:?}");
             assert!(!ran.stderr.contains(SECRET), "{arguments:?}");
         }

@@ -9,7 +9,7 @@ use std::{
 use serde_json::Value;
 
 use super::{Home, text};
-use crate::fixture::{TestVault, initialize};
+use crate::fixture::{Era, Stdio, TestVault, initialize};
 
 /// Every client: its name on the command line, the key its servers stand under, and its usual file.
 const CLIENTS: [(&str, &str, &str); 6] = [
@@ -77,6 +77,41 @@ fn the_entry_of_every_client_parses_and_starts_a_server_for_the_folder() {
         0,
         "nothing is written"
     );
+}
+
+#[test]
+fn connect_sets_errors_to_result_for_hosts_that_hide_protocol_errors() {
+    let home = Home::new();
+    let vault = TestVault::sample();
+    let root = fs::canonicalize(vault.root()).unwrap();
+    for (client, key, _) in CLIENTS {
+        for world in ["vault", "editor"] {
+            let ran = home.run(&["connect", client, "--root", text(&root), "--world", world]);
+            assert_eq!(ran.code, Some(0), "{client}: {ran:?}");
+            let entry = parse(client, &ran.stdout)[key]["sectile"].clone();
+            // Codex shows its model the whole error.
+            let expected = match (world, client) {
+                ("editor", "codex") | ("vault", _) => Value::Null,
+                _ => serde_json::json!({ "SECTILE_EDITOR__ERRORS": "result" }),
+            };
+            assert_eq!(entry["env"], expected, "{client}, {world}");
+            let Some(variables) = entry["env"].as_object() else {
+                continue;
+            };
+            let mut server = Command::new(entry["command"].as_str().unwrap());
+            let arguments: Vec<String> = serde_json::from_value(entry["args"].clone()).unwrap();
+            server.args(arguments);
+            for (name, value) in variables {
+                server.env(name, value.as_str().unwrap());
+            }
+            let mut server = Stdio::spawn(&vault, server);
+            server.exchange(&initialize(1));
+            let params =
+                serde_json::json!({ "name": "get_document", "arguments": { "path": "none.md" } });
+            let answer = server.exchange(&Era::Handshake.request(2, "tools/call", params));
+            assert_eq!(answer["result"]["isError"], true, "{client}: {answer}");
+        }
+    }
 }
 
 #[cfg(target_os = "linux")]

@@ -112,7 +112,7 @@ fn a_heading_that_several_sections_have_lists_them() {
     let desk = Desk::new();
     let ids = [desk.id_of("plan.md", 1), desk.id_of("plan.md", 3)];
     let expected = format!(
-        "error: Several sections have this heading.\n  {}  Detail\n  {}  Detail\n\
+        "error: Several sections of \"plan.md\" are called \"Detail\".\n  {}  Detail\n  {}  Detail\n\
          hint: Give one of these ids instead of the heading.\n",
         ids[0], ids[1]
     );
@@ -194,7 +194,7 @@ fn text_comes_from_the_option_or_from_a_pipe() {
     let before = desk.home.read("plan.md");
     assert_eq!(
         desk.refused(&["update", "plan.md", "Alpha", "--content", "# Out"], "", 1),
-        "error: The content would leave its section: line 1 is a heading of level 1, and the section itself has level 1.\n\
+        "error: The content would end its section: its line 1 is a heading of level 1, and the section itself has level 1.\n\
          hint: Leave the section's own heading out of the content; use deeper headings, or `sectile edit insert`.\n"
     );
     // As after a command that failed at the other end of the pipe.
@@ -236,7 +236,10 @@ fn sections_move_also_into_another_document() {
     desk.done(&["undo", "plan.md"]);
     assert_eq!(desk.home.read("other.md"), expected, "undone in both");
     let said = desk.refused(&["move", "plan.md", "Alpha", "--into", "missing.md"], "", 1);
-    assert!(said.starts_with("error: Document not found.\n"), "{said}");
+    assert!(
+        said.starts_with("error: Document not found. There is no document at \"missing.md\".\n"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -252,7 +255,7 @@ fn a_large_section_is_deleted_only_with_yes() {
     assert_eq!(
         desk.refused(&["delete", "large.md", "Large"], "", 1),
         "error: This deletes 80008 bytes and needs a confirmation.\n\
-         hint: If it is really meant, call again with --yes.\n"
+         hint: If you really mean it, call again with --yes.\n"
     );
     assert_eq!(desk.home.read("large.md"), large);
     desk.done(&["delete", "large.md", "Large", "--yes"]);
@@ -295,7 +298,7 @@ fn changes_are_undone_redone_and_remembered() {
     let said = desk.refused(&["undo", "plan.md", "--entry", "1"], "", 1);
     assert_eq!(
         said,
-        "error: The entry is already undone.\nhint: Run `sectile edit redo PATH` to make it again.\n"
+        "error: Entry 1 is already undone.\nhint: Run `sectile edit redo PATH` to make the change again.\n"
     );
 
     let history = desk.done(&["history", "plan.md", "--diff"]);
@@ -367,7 +370,7 @@ fn history_is_forgotten_only_when_that_is_really_meant() {
     let containing = ["purge", "--containing", "--yes"];
     assert_eq!(
         desk.refused(&containing, "hunter2\n", 1),
-        "error: The text is still in plan.md.\nhint: Take the text out of the document first.\n"
+        "error: The text is still in \"plan.md\".\nhint: Remove the text from the document first.\n"
     );
     assert_eq!(
         desk.refused(&containing, "\n", 2),
@@ -389,7 +392,7 @@ fn history_is_forgotten_only_when_that_is_really_meant() {
     assert_eq!(desk.done(&["history", "plan.md"])["history"], json!([]));
     let said = desk.refused(&["undo", "plan.md"], "", 1);
     assert!(
-        said.starts_with("error: There is nothing to undo.\n"),
+        said.starts_with("error: There is nothing to undo in \"plan.md\".\n"),
         "{said}"
     );
     assert_eq!(

@@ -149,6 +149,10 @@ fn undo_and_redo_go_back_and_forth_one_step_at_a_time() {
     editor.assert_refused("redo", json!({}), (APPLICATION_ERROR, "nothing_to_redo"));
 }
 
+/// The message of the contract's example, then what helps a model that sees nothing else.
+const ABC123_NOT_FOUND: &str = "Section not found. \"doc.md\" has no section with the id \"abc123\". Call list_sections to \
+     see the sections and their ids.";
+
 #[test]
 fn the_example_error_comes_as_it_is_written() {
     for era in Era::BOTH {
@@ -164,7 +168,12 @@ fn the_example_error_comes_as_it_is_written() {
             arguments["section_id"] = json!("abc123");
             let error = editor.refused(tool, arguments);
             assert_eq!(error["code"], APPLICATION_ERROR, "{tool}");
-            assert_eq!(error["message"], "Section not found.", "{tool}");
+            let message = error["message"].as_str().unwrap();
+            assert_eq!(message, ABC123_NOT_FOUND, "{tool}");
+            assert!(
+                message.starts_with("Section not found. "),
+                "as the contract has it"
+            );
             assert_eq!(error["data"]["section_id"], "abc123", "{tool}");
         }
         assert_eq!(documents.only(), SAMPLE);

@@ -67,7 +67,11 @@ fn a_link_of_the_file_system_is_not_renamed_or_deleted() {
         ("delete_document", json!({ "path": "same.md" })),
     ] {
         let refused = editor.assert_refused(tool, arguments, (INVALID_PARAMS, "document_is_link"));
-        assert_eq!(refused["message"], "The path is a link to a.md.");
+        assert_eq!(
+            refused["message"],
+            "Invalid params: \"same.md\" is a link to \"a.md\". Call again with the path that the link leads to, or change \
+             the link outside Sectile."
+        );
         assert_eq!(refused["data"]["path"], "a.md");
     }
     assert_eq!(documents.text("same.md"), "# A\n");

@@ -109,7 +109,11 @@ async fn session(era: Era) {
         .unwrap_err();
     assert_eq!(
         (error.code.0, error.message.as_ref()),
-        (-32000, "Section not found.")
+        (
+            -32000,
+            "Section not found. \"doc.md\" has no section with the id \"abc123\". Call list_sections to see the sections \
+             and their ids."
+        )
     );
     assert_eq!(error.data.unwrap()["section_id"], "abc123");
     for (tool, arguments, code) in [

@@ -17,7 +17,7 @@ fn padded(era: Era, length: usize) -> String {
 fn assert_too_large(answer: &Value, case: &str) {
     assert_eq!(answer["error"]["code"], -32600, "{case}: {answer}");
     assert_eq!(
-        answer["error"]["message"], "Invalid request: the message is too large.",
+        answer["error"]["message"], "Invalid Request: the message is too large.",
         "{case}"
     );
     assert_eq!(answer.get("id"), None, "{case}");

@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    fixture::{Era, Http, Stdio, TestVault, tool_error, tool_text},
+    fixture::{Era, Http, Stdio, TestVault, note_not_found, tool_error, tool_text},
     vectors::TOOLS,
 };
 
@@ -146,11 +146,7 @@ fn all(texts: &[&str]) -> [Vec<String>; 3] {
 fn assert_missing(server: &mut Stdio<'_>, path: &str) {
     for tool in TOOLS {
         let answer = server.call(ERA, tool, json!({ "path": path }));
-        assert_eq!(
-            tool_error(&answer)["error"],
-            format!("Note not found: {path}"),
-            "{tool}"
-        );
+        assert_eq!(tool_error(&answer)["error"], note_not_found(path), "{tool}");
     }
 }
 

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::{io::AsyncReadExt as _, process::ChildStderr};
 
 use crate::{
-    fixture::{Era, PATIENCE, SECRET, TestVault, sectile},
+    fixture::{Era, PATIENCE, SECRET, TestVault, note_not_found, sectile},
     vectors::TOOLS,
 };
 
@@ -143,7 +143,10 @@ fn a_client_sees_errors_as_results_and_unknown_tools_as_protocol_errors() {
         let client = Client::start(&vault, era).await;
         for (arguments, message) in [
             (json!({}), "Invalid arguments: path is required."),
-            (json!({ "path": "none.md" }), "Note not found: none.md"),
+            (
+                json!({ "path": "none.md" }),
+                note_not_found("none.md").as_str(),
+            ),
             (
                 json!({ "path": "../outside/secret.md" }),
                 "Invalid path: path must be vault-relative and cannot escape vault",

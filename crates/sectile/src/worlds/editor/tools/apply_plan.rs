@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use sectile_vault::editor::{EditorError, Watch};
 use serde::Deserialize;
 
-use super::super::{EditorWorld, answers::Written};
+use super::super::{EditorWorld, answers::Written, errors::About};
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
@@ -51,6 +51,6 @@ fn handle(
     {
         result = apply(true);
     }
-    let report = result.map_err(|error| world.failure(&error))?;
+    let report = result.map_err(|error| world.failure(&error, &About::default()))?;
     Ok(world.written(report, "Plan applied.", false))
 }

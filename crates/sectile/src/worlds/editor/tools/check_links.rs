@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use sectile_vault::editor::Watch;
 use serde::{Deserialize, Serialize};
 
-use super::super::{EditorWorld, answers::LeadsNowhere};
+use super::super::{EditorWorld, answers::LeadsNowhere, errors::About};
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
@@ -60,7 +60,7 @@ fn handle(
     let check = world
         .editor
         .check_links(path.as_ref(), watch)
-        .map_err(|error| world.failure(&error))?;
+        .map_err(|error| world.failure(&error, &About::document(path.as_ref(), context)))?;
     let more = check.more + check.broken.len().saturating_sub(SHOWN);
     let checked = Checked {
         broken_links: check

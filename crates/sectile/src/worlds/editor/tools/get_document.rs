@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{
     EditorWorld,
+    errors::About,
     paging::{Cursor, Part},
 };
 use crate::mcp::{
@@ -71,7 +72,7 @@ fn handle(
     let view = world
         .editor
         .view(&path)
-        .map_err(|error| world.failure(&error))?;
+        .map_err(|error| world.failure(&error, &About::document(&path, context)))?;
     let cursor = Cursor::read(params.cursor.as_deref(), view.hash())?;
     let text = String::from_utf8_lossy(view.bytes());
     let (part, next) = page(&text, cursor.offset, world.max_answer_bytes);

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{
     EditorWorld,
+    errors::About,
     paging::{Cursor, Part},
 };
 use crate::mcp::{
@@ -76,7 +77,10 @@ fn handle(
     let revision = world
         .editor
         .revision(&path, params.entry)
-        .map_err(|error| world.failure(&error))?;
+        .map_err(|error| {
+            let about = About::document(&path, context).entry(Some(params.entry));
+            world.failure(&error, &about)
+        })?;
     let bytes = revision.bytes.as_deref().unwrap_or_default();
     let digest = Digest::of(bytes);
     let cursor = Cursor::read(params.cursor.as_deref(), &digest)?;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{
     EditorWorld,
+    errors::About,
     paging::{Cursor, Part},
     params::{ScopeWord, WriteOptions},
 };
@@ -105,12 +106,18 @@ fn handle(
     let (view, position) = world
         .editor
         .find_section(path.as_ref(), &wanted)
-        .map_err(|error| world.failure(&error))?;
+        .map_err(|error| {
+            let about = About::document(path.as_ref(), context).section(&wanted);
+            world.failure(&error, &about)
+        })?;
     let subtree = matches!(params.scope, ScopeWord::Subtree);
     let section = view.section(position);
     let content = view.content(position, subtree);
     let (Some(section), Some(content)) = (section, content) else {
-        return Err(world.failure(&sectile_vault::editor::EditorError::DocumentNotFound));
+        return Err(world.failure(
+            &sectile_vault::editor::EditorError::DocumentNotFound,
+            &About::document(path.as_ref(), context),
+        ));
     };
     let cursor = Cursor::read(params.cursor.as_deref(), view.hash())?;
     let (part, next) = page(&content, cursor.offset, world.max_answer_bytes);

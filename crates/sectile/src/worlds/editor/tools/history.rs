@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use sectile_vault::editor::HistoryFilter;
 use serde::{Deserialize, Serialize};
 
-use super::super::{EditorWorld, resources::HistoryLine};
+use super::super::{EditorWorld, errors::About, resources::HistoryLine};
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
@@ -70,13 +70,13 @@ fn handle(
         _ => Ok(None),
     };
     let document = match document.transpose() {
-        Some(document) => document,
+        Some(document) => document.map_err(|error| world.failure(&error, &About::default())),
         None => {
             let path = world.named_document(params.path.as_deref(), context)?;
-            world.editor.remembered(&path)
+            let document = world.editor.remembered(&path);
+            document.map_err(|error| world.failure(&error, &About::document(&path, context)))
         }
-    }
-    .map_err(|error| world.failure(&error))?;
+    }?;
     let filter = HistoryFilter {
         section_id: params.section_id,
         before: params.before,
@@ -85,7 +85,7 @@ fn handle(
     let (entries, more) = world
         .editor
         .history_of(&document, &filter)
-        .map_err(|error| world.failure(&error))?;
+        .map_err(|error| world.failure(&error, &About::default()))?;
     let (can_undo, can_redo) = world.editor.can_undo_redo(&document);
     let next_before = entries.last().map(|entry| entry.number).filter(|_| more);
     let mut lines = Vec::new();

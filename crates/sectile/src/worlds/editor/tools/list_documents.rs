@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use sectile_markdown::Digest;
 use serde::{Deserialize, Serialize};
 
-use super::super::{EditorWorld, paging::Cursor};
+use super::super::{EditorWorld, errors::About, paging::Cursor};
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
@@ -56,7 +56,7 @@ fn handle(
     let all = world
         .editor
         .documents(&|| context.cancelled.is_cancelled())
-        .map_err(|error| world.failure(&error))?;
+        .map_err(|error| world.failure(&error, &About::default()))?;
     let all: Vec<String> = all
         .iter()
         .map(|path| path.as_str().to_owned())

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use sectile_vault::editor::short_hash;
 use serde::{Deserialize, Serialize};
 
-use super::super::{EditorWorld, answers::ListedSection, paging::Cursor};
+use super::super::{EditorWorld, answers::ListedSection, errors::About, paging::Cursor};
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
@@ -59,7 +59,7 @@ fn handle(
     let view = world
         .editor
         .view(&path)
-        .map_err(|error| world.failure(&error))?;
+        .map_err(|error| world.failure(&error, &About::document(&path, context)))?;
     let total = view.ids().len();
     let cursor = Cursor::read(params.cursor.as_deref(), view.hash())?;
     let mut sections: Vec<ListedSection> = Vec::new();

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use sectile_vault::editor::short_hash;
 use serde::{Deserialize, Serialize};
 
-use super::super::{EditorWorld, metadata::Metadata};
+use super::super::{EditorWorld, errors::About, metadata::Metadata};
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
@@ -56,7 +56,7 @@ fn handle(
     let view = world
         .editor
         .view(&path)
-        .map_err(|error| world.failure(&error))?;
+        .map_err(|error| world.failure(&error, &About::document(&path, context)))?;
     let document = world.editor.remembered(&path);
     let (can_undo, can_redo) = document
         .map(|document| world.editor.can_undo_redo(&document))

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::{NotebookWorld, collection};
+use super::super::{NotebookWorld, collection, naming};
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
@@ -64,7 +64,9 @@ fn handle(
     call: &CallContext,
 ) -> Result<(EnteredCollection, Facts), Failure> {
     let storage = world.storage.as_ref();
-    storage.require(&params.collection_id)?;
+    storage
+        .require(&params.collection_id)
+        .map_err(|error| naming::of_collection(error, storage, &params.collection_id, call))?;
     let title = collection::title(storage, &params.collection_id)?;
     let collection_id = params.collection_id;
     let caller = call.caller();

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::{
-    NotebookWorld,
+    NotebookWorld, naming,
     provenance::{self, Provenance},
     source_id,
 };
@@ -70,7 +70,8 @@ fn handle(
             provenance::of_source(storage, &world.quote(&entered, &id, 0)?, &stop)?
         }
         IdType::Artifact => {
-            provenance::of_artifact(storage, &entered.collection, &params.id, &stop)?
+            provenance::of_artifact(storage, &entered.collection, &params.id, &stop)
+                .map_err(|error| naming::of_artifact(error, storage, &entered.collection, call))?
         }
     };
     entered

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::super::{
     NotebookWorld,
     artifacts::{self, Artifact},
+    naming,
 };
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
@@ -43,7 +44,9 @@ fn handle(
     let entered = world.entered(params.context_handle.as_deref(), call)?;
     let storage = world.storage.as_ref();
     let stop = || call.cancelled.is_cancelled();
-    let artifact = artifacts::retrieve(storage, &entered.collection, &params.artifact_id, &stop)?;
+    let collection = &entered.collection;
+    let artifact = artifacts::retrieve(storage, collection, &params.artifact_id, &stop)
+        .map_err(|error| naming::of_artifact(error, storage, collection, call))?;
     entered
         .context
         .record(world.now(), "retrieve_artifact", vec![params.artifact_id]);
