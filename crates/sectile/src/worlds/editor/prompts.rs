@@ -1,5 +1,6 @@
 //! The prompts: the contract's templates, filled in from their arguments or from a section or document.
 
+use sectile_markdown::LetterCase;
 use sectile_vault::editor::{EditorError, SectionRef};
 
 use super::{EditorWorld, errors::bad_arguments, params::WriteOptions};
@@ -105,7 +106,7 @@ fn section_content(
             let path = world.document_unless_id(&options, section.id.as_deref(), context)?;
             let (view, position) = world
                 .editor
-                .find_section(path.as_ref(), &section)
+                .find_section(path.as_ref(), &section, LetterCase::MayDiffer)
                 .map_err(|error| world.failure(&error))?;
             view.content(position, true)
                 .ok_or_else(|| world.failure(&EditorError::DocumentNotFound))
