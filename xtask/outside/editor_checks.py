@@ -27,7 +27,7 @@ TOOLS = {
 READING = {"get_section", "list_sections", "get_document"}
 APPLICATION_ERROR = -32000
 RESOURCE_NOT_FOUND = {"modern": INVALID_PARAMS, "legacy": -32002}
-# More than `editor.confirm_delete_bytes`.
+# More than `editor.confirm_delete_bytes` in the settings that the servers are started with.
 LARGE = "A long line of text, many times.\n" * 3000
 
 

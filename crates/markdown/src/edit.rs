@@ -5,7 +5,7 @@
 //! fence, a comment or an underline in somebody's payload can never swallow the section that follows.
 
 mod error;
-mod heading;
+pub(crate) mod heading;
 mod payload;
 mod place;
 mod plan;

@@ -18,6 +18,7 @@ mod heading_text;
 mod lines;
 mod links;
 mod merge;
+mod naming;
 mod options;
 mod paragraph;
 mod plain;
@@ -43,6 +44,7 @@ pub use links::{
     repair_fragment, repair_path, resolve_path,
 };
 pub use merge::{MergeConflict, merge};
+pub use naming::{LetterCase, sections_named};
 pub use plain::{Passages, passages};
 pub use slug::{heading_id, is_slug, section_id, slug};
 pub use source::Source;

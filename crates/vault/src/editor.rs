@@ -5,6 +5,7 @@
 //! document at a time, and the bytes on disk are compared before they are replaced.
 
 mod apply;
+mod characters;
 mod commit;
 mod compact;
 mod conflict;
@@ -66,8 +67,8 @@ pub struct EditorLimits {
     pub max_diff_bytes: usize,
     /// How long to wait for a document that another process is changing.
     pub lock_timeout: Duration,
-    /// Deleting more than this wants a confirmation.
-    pub confirm_delete_bytes: usize,
+    /// Deleting more than this wants a confirmation; `None` when no deletion does.
+    pub confirm_delete_bytes: Option<usize>,
     /// Longest text that callers are shown at once. A longer one is replaced only by those who read all of it.
     pub max_shown_bytes: usize,
     /// Whether every change of a section must say what it is based on.
@@ -96,7 +97,7 @@ impl Default for EditorLimits {
             max_journal_bytes: 64 << 20,
             max_diff_bytes: 16 << 10,
             lock_timeout: Duration::from_secs(10),
-            confirm_delete_bytes: 64 << 10,
+            confirm_delete_bytes: None,
             max_shown_bytes: usize::MAX,
             require_hash: false,
         }
@@ -168,9 +169,12 @@ impl Editor {
     /// An editor of the one document at `location`. A link is followed: the document is the file it leads to.
     ///
     /// # Errors
-    /// [`RootError`] when its folder cannot be opened, or it is not a file.
+    /// [`RootError`] when its folder cannot be opened, or it is not a file with the name of a Markdown document.
     pub fn document(location: &Path, options: EditorOptions) -> Result<Self, RootError> {
         let (root, only) = Root::of_document(location)?;
+        if !is_markdown(&only) {
+            return Err(RootError::NotMarkdown);
+        }
         Ok(Self::new(root, Some(only), options))
     }
 

@@ -81,6 +81,9 @@ pub enum RootError {
     /// Something else is there.
     #[error("it is not a folder")]
     NotAFolder,
+    /// A file is there whose name is not that of a document.
+    #[error("only Markdown documents can be edited: the path must end in .md or .markdown")]
+    NotMarkdown,
     /// The system refuses.
     #[error("the folder cannot be opened ({0})")]
     Unreadable(io::ErrorKind),

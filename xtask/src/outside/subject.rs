@@ -51,6 +51,8 @@ pub(super) struct Subject {
     pub(super) world: &'static str,
     /// What is served: a folder or a document.
     pub(super) location: PathBuf,
+    /// Settings besides the usual ones.
+    pub(super) settings: Option<PathBuf>,
     /// Where the HTTP server listens, once it does.
     pub(super) url: String,
     /// The store that the world asks, where it asks one.
@@ -66,6 +68,10 @@ impl Subject {
             arguments.push("--config".to_owned());
         }
         arguments.push(location);
+        if let Some(settings) = &self.settings {
+            arguments.push("--config".to_owned());
+            arguments.push(settings.to_string_lossy().into_owned());
+        }
         arguments
     }
 
@@ -98,6 +104,9 @@ pub(super) fn all(bench: &Bench) -> Result<Vec<Subject>> {
     // Within reach of a path that climbs out of a root.
     let outside = format!("# {}\n", SENTINELS[0]);
     fs::write(bench.folder.join("outside.md"), outside)?;
+    // A large deletion asks for a confirmation only where a setting says so.
+    let editor_settings = bench.folder.join("editor.toml");
+    fs::write(&editor_settings, "[editor]\nconfirm_delete_bytes = 65536\n")?;
     let subject = |kind, name, world, document: &str| -> Result<Subject> {
         let folder = bench.folder.join(name);
         write_notes(&folder)?;
@@ -106,6 +115,7 @@ pub(super) fn all(bench: &Bench) -> Result<Vec<Subject>> {
             name,
             world,
             location: folder.join(document),
+            settings: (world == "editor").then(|| editor_settings.clone()),
             url: String::new(),
             store: None,
         })
@@ -132,6 +142,7 @@ fn hosted(bench: &Bench) -> Result<Subject> {
         name: "hosted",
         world: "hosted",
         location: settings,
+        settings: None,
         url: String::new(),
         store: Some(store),
     })

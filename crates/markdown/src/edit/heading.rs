@@ -16,6 +16,13 @@ pub(super) enum Parts {
     Setext { content: Span, underline: Span },
 }
 
+/// Where the text of the heading at `heading` stands, as it is written: without marks, closing marks and underline.
+pub(crate) fn written_text(bytes: &[u8], heading: Span) -> Span {
+    match parts(bytes, heading) {
+        Parts::Atx { content, .. } | Parts::Setext { content, .. } => content,
+    }
+}
+
 const LEVELS: std::ops::RangeInclusive<u8> = 1..=6;
 
 /// Takes apart the heading at `heading`, which covers whole lines.

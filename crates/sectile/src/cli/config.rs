@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use sectile_vault::{Place, RootError};
+use sectile_vault::{Place, RootError, editor::is_markdown};
 use serde_json::{Value, json};
 
 use super::{
@@ -74,6 +74,9 @@ fn check(file: &Path) -> Result<(), CliError> {
 /// Why nothing can be edited at `root`.
 pub(super) fn editable(root: &Path) -> Result<(), String> {
     match Place::at(root) {
+        Ok(Place::File(_, document)) if !is_markdown(&document) => {
+            Err(RootError::NotMarkdown.to_string())
+        }
         Ok(Place::File(..) | Place::Folder(_)) => Ok(()),
         Err(RootError::Unreadable(kind)) => Err(format!("it cannot be opened ({kind})")),
         Ok(_) | Err(_) => Err("there is no such document or folder".to_owned()),

@@ -232,8 +232,12 @@ impl Desk {
         )
     }
 
+    /// The id of a section that is to be changed, or next to which something goes.
     fn id(&self, target: &Target) -> Result<Value, CliError> {
-        Ok(self.get(target, false)?["section_id"].clone())
+        let path = self.path(&target.path)?;
+        let path = NotePath::parse_vault(&path).map_err(CliError::failed)?;
+        let id = self.world.section_to_change(&path, &target.section);
+        id.map(Value::from).map_err(|failure| self.failed(&failure))
     }
 
     fn add_place(
@@ -285,7 +289,11 @@ impl Desk {
         content: Option<&str>,
         flags: &WriteFlags,
     ) -> Result<(), CliError> {
-        let section = self.get(target, subtree)?;
+        let by_id = Target {
+            path: target.path.clone(),
+            section: self.id(target)?.as_str().unwrap_or_default().to_owned(),
+        };
+        let section = self.get(&by_id, subtree)?;
         let content = match content {
             Some(content) => content.to_owned(),
             None if io::stdin().is_terminal() => {
@@ -314,10 +322,13 @@ impl Desk {
         let section_id = match section {
             // Also the id of a section that is gone.
             Some(section) if self.world.knows(section) => json!(section),
-            Some(section) => self.id(&Target {
-                path: path.to_path_buf(),
-                section: section.to_owned(),
-            })?,
+            Some(section) => {
+                let target = Target {
+                    path: path.to_path_buf(),
+                    section: section.to_owned(),
+                };
+                self.get(&target, false)?["section_id"].clone()
+            }
             None => Value::Null,
         };
         let call = json!({

@@ -102,7 +102,7 @@ pub(crate) struct Editor {
     /// About how long an answer's text may get, in bytes, before it is cut into pages.
     #[schemars(range(min = 1024, max = 16_777_216))]
     pub(crate) max_answer_bytes: usize,
-    /// Deleting more bytes than this asks for a confirmation.
+    /// Deleting more bytes than this asks for a confirmation. 0: nothing asks for one.
     #[schemars(range(min = 0, max = 1_073_741_824))]
     pub(crate) confirm_delete_bytes: usize,
     /// How long to wait for a document that another process is changing, in milliseconds.
@@ -326,7 +326,7 @@ impl Default for Editor {
             max_edits: 100,
             max_journal_bytes: 64 << 20,
             max_answer_bytes: 32 << 10,
-            confirm_delete_bytes: 64 << 10,
+            confirm_delete_bytes: 0,
             lock_timeout_ms: 10_000,
             key_file: String::new(),
         }

@@ -131,7 +131,7 @@ fn editor_limits(raw: &raw::Editor) -> EditorLimits {
         // A diff shares its answer with other fields.
         max_diff_bytes: raw.max_answer_bytes / 2,
         lock_timeout: Duration::from_millis(raw.lock_timeout_ms),
-        confirm_delete_bytes: raw.confirm_delete_bytes,
+        confirm_delete_bytes: Some(raw.confirm_delete_bytes).filter(|bytes| *bytes > 0),
         max_shown_bytes: raw.max_answer_bytes,
         require_hash: raw.require_hash,
     }

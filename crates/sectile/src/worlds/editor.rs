@@ -16,6 +16,7 @@ mod watcher;
 
 use std::path::Path;
 
+use sectile_markdown::LetterCase;
 use sectile_vault::{
     NotePath, RootError,
     editor::{Editor, EditorError, EditorLimits, EditorOptions},
@@ -26,7 +27,8 @@ pub(crate) use self::{
     answers::timestamp,
     errors::{ErrorStyle, error_object, failure},
 };
-use crate::mcp::{Failure, JsonObject, ResourceNotice, UnknownTool, WorldSpec};
+use self::errors::About;
+use crate::mcp::{CallContext, Failure, JsonObject, ResourceNotice, UnknownTool, WorldSpec};
 
 /// State of the world.
 pub(crate) struct EditorWorld {
@@ -114,6 +116,27 @@ impl EditorWorld {
     /// Whether `id` names a section, now or before.
     pub(crate) fn knows(&self, id: &str) -> bool {
         self.editor.knows(id)
+    }
+
+    /// The id of the section that somebody who wants to change it names by id or by heading. A heading counts only as it
+    /// is written: a change is never made to what only looks like it.
+    pub(crate) fn section_to_change(
+        &self,
+        path: &NotePath,
+        named: &str,
+    ) -> Result<String, Failure> {
+        let section = match self.knows(named) {
+            true => params::section(Some(named.to_owned()), None),
+            false => params::section(None, Some(named.to_owned())),
+        };
+        let found = self
+            .editor
+            .find_section(Some(path), &section, LetterCase::Matters);
+        let context = CallContext::without_client();
+        let about = || About::document(path, &context).section(&section);
+        let (view, position) = found.map_err(|error| self.failure(&error, &about()))?;
+        let id = view.ids().get(position).cloned();
+        id.ok_or_else(|| self.failure(&EditorError::DocumentNotFound, &about()))
     }
 
     /// Forgets history for good: up to the last entry about `path`, or that holds `text`, or all of it. What else may hold

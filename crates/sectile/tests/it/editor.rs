@@ -4,7 +4,9 @@
 mod batches;
 /// What must not change keeps its bytes.
 mod bytes;
-/// Large deletions want a yes.
+/// Control characters, which no text may bring.
+mod characters;
+/// Large deletions want a yes, where a setting says so.
 mod confirmations;
 /// Changes that are based on an older text.
 mod conflicts;

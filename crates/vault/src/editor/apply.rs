@@ -8,6 +8,7 @@ use sectile_markdown::{
 
 use super::{
     At, EditorError, Operation, Relative, Scope, SectionRef,
+    characters::{check_new_path, check_text, check_value},
     conflict::Hashed,
     draft::{Draft, Found, PendingStep, Transaction},
     part::{check_whole, hash_matches},
@@ -29,6 +30,8 @@ impl Transaction<'_> {
                 label,
             } => {
                 self.check_payload(content)?;
+                check_text("heading", heading, "")?;
+                check_text("content", content, "")?;
                 let (key, place) = self.place(path.as_ref(), at)?;
                 let edit = Edit::Insert {
                     place,
@@ -58,6 +61,10 @@ impl Transaction<'_> {
             Operation::EditText { .. } => self.edit_text(operation),
             Operation::SetFrontMatter { path, key, value } => {
                 let path = path.as_ref().ok_or(EditorError::NoDocument)?;
+                if let Some(value) = value {
+                    check_text("key", key, "")?;
+                    check_value(value)?;
+                }
                 let draft = self.draft(path)?;
                 let changes = match value {
                     Some(value) => set_key(draft.text(), key, value),
@@ -166,6 +173,7 @@ impl Transaction<'_> {
             _ => None,
         };
         let body = merged.as_deref().unwrap_or(content);
+        check_text("content", body, &present)?;
         let edit = match scope {
             Scope::Body => Edit::ReplaceBody {
                 section: found.position,
@@ -203,6 +211,14 @@ impl Transaction<'_> {
         self.touch_all(&found.path, subtree);
         self.done(&found.path, None, false);
         Ok(())
+    }
+
+    /// The lines of a section's heading.
+    fn written_heading(&self, found: &Found) -> String {
+        let draft = &self.drafts[&found.path];
+        let section = draft.document.top_level().nth(found.position);
+        let heading = section.map(|(_, section, _)| section.heading.slice(draft.text()));
+        String::from_utf8_lossy(heading.unwrap_or_default()).into_owned()
     }
 
     /// The ids of a section and all that is below it.
@@ -280,6 +296,7 @@ impl Transaction<'_> {
         };
         self.check_payload(heading)?;
         let found = self.find(path.as_ref(), section)?;
+        check_text("heading", heading, &self.written_heading(&found))?;
         let merged = !self.is_current(&found, expected_hash.as_deref(), Hashed::Own)?;
         let edit = Edit::Rename {
             section: found.position,
@@ -311,6 +328,7 @@ impl Transaction<'_> {
             return Ok(());
         };
         self.check_payload(new_text)?;
+        check_text("new_text", new_text, old_text)?;
         let Some(section) = section else {
             let path = path.as_ref().ok_or(EditorError::NoDocument)?;
             let require = self.editor.limits.require_hash;
@@ -347,7 +365,9 @@ impl Transaction<'_> {
 
     fn create(&mut self, path: &NotePath, content: &str) -> Result<(), EditorError> {
         self.editor.check_path(path)?;
+        check_new_path(path)?;
         self.check_payload(content)?;
+        check_text("content", content, "")?;
         let real = self.free_path(path)?;
         let bytes = content.as_bytes().to_vec();
         let document = Source::new(&bytes).parse();
@@ -404,6 +424,7 @@ impl Transaction<'_> {
             return Err(EditorError::OutsideRoot);
         }
         self.editor.check_path(new_path)?;
+        check_new_path(new_path)?;
         self.editor.refuse_link(path)?;
         let key = self.draft(path)?.path.as_str().to_owned();
         let free = self.free_path(new_path)?;

@@ -9,7 +9,7 @@ use sectile_markdown::Digest;
 
 use super::{
     Editor, EditorError, Operation, View, Watch, WriteReport, WriteRequest,
-    draft::{Draft, PlannedDocument, Transaction, fresh_index},
+    draft::{Draft, Plan, PlannedDocument, Transaction, fresh_index},
     foreign::{adopted, needs_snapshot},
 };
 use crate::{
@@ -87,7 +87,7 @@ impl Editor {
         let mut plan = self.plans().take(token).ok_or(EditorError::PlanUnknown)?;
         plan.request.dry_run = false;
         plan.request.confirmed |= confirmed;
-        let result = self.write_checked(&plan.request, Some(&plan.documents), watch);
+        let result = self.write_checked(&plan.request, Some(&plan), watch);
         let may_be_tried_again = matches!(
             result,
             Err(EditorError::NotConfirmed { .. } | EditorError::Busy | EditorError::Cancelled)
@@ -101,7 +101,7 @@ impl Editor {
     fn write_checked(
         &self,
         request: &WriteRequest,
-        planned: Option<&[PlannedDocument]>,
+        plan: Option<&Plan>,
         watch: Watch<'_>,
     ) -> Result<WriteReport, EditorError> {
         let mut extra = BTreeSet::new();
@@ -114,6 +114,7 @@ impl Editor {
                 return Ok(report);
             }
             let mut transaction = Transaction::new(self, locks);
+            transaction.promised = plan.map(|plan| plan.ids.clone()).unwrap_or_default();
             let performed = transaction.perform_all(&request.operations, watch);
             if !transaction.missing.is_empty() {
                 // More documents than were named, and somebody else holds them: waited for in order, all of them.
@@ -122,20 +123,19 @@ impl Editor {
             }
             performed?;
             tries += 1;
-            if let Some(planned) = planned
-                && transaction.planned() != planned
-            {
+            if plan.is_some_and(|plan| transaction.planned() != plan.documents) {
                 return Err(EditorError::PlanStale);
             }
-            let large = transaction.deleted_bytes > self.limits.confirm_delete_bytes;
-            if large && !request.confirmed && !request.dry_run {
+            let most = self.limits.confirm_delete_bytes;
+            let is_large = most.is_some_and(|most| transaction.deleted_bytes > most);
+            if is_large && !request.confirmed && !request.dry_run {
                 return Err(EditorError::NotConfirmed {
                     bytes: transaction.deleted_bytes,
                 });
             }
             if request.dry_run {
                 transaction.check_writable()?;
-                return Ok(self.dry_run(request, &transaction));
+                return self.dry_run(request, &transaction);
             }
             let heading = Heading {
                 actor: request.actor.clone(),
@@ -167,7 +167,7 @@ impl Editor {
             return Ok(Some(self.report(transaction, None, &[], &[])));
         }
         watch.check()?;
-        match self.commit(&changed, &transaction.fresh, heading, watch)? {
+        match self.commit(&changed, transaction, heading, watch)? {
             Committed::Changed => Ok(None),
             Committed::Yes {
                 entry,
@@ -246,7 +246,7 @@ impl Editor {
     pub(super) fn commit(
         &self,
         drafts: &[&Draft],
-        fresh: &[String],
+        transaction: &Transaction<'_>,
         heading: Heading,
         watch: Watch<'_>,
     ) -> Result<Committed, EditorError> {
@@ -260,8 +260,7 @@ impl Editor {
             // The last moment: what comes after the intent is finished, whoever waits for it.
             watch.check()?;
             let ledger = &state.ledger;
-            let new_ids =
-                state.completed_ids(fresh.iter().map(|heading| (None, heading.as_str())))?;
+            let new_ids = state.completed_ids(transaction.new_sections())?;
             let mut next_document = ledger.next().document;
             let mut records = Vec::new();
             let mut steps = Vec::new();

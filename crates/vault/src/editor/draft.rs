@@ -7,7 +7,7 @@ use std::{
 };
 
 use sectile_markdown::{
-    Changes, Digest, Document, Source,
+    Changes, Digest, Document, LetterCase, Source,
     edit::{Edit, EditError, Editable, Edited},
 };
 
@@ -115,6 +115,8 @@ pub(super) struct Transaction<'e> {
     pub(super) drafts: BTreeMap<String, Draft>,
     /// Headings of sections that have no id yet.
     pub(super) fresh: Vec<String>,
+    /// The ids that a dry run promised them, in order.
+    pub(super) promised: Vec<String>,
     pub(super) labels: HashMap<String, String>,
     pub(super) steps: Vec<PendingStep>,
     /// Bytes that deletions take.
@@ -172,6 +174,7 @@ impl<'e> Transaction<'e> {
             missing: BTreeSet::new(),
             drafts: BTreeMap::new(),
             fresh: Vec::new(),
+            promised: Vec::new(),
             labels: HashMap::new(),
             steps: Vec::new(),
             deleted_bytes: 0,
@@ -236,6 +239,13 @@ impl<'e> Transaction<'e> {
     pub(super) fn fresh_id(&mut self, heading: &str) -> String {
         self.fresh.push(heading.to_owned());
         format!("{FRESH}{}", self.fresh.len() - 1)
+    }
+
+    /// The sections that have no id yet: the id that each was promised, if it was, and its heading.
+    pub(super) fn new_sections(&self) -> impl Iterator<Item = (Option<String>, &str)> {
+        let promised = self.promised.iter().cloned().map(Some);
+        let promised = promised.chain(std::iter::repeat(None));
+        promised.zip(self.fresh.iter().map(String::as_str))
     }
 
     /// Makes an edit on a draft. Sections that it makes get the ids in `given`, in order, then fresh ones.
@@ -318,7 +328,7 @@ impl<'e> Transaction<'e> {
                 let path = path.ok_or(EditorError::NoDocument)?;
                 let draft = self.draft(path)?;
                 let view = snapshot(draft);
-                let position = view.find_heading(heading)?;
+                let position = view.find_heading(heading, LetterCase::Matters)?;
                 Found {
                     path: draft.path.as_str().to_owned(),
                     position,
@@ -328,7 +338,8 @@ impl<'e> Transaction<'e> {
         };
         if section.id.is_some() && section.heading.is_some() {
             let view = snapshot(&self.drafts[&found.path]);
-            view.check_heading(found.position, section.heading.as_deref())?;
+            let heading = section.heading.as_deref();
+            view.check_heading(found.position, heading, LetterCase::Matters)?;
         }
         Ok(found)
     }
@@ -445,6 +456,8 @@ pub(super) struct Plans {
 pub(super) struct Plan {
     pub(super) request: WriteRequest,
     pub(super) documents: Vec<PlannedDocument>,
+    /// The ids that new sections will have.
+    pub(super) ids: Vec<String>,
 }
 
 /// A document before and after a plan.
@@ -464,6 +477,12 @@ impl Plans {
             self.plans.remove(0);
         }
         self.plans.push((token, plan));
+    }
+
+    /// The ids that a plan promises.
+    pub(super) fn ids(&self, token: &str) -> Option<Vec<String>> {
+        let (_, plan) = self.plans.iter().find(|(known, _)| known == token)?;
+        Some(plan.ids.clone())
     }
 
     pub(super) fn take(&mut self, token: &str) -> Option<Plan> {

@@ -94,6 +94,14 @@ pub enum EditorError {
         /// That section.
         section: Candidate,
     },
+    /// The new text has a control character.
+    #[error("The {field} has the control character U+{:04X}.", u32::from(*.character))]
+    ControlCharacter {
+        /// What has it.
+        field: &'static str,
+        /// Which one.
+        character: char,
+    },
     /// The front matter cannot be changed like this.
     #[error("{0}")]
     FrontMatter(String),

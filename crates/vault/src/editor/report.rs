@@ -6,6 +6,7 @@ use sectile_markdown::{Changes, DiffOptions, Digest, Source, unified_diff};
 
 use super::{
     Editor, EditorError, StepReport, View, WriteReport, WriteRequest,
+    commit::given_out,
     draft::{DocumentReport, Draft, Plan, Transaction, fresh_index},
     history::before,
 };
@@ -16,20 +17,28 @@ impl Editor {
         &self,
         request: &WriteRequest,
         transaction: &Transaction<'_>,
-    ) -> WriteReport {
-        let mut report = self.report(transaction, None, &[], &[]);
+    ) -> Result<WriteReport, EditorError> {
         let documents = transaction.planned();
-        if !documents.is_empty() {
-            let mut token = Digest::of(format!("{documents:?}").as_bytes()).to_string();
-            token.truncate(24);
-            let plan = Plan {
-                request: request.clone(),
-                documents,
-            };
-            self.plans().put(token.clone(), plan);
-            report.plan = Some(token);
+        if documents.is_empty() {
+            return Ok(self.preview(transaction));
         }
-        report
+        let mut token = Digest::of(format!("{documents:?}").as_bytes()).to_string();
+        token.truncate(24);
+        // The same plan promises the same ids, however often it is asked for.
+        let promised = self.plans().ids(&token);
+        let ids = match promised.filter(|ids| ids.len() == transaction.fresh.len()) {
+            Some(ids) => ids,
+            None => self.state().completed_ids(transaction.new_sections())?,
+        };
+        let mut report = self.report(transaction, None, &[], &ids);
+        let plan = Plan {
+            request: request.clone(),
+            documents,
+            ids,
+        };
+        self.plans().put(token.clone(), plan);
+        report.plan = Some(token);
+        Ok(report)
     }
 
     /// What a transaction did, or would do when there are no views.
@@ -56,7 +65,7 @@ impl Editor {
                         bytes.clone(),
                         Digest::of(bytes),
                         draft.document.clone(),
-                        draft.ids.clone(),
+                        given_out(&draft.ids, ids),
                         revision,
                     ))
                 }),
@@ -86,14 +95,9 @@ impl Editor {
                 Some(fresh) => ids.get(fresh).cloned().unwrap_or_else(|| id.clone()),
                 None => id.clone(),
             });
-            let section = id.zip(view).and_then(|(id, view)| {
-                let mut section = view.section(view.position_of(&id)?)?;
-                if fresh_index(&section.id).is_some() {
-                    // A dry run hands out no id.
-                    section.id = String::new();
-                }
-                Some(section)
-            });
+            let section = id
+                .zip(view)
+                .and_then(|(id, view)| view.section(view.position_of(&id)?));
             StepReport {
                 path,
                 section,

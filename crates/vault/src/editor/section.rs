@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use sectile_markdown::{Span, edit::content_span};
+use sectile_markdown::{LetterCase, Span, edit::content_span, sections_named};
 
 use super::{Candidate, Editor, EditorError, View, draft::shown_id, part::short_hash};
 use crate::{NotePath, ids};
@@ -55,7 +55,8 @@ pub(super) struct Parts {
 }
 
 impl Editor {
-    /// Finds a section by id or by heading, in the document as it is now.
+    /// Finds a section by id or by heading, in the document as it is now. `case` says whether a heading may be given in
+    /// another case, which is for reading only.
     ///
     /// # Errors
     /// [`EditorError`] says why not, with sections that may be meant.
@@ -63,6 +64,7 @@ impl Editor {
         &self,
         path: Option<&NotePath>,
         section: &SectionRef,
+        case: LetterCase,
     ) -> Result<(Arc<View>, usize), EditorError> {
         let (view, position) = match (&section.id, &section.heading) {
             (None, None) => {
@@ -72,12 +74,12 @@ impl Editor {
             }
             (None, Some(heading)) => {
                 let view = self.view(path.ok_or(EditorError::NoDocument)?)?;
-                let position = view.find_heading(heading)?;
+                let position = view.find_heading(heading, case)?;
                 return Ok((view, position));
             }
             (Some(id), _) => self.find_id(path, id)?,
         };
-        view.check_heading(position, section.heading.as_deref())?;
+        view.check_heading(position, section.heading.as_deref(), case)?;
         Ok((view, position))
     }
 
@@ -227,8 +229,9 @@ impl View {
         &self,
         position: usize,
         heading: Option<&str>,
+        case: LetterCase,
     ) -> Result<(), EditorError> {
-        let agrees = match heading.map(|heading| self.find_heading(heading)) {
+        let agrees = match heading.map(|heading| self.find_heading(heading, case)) {
             None => true,
             Some(Ok(found)) => found == position,
             Some(Err(EditorError::Ambiguous { candidates })) => {
@@ -246,26 +249,22 @@ impl View {
     }
 
     /// Finds the section with this heading.
-    pub(super) fn find_heading(&self, heading: &str) -> Result<usize, EditorError> {
-        let wanted = wanted_heading(heading);
-        let matching = |same: &dyn Fn(&str) -> bool| -> Vec<usize> {
-            let all = self.outline().iter().enumerate();
-            all.filter(|(_, one)| same(&one.heading))
-                .map(|(position, _)| position)
-                .collect()
-        };
-        let mut found = matching(&|heading| heading == wanted);
-        if found.is_empty() {
-            let lower = wanted.to_lowercase();
-            found = matching(&|heading| heading.to_lowercase() == lower);
-        }
-        match found[..] {
+    pub(super) fn find_heading(
+        &self,
+        heading: &str,
+        case: LetterCase,
+    ) -> Result<usize, EditorError> {
+        let named = |case| sections_named(self.bytes(), self.document(), heading, case);
+        match named(case)[..] {
             [only] => Ok(only),
-            [] => Err(EditorError::SectionNotFound {
-                section_id: None,
-                near: self.near(&wanted),
-            }),
-            _ => Err(EditorError::Ambiguous {
+            [] => {
+                let meant = named(LetterCase::MayDiffer);
+                Err(EditorError::SectionNotFound {
+                    section_id: None,
+                    near: self.near_or(heading, meant),
+                })
+            }
+            ref found => Err(EditorError::Ambiguous {
                 candidates: found
                     .iter()
                     .filter_map(|position| self.candidate(*position))
@@ -276,6 +275,11 @@ impl View {
 
     /// Sections whose heading or id shares a word with `wanted`.
     pub(super) fn near(&self, wanted: &str) -> Vec<Candidate> {
+        self.near_or(wanted, Vec::new())
+    }
+
+    /// The sections at `first`, and then those whose heading or id shares a word with `wanted`.
+    fn near_or(&self, wanted: &str, first: Vec<usize>) -> Vec<Candidate> {
         const SHOWN: usize = 5;
         let words = |text: &str| -> Vec<String> {
             text.to_lowercase()
@@ -286,22 +290,18 @@ impl View {
         };
         let wanted: HashSet<String> = words(wanted).into_iter().collect();
         let all = self.outline().iter().enumerate();
-        all.filter(|(_, one)| words(&one.heading).iter().any(|word| wanted.contains(word)))
+        let near = all
+            .filter(|(_, one)| words(&one.heading).iter().any(|word| wanted.contains(word)))
+            .map(|(position, _)| position)
+            .filter(|position| !first.contains(position));
+        first
+            .iter()
+            .copied()
+            .chain(near)
             .take(SHOWN)
-            .filter_map(|(position, _)| self.candidate(position))
+            .filter_map(|position| self.candidate(position))
             .collect()
     }
-}
-
-/// A heading as callers write it: perhaps with its marks, perhaps with more blanks.
-fn wanted_heading(heading: &str) -> String {
-    let text = heading.trim();
-    let marks = text.bytes().take_while(|byte| *byte == b'#').count();
-    let text = match text[marks..].strip_prefix(' ') {
-        Some(rest) if marks > 0 => rest,
-        _ => text,
-    };
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 pub(super) fn parts_of(bytes: &[u8], heading: Span, extent: sectile_markdown::Extent) -> Parts {

@@ -5,6 +5,7 @@
     reason = "tests look at the files behind the editor's back"
 )]
 
+mod characters;
 mod displaced;
 mod faults;
 mod files;
@@ -13,13 +14,14 @@ mod hostile;
 mod journal;
 mod lasting_ids;
 mod links;
+mod naming;
 mod parts;
 mod races;
 mod scripts;
 
 use std::{fs, path::Path};
 
-use sectile_markdown::edit::PayloadHeadings;
+use sectile_markdown::{LetterCase, edit::PayloadHeadings};
 use tempfile::TempDir;
 
 use super::*;
@@ -62,7 +64,7 @@ impl Bench {
 
     pub(super) fn id(&self, path: &str, heading: &str) -> String {
         let view = self.editor.view(&note(path)).unwrap();
-        let position = view.find_heading(heading).unwrap();
+        let position = view.find_heading(heading, LetterCase::Matters).unwrap();
         view.ids()[position].clone()
     }
 
@@ -635,16 +637,26 @@ fn links_inside_the_root_and_permissions_are_kept() {
 }
 
 #[test]
-fn large_deletions_want_a_confirmation() {
+fn large_deletions_want_a_confirmation_only_where_a_limit_says_so() {
     let long = format!("# A\n\n{}\n\n# B\n", "x".repeat(100_000));
     let bench = Bench::new(&[("a.md", &long)]);
     let mut request = request(vec![delete("a.md", by_heading("A"))]);
+    bench.editor.write(&request, Watch::none()).unwrap();
+    assert_eq!(bench.text("a.md"), "# B\n");
+    bench.undo("a.md").unwrap();
+
+    let limits = EditorLimits {
+        confirm_delete_bytes: Some(100_000),
+        ..EditorLimits::default()
+    };
+    let editor = open_within(bench.folder.path(), limits);
     assert!(matches!(
-        bench.editor.write(&request, Watch::none()).unwrap_err(),
+        editor.write(&request, Watch::none()).unwrap_err(),
         EditorError::NotConfirmed { bytes: 100_005 }
     ));
+    assert_eq!(bench.text("a.md"), long);
     request.confirmed = true;
-    bench.editor.write(&request, Watch::none()).unwrap();
+    editor.write(&request, Watch::none()).unwrap();
     assert_eq!(bench.text("a.md"), "# B\n");
 }
 

@@ -14,7 +14,11 @@ use sectile_markdown::{
 };
 
 use super::{Editor, EditorError, sighting::MOST_SIGHTED_SECTIONS, store::State};
-use crate::{NotePath, ReadError};
+use crate::{
+    NotePath, ReadError,
+    journal::{Kind, Origin},
+    ledger::StepCard,
+};
 
 /// A document at one moment.
 #[derive(Debug)]
@@ -277,6 +281,25 @@ impl Editor {
             || sighted().and_then(|card| card.created),
             |known| known.created,
         )
+    }
+
+    /// When the text that `view` shows was written, in milliseconds since 1970: by the editor's own clock where this user's
+    /// last edit made it, and else as the file says.
+    #[must_use]
+    pub fn modified(&self, view: &View) -> Option<i64> {
+        let edited = {
+            let state = self.state();
+            let card = state.ledger.entry(view.revision());
+            let hash = view.hash.to_string();
+            let wrote = |step: &StepCard| step.after.as_deref() == Some(hash.as_str());
+            let own = card.filter(|card| {
+                card.kind != Kind::Foreign
+                    && card.origin == Origin::Own
+                    && card.steps.iter().any(wrote)
+            });
+            own.map(|card| card.time)
+        };
+        edited.or_else(|| self.root.times(&view.path).modified)
     }
 
     pub(super) fn read(&self, path: &NotePath) -> Result<Vec<u8>, EditorError> {

@@ -52,7 +52,7 @@ pub(super) enum EditCommand {
         #[arg(long, value_parser = clap::value_parser!(u8).range(1..=6))]
         level: Option<u8>,
         /// Its text.
-        #[arg(long, value_name = "TEXT")]
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         content: Option<String>,
         #[command(flatten)]
         write: WriteFlags,
@@ -65,7 +65,7 @@ pub(super) enum EditCommand {
         #[arg(long)]
         subtree: bool,
         /// The new text.
-        #[arg(long, value_name = "TEXT")]
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         content: Option<String>,
         #[command(flatten)]
         write: WriteFlags,
@@ -132,7 +132,7 @@ pub(super) enum EditCommand {
         /// The document.
         path: PathBuf,
         /// Only what concerns this section.
-        #[arg(long)]
+        #[arg(long, allow_hyphen_values = true)]
         section: Option<String>,
         /// At most so many entries.
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=200))]
@@ -192,16 +192,16 @@ pub(super) struct Place {
     #[arg(long, value_name = "POSITION")]
     pub(super) at: Option<u64>,
     /// Before this section.
-    #[arg(long, value_name = "SECTION")]
+    #[arg(long, value_name = "SECTION", allow_hyphen_values = true)]
     pub(super) before: Option<String>,
     /// After this section and its subsections.
-    #[arg(long, value_name = "SECTION")]
+    #[arg(long, value_name = "SECTION", allow_hyphen_values = true)]
     pub(super) after: Option<String>,
     /// As the first subsection of this section.
-    #[arg(long, value_name = "SECTION")]
+    #[arg(long, value_name = "SECTION", allow_hyphen_values = true)]
     pub(super) first_child: Option<String>,
     /// As the last subsection of this section.
-    #[arg(long, value_name = "SECTION")]
+    #[arg(long, value_name = "SECTION", allow_hyphen_values = true)]
     pub(super) last_child: Option<String>,
 }
 
@@ -211,6 +211,6 @@ pub(super) struct WriteFlags {
     #[arg(long)]
     pub(super) dry_run: bool,
     /// Why, for the history.
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     pub(super) reason: Option<String>,
 }

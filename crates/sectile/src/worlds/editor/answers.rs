@@ -6,6 +6,7 @@ use sectile_vault::editor::{
     WriteReport, WriteRequest, is_hash, short_hash,
 };
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
 
 use super::{
     EditorWorld,
@@ -13,7 +14,9 @@ use super::{
     params::WriteOptions,
     resources,
 };
-use crate::mcp::{Answer, CallContext, Confirmation, Facts, Failure, JsonObject, run};
+use crate::mcp::{
+    Answer, CallContext, Confirmation, Facts, Failure, JsonObject, output_schema, run,
+};
 
 /// What a write did.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -77,6 +80,19 @@ pub(super) struct Written {
     /// Files that another program wrote to after they were replaced; what it wrote is kept in .sectile as rescued-*.
     #[serde(skip_serializing_if = "is_zero")]
     rescued: usize,
+}
+
+/// The schema of [`Written`] for a tool whose answer always has the section that it made.
+pub(super) fn inserted_schema() -> JsonObject {
+    let mut schema = output_schema::<Written>();
+    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        required.insert(0, "section_id".into());
+    }
+    let properties = schema.get_mut("properties");
+    if let Some(id) = properties.and_then(|all| all.get_mut("section_id")) {
+        *id = json!({ "type": "string", "description": "The new section." });
+    }
+    schema
 }
 
 /// A link that leads nowhere, or a document whose links could not be looked at.

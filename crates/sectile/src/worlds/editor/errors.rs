@@ -183,6 +183,10 @@ fn facts(error: &EditorError) -> JsonObject {
             "ours": conflict.ours,
             "theirs": conflict.theirs,
         }),
+        EditorError::ControlCharacter { field, character } => json!({
+            "field": field,
+            "character": format!("U+{:04X}", u32::from(*character)),
+        }),
         EditorError::NotConfirmed { bytes } => json!({ "bytes": bytes }),
         EditorError::TooLarge { limit, .. } => json!({ "limit": limit }),
         EditorError::TooManyOperations { limit } => json!({ "limit": limit }),

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use sectile_markdown::{Source, Value};
-use sectile_vault::{NotePath, editor::View};
+use sectile_vault::editor::View;
 use serde::Serialize;
 
 use super::{EditorWorld, timestamp};
@@ -12,12 +12,14 @@ use super::{EditorWorld, timestamp};
 pub(super) struct Metadata {
     title: Option<String>,
     author: Option<String>,
+    /// When it was made, as ISO 8601 writes it: as the document says, or else its file.
     created: Option<String>,
+    /// When its text was last changed, as ISO 8601 writes it.
     modified: Option<String>,
 }
 
 impl Metadata {
-    pub(super) fn of(world: &EditorWorld, path: &NotePath, view: &View) -> Self {
+    pub(super) fn of(world: &EditorWorld, view: &View) -> Self {
         let source = Source::new(view.bytes());
         let front = match source.front_matter_value() {
             Some(Ok(Value::Map(map))) => Some(map),
@@ -32,16 +34,29 @@ impl Metadata {
             let first = sections.find(|section| section.level == 1)?;
             Some(first.text.clone())
         };
-        let times = world.editor.root().times(path);
         Self {
             title: said(&["title"]).or_else(first_heading),
             author: said(&["author", "authors"]),
-            created: said(&["created", "date"])
+            created: ["created", "date"]
+                .iter()
+                .find_map(|key| iso_8601(&said(&[key])?))
                 .or_else(|| world.editor.created(view.path()).map(timestamp)),
-            modified: said(&["modified", "updated", "lastmod"])
-                .or_else(|| times.modified.map(timestamp)),
+            // What the front matter says does not follow edits.
+            modified: world.editor.modified(view).map(timestamp),
         }
     }
+}
+
+/// A date or a time that somebody wrote, as ISO 8601 writes it; `None` for what is neither.
+fn iso_8601(written: &str) -> Option<String> {
+    if let Ok(moment) = written.parse::<jiff::Timestamp>() {
+        return Some(moment.to_string());
+    }
+    let local: jiff::civil::DateTime = written.parse().ok()?;
+    Some(match written.contains(':') {
+        true => local.to_string(),
+        false => local.date().to_string(),
+    })
 }
 
 fn text(value: &Value) -> Option<String> {

@@ -1,5 +1,6 @@
 //! The prompts: the contract's templates, filled in from their arguments or from a section or document.
 
+use sectile_markdown::LetterCase;
 use sectile_vault::editor::{EditorError, SectionRef};
 
 use super::{
@@ -107,14 +108,13 @@ fn section_content(
                 ..WriteOptions::default()
             };
             let path = world.document_unless_id(&options, section.id.as_deref(), context)?;
-            let (view, position) =
-                world
-                    .editor
-                    .find_section(path.as_ref(), &section)
-                    .map_err(|error| {
-                        let about = About::document(path.as_ref(), context).section(&section);
-                        world.failure(&error, &about)
-                    })?;
+            let (view, position) = world
+                .editor
+                .find_section(path.as_ref(), &section, LetterCase::MayDiffer)
+                .map_err(|error| {
+                    let about = About::document(path.as_ref(), context).section(&section);
+                    world.failure(&error, &about)
+                })?;
             view.content(position, true).ok_or_else(|| {
                 world.failure(
                     &EditorError::DocumentNotFound,

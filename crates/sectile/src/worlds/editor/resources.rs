@@ -266,7 +266,7 @@ fn read(world: &EditorWorld, given: &str) -> Result<Option<ResourceText>, Failur
             }
             value
         }
-        Aspect::Metadata => json!(Metadata::of(world, &path, &view)),
+        Aspect::Metadata => json!(Metadata::of(world, &view)),
     };
     Ok(Some(ResourceText {
         mime_type: JSON,

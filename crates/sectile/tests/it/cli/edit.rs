@@ -13,6 +13,8 @@ const OTHER: &str = "# Beta\n\nFour.\n";
 /// A folder with two documents, and commands that never tell where it is.
 struct Desk {
     home: Home,
+    /// Settings besides the usual ones.
+    settings: Vec<(&'static str, &'static str)>,
 }
 
 impl Desk {
@@ -20,7 +22,18 @@ impl Desk {
         let home = Home::new();
         home.write("plan.md", PLAN);
         home.write("other.md", OTHER);
-        Self { home }
+        Self {
+            home,
+            settings: Vec::new(),
+        }
+    }
+
+    /// The same, where large deletions ask for a confirmation.
+    fn asking(self) -> Self {
+        Self {
+            settings: vec![("SECTILE_EDITOR__CONFIRM_DELETE_BYTES", "65536")],
+            ..self
+        }
     }
 
     /// Runs `sectile edit` with `input` as its standard input.
@@ -30,6 +43,7 @@ impl Desk {
             .command()
             .arg("edit")
             .args(arguments)
+            .envs(self.settings.iter().copied())
             .stdin(Pipe::piped())
             .stdout(Pipe::piped())
             .stderr(Pipe::piped())
@@ -243,7 +257,7 @@ fn sections_move_also_into_another_document() {
 }
 
 #[test]
-fn a_large_section_is_deleted_only_with_yes() {
+fn a_large_section_is_deleted_only_with_yes_where_a_setting_says_so() {
     let desk = Desk::new();
     desk.done(&["delete", "plan.md", "Alpha"]);
     assert_eq!(
@@ -252,16 +266,127 @@ fn a_large_section_is_deleted_only_with_yes() {
     );
     let large = format!("# Small\n\n# Large\n\n{}", "A line.\n".repeat(10_000));
     desk.home.write("large.md", &large);
+    desk.done(&["delete", "large.md", "Large"]);
+    assert_eq!(desk.home.read("large.md"), "# Small\n");
+    desk.done(&["undo", "large.md"]);
+
+    let asked = desk.asking();
     assert_eq!(
-        desk.refused(&["delete", "large.md", "Large"], "", 1),
+        asked.refused(&["delete", "large.md", "Large"], "", 1),
         "error: This deletes 80008 bytes and needs a confirmation.\n\
          hint: If you really mean it, call again with --yes.\n"
     );
-    assert_eq!(desk.home.read("large.md"), large);
-    desk.done(&["delete", "large.md", "Large", "--yes"]);
-    assert_eq!(desk.home.read("large.md"), "# Small\n");
-    desk.done(&["undo", "large.md"]);
-    assert_eq!(desk.home.read("large.md"), large);
+    assert_eq!(asked.home.read("large.md"), large);
+    asked.done(&["delete", "large.md", "Large", "--yes"]);
+    assert_eq!(asked.home.read("large.md"), "# Small\n");
+    asked.done(&["undo", "large.md"]);
+    assert_eq!(asked.home.read("large.md"), large);
+}
+
+#[test]
+fn content_may_begin_with_a_hyphen() {
+    let desk = Desk::new();
+    desk.done(&["update", "plan.md", "Alpha", "--content", "- [ ] task"]);
+    assert_eq!(
+        desk.home.read("plan.md"),
+        PLAN.replace("One.", "- [ ] task")
+    );
+    desk.done(&[
+        "insert",
+        "plan.md",
+        "List",
+        "--content",
+        "--flag\n-x",
+        "--after",
+        "Alpha",
+        "--reason",
+        "- why",
+    ]);
+    let section = desk.done(&["get", "plan.md", "List"]);
+    assert_eq!(section["content"], "--flag\n-x");
+    let history = desk.done(&["history", "plan.md"]);
+    assert_eq!(history["history"][0]["details"]["reason"], "- why");
+    desk.home.write("minus.md", "# -x\n\n# Last\n");
+    desk.done(&[
+        "insert",
+        "minus.md",
+        "Mid",
+        "--content",
+        "",
+        "--after",
+        "-x",
+    ]);
+    assert_eq!(desk.home.read("minus.md"), "# -x\n\n# Mid\n\n# Last\n");
+    // What is misspelt among options is still not taken for a heading.
+    desk.refused(&["insert", "plan.md", "--dryrun", "--content", "x"], "", 2);
+}
+
+#[test]
+fn serve_refuses_a_file_that_is_not_markdown_as_edit_does() {
+    let desk = Desk::new();
+    for name in ["a.png", "notes.txt", "README"] {
+        desk.home.write(name, "no document");
+        let why = "nly Markdown documents can be edited: the path must end in .md or .markdown.";
+        let said = desk.refused(&["list", name], "", 1);
+        assert!(said.contains(why), "{name}: {said}");
+        let served = desk.home.run(&["serve", "editor", name]);
+        assert_eq!(served.code, Some(1), "{name}: {served:?}");
+        assert!(served.stderr.contains(why), "{name}: {served:?}");
+        assert_eq!(served.stdout, "", "{name}");
+        desk.home
+            .write("s.toml", &format!("[editor]\nroot = '{name}'\n"));
+        let checked = desk.home.run(&["config", "check", "s.toml"]);
+        assert_eq!(checked.code, Some(1), "{name}: {checked:?}");
+        assert!(checked.stderr.contains(why), "{name}: {checked:?}");
+    }
+}
+
+#[test]
+fn case_is_ignored_for_reading_and_never_for_a_change() {
+    let desk = Desk::new();
+    assert_eq!(desk.done(&["get", "plan.md", "alpha"])["heading"], "Alpha");
+    for command in [
+        &["update", "plan.md", "alpha", "--content", "x"][..],
+        &["delete", "plan.md", "alpha"],
+        &["move", "plan.md", "alpha"],
+        &["rename", "plan.md", "alpha", "New"],
+        &[
+            "insert",
+            "plan.md",
+            "New",
+            "--content",
+            "x",
+            "--after",
+            "alpha",
+        ],
+    ] {
+        let said = desk.refused(command, "", 1);
+        assert!(
+            said.starts_with("error: Section not found."),
+            "{command:?}: {said}"
+        );
+        assert!(said.contains("Alpha"), "{command:?}: {said}");
+    }
+    assert_eq!(desk.home.read("plan.md"), PLAN);
+    desk.done(&["update", "plan.md", "# Alpha", "--content", "New."]);
+    assert_eq!(desk.home.read("plan.md"), PLAN.replace("One.", "New."));
+}
+
+#[test]
+fn a_control_character_is_refused_in_a_shell_too() {
+    let desk = Desk::new();
+    let said = desk.refused(&["update", "plan.md", "Alpha"], "one\u{c}two", 1);
+    assert!(said.contains("U+000C"), "{said}");
+    let said = desk.refused(
+        &["insert", "plan.md", "New", "--content", "a\u{1b}[1m"],
+        "",
+        1,
+    );
+    assert!(
+        said.contains("U+001B") && !said.contains('\u{1b}'),
+        "{said}"
+    );
+    assert_eq!(desk.home.read("plan.md"), PLAN);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Large deletions want a yes: from the call itself, or from the person before the client.
+//! Large deletions want a yes where a setting says so: from the call itself, or from the person before the client.
 
 use serde_json::{Value, json};
 
@@ -13,6 +13,26 @@ fn without_alpha() -> String {
     let (start, rest) = SAMPLE.split_once("## Alpha\n").unwrap();
     let (_, end) = rest.split_once("## Beta\n").unwrap();
     format!("{start}## Beta\n{end}")
+}
+
+#[test]
+fn a_large_deletion_needs_no_confirmation_unless_a_setting_asks_for_one() {
+    let large = format!("# Small\n\n# Large\n\n{}", "A line.\n".repeat(20_000));
+    for era in Era::BOTH {
+        let documents = TestDocuments::folder(&[("a.md", &large), ("b.md", &large)]);
+        // Somebody could be asked, and is not.
+        let mut editor = documents.open_asking(era, "");
+        let call = json!({ "path": "a.md", "heading": "Large" });
+        let answer = editor.ok("delete_section", call);
+        assert_eq!(answer["message"], "Section deleted.", "{answer}");
+        assert_eq!(documents.text("a.md"), "# Small\n");
+        editor.ok("undo", json!({ "path": "a.md" }));
+        assert_eq!(documents.text("a.md"), large);
+        editor.ok("delete_document", json!({ "path": "b.md" }));
+        let asked = editor.hear_out();
+        let is_question = |one: &Value| one["method"] == "elicitation/create";
+        assert!(!asked.iter().any(is_question), "{asked:?}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{APPLICATION_ERROR, INVALID_PARAMS, SAMPLE};
-use crate::fixture::{Era, TestDocuments};
+use crate::fixture::{Editor, Era, TestDocuments};
 
 /// The calls of the contract.
 const TOOLS: [&str; 9] = [
@@ -312,6 +312,100 @@ fn assert_timestamp(value: &Value) {
     let text = value.as_str().unwrap_or_default();
     let is_iso = text.len() >= 20 && text.as_bytes()[10] == b'T' && text.ends_with('Z');
     assert!(is_iso, "{value}");
+}
+
+#[test]
+fn modified_is_an_iso_8601_time_that_follows_edits() {
+    let text = "---\nmodified: 2001-02-03\nupdated: long ago\n---\n# A\n\nText.\n";
+    let documents = TestDocuments::single(text);
+    let mut editor = documents.open();
+    let modified = |editor: &mut Editor<'_>| -> jiff::Timestamp {
+        let metadata = editor.resource("sectile://editor/metadata");
+        assert_timestamp(&metadata["modified"]);
+        metadata["modified"].as_str().unwrap().parse().unwrap()
+    };
+    let first = modified(&mut editor);
+    let id = editor.id("A");
+    let mut last = first;
+    for content in ["One.", "Two."] {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        editor.ok(
+            "update_section",
+            json!({ "section_id": id, "content": content }),
+        );
+        let now = modified(&mut editor);
+        assert!(now > last, "{now} after {last}");
+        last = now;
+    }
+    let history = editor.resource("sectile://editor/history");
+    let entry = history["history"][0]["timestamp"].as_str().unwrap();
+    assert_eq!(last, entry.parse().unwrap(), "the time of the edit itself");
+    // Another program, whose file says when.
+    let when: jiff::Timestamp = "2030-01-02T03:04:05Z".parse().unwrap();
+    documents.overwrite("doc.md", "# A\n\nTheirs.\n");
+    let file = std::fs::File::options()
+        .append(true)
+        .open(documents.location("doc.md"))
+        .unwrap();
+    file.set_modified(when.into()).unwrap();
+    assert_eq!(modified(&mut editor), when);
+}
+
+#[test]
+fn created_is_iso_8601_whatever_the_document_says() {
+    for (written, expected) in [
+        ("2026-01-02", Some("2026-01-02")),
+        ("\"2026-01-02\"", Some("2026-01-02")),
+        ("2026-01-02 03:04:05", Some("2026-01-02T03:04:05")),
+        ("2026-01-02T03:04:05+01:00", Some("2026-01-02T02:04:05Z")),
+        ("yesterday", None),
+        ("[2026]", None),
+    ] {
+        let documents = TestDocuments::single(format!("---\ncreated: {written}\n---\n# A\n"));
+        let metadata = documents.open().resource("sectile://editor/metadata");
+        match expected {
+            Some(expected) => assert_eq!(metadata["created"], expected, "{written}"),
+            None if metadata["created"].is_null() => {}
+            None => assert_timestamp(&metadata["created"]),
+        }
+    }
+}
+
+#[test]
+fn section_id_is_required_in_the_outputs_of_insert_and_get() {
+    for era in Era::BOTH {
+        let documents = TestDocuments::single(SAMPLE);
+        let mut editor = documents.open_with(era, "");
+        let listing = editor.ask("tools/list", json!({}));
+        let tools = listing["result"]["tools"].as_array().unwrap();
+        for name in ["insert_section", "get_section"] {
+            let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+            let schema = &tool["outputSchema"];
+            let required = schema["required"].as_array().unwrap();
+            assert!(
+                required.contains(&json!("section_id")),
+                "{name}: {required:?}"
+            );
+            assert_eq!(
+                schema["properties"]["section_id"]["type"], "string",
+                "{name}"
+            );
+        }
+        let call = json!({ "heading": "N", "content": "n", "position": 0, "request_id": "r" });
+        let mut dry = call.clone();
+        dry["dry_run"] = json!(true);
+        dry["request_id"] = json!("dry");
+        let promised = editor.ok("insert_section", dry);
+        let applied = editor.ok("apply_plan", json!({ "plan": promised["plan"] }));
+        assert_eq!(applied["section_id"], promised["section_id"], "{applied}");
+        editor.ok("undo", json!({}));
+        let made = editor.ok("insert_section", call.clone());
+        let again = editor.ok("insert_section", call);
+        assert_eq!(again["replayed"], true);
+        assert_eq!(again["section_id"], made["section_id"]);
+        let read = editor.ok("get_section", json!({ "heading": "N" }));
+        assert_eq!(read["section_id"], made["section_id"]);
+    }
 }
 
 #[test]

@@ -288,6 +288,75 @@ fn an_ambiguous_heading_is_refused_with_all_that_have_it() {
     assert_eq!(documents.only(), text);
 }
 
+/// A document with headings that are shown otherwise than they are written.
+const MARKED: &str =
+    "# Title\n\n## Use `run` *now*\n\nCode.\n\n## Cafe\u{301}\n\nDrinks.\n\n## Tasks\n\nNone.\n";
+
+#[test]
+fn a_heading_is_found_as_list_sections_shows_it_and_as_it_is_written() {
+    let documents = TestDocuments::single(MARKED);
+    let mut editor = documents.open();
+    let shown: Vec<Value> = editor
+        .sections()
+        .iter()
+        .map(|one| one["heading"].clone())
+        .collect();
+    assert_eq!(shown, ["Title", "Use run now", "Caf\u{e9}", "Tasks"]);
+    for (given, gone) in [
+        ("Use run now", "## Use `run` *now*\n\nCode.\n\n"),
+        ("Use `run` *now*", "## Use `run` *now*\n\nCode.\n\n"),
+        ("## Use `run` *now*", "## Use `run` *now*\n\nCode.\n\n"),
+        ("Caf\u{e9}", "## Cafe\u{301}\n\nDrinks.\n\n"),
+        ("Cafe\u{301}", "## Cafe\u{301}\n\nDrinks.\n\n"),
+        ("# Tasks", "## Tasks\n\nNone.\n"),
+    ] {
+        let read = editor.ok("get_section", json!({ "heading": given }));
+        assert!(shown.contains(&read["heading"]), "{given}: {read}");
+        editor.ok("delete_section", json!({ "heading": given }));
+        let expected = MARKED.replace(gone, "");
+        assert_eq!(documents.only().trim_end(), expected.trim_end(), "{given}");
+        editor.ok("undo", json!({}));
+        let edit = json!({ "operation": "update_section", "heading": given, "content": "New." });
+        editor.ok("apply_edits", json!({ "edits": [edit] }));
+        editor.ok("undo", json!({}));
+        assert_eq!(documents.only(), MARKED);
+    }
+}
+
+#[test]
+fn case_is_ignored_for_reading_and_never_for_a_write() {
+    let documents = TestDocuments::single(MARKED);
+    let mut editor = documents.open();
+    for (given, heading) in [
+        ("tasks", "Tasks"),
+        ("## TASKS", "Tasks"),
+        ("use `RUN` now", "Use run now"),
+        ("cafe\u{301}", "Caf\u{e9}"),
+    ] {
+        let read = editor.ok("get_section", json!({ "heading": given }));
+        assert_eq!(read["heading"], heading);
+        let update = json!({ "operation": "update_section", "heading": given, "content": "New." });
+        let delete = json!({ "operation": "delete_section", "heading": given });
+        for (tool, arguments) in [
+            ("delete_section", json!({ "heading": given })),
+            ("apply_edits", json!({ "edits": [update] })),
+            ("apply_edits", json!({ "edits": [delete] })),
+        ] {
+            let refusal = (APPLICATION_ERROR, "section_not_found");
+            let error = editor.assert_refused(tool, arguments, refusal);
+            let candidate = &error["data"]["candidates"][0];
+            assert_eq!(
+                candidate["section_id"], read["section_id"],
+                "{given}: {error}"
+            );
+        }
+        let both = json!({ "section_id": read["section_id"], "heading": given });
+        editor.ok("get_section", both.clone());
+        editor.assert_refused("delete_section", both, (INVALID_PARAMS, "bad_reference"));
+    }
+    assert_eq!(documents.only(), MARKED);
+}
+
 #[test]
 fn an_id_and_a_heading_must_name_the_same_section() {
     let documents = TestDocuments::single("# T\n\n## A\n\n1\n\n## A\n\n2\n\n## B\n\n3\n");

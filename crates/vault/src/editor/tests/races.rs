@@ -172,7 +172,7 @@ fn check_made(race: Race, folder: &Path, made: &MadeEdits) {
     let editor = race.open(folder);
     let view = editor.view(&note(DOCUMENT)).unwrap();
     let content = |heading: &str| {
-        let position = view.find_heading(heading).unwrap();
+        let position = view.find_heading(heading, LetterCase::Matters).unwrap();
         view.content(position, false).unwrap()
     };
     for worker in 0..race.processes {
@@ -290,7 +290,7 @@ fn edit_own(editor: &Editor, own: &str, words: &str) {
 fn add_to_shared(editor: &Editor, words: &str) {
     loop {
         let view = editor.view(&note(DOCUMENT)).unwrap();
-        let position = view.find_heading("Shared").unwrap();
+        let position = view.find_heading("Shared", LetterCase::Matters).unwrap();
         let section = view.section(position).unwrap();
         let text = view.content(position, false).unwrap();
         let operation = update(DOCUMENT, by_id(&section.id), &format!("{text}\n{words}"));

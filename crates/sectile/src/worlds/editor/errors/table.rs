@@ -586,6 +586,14 @@ pub(super) static TABLE: &[Row] = &[
         covers: |cause| matches!(cause, Editor(EditorError::Edit(_))),
     },
     Row {
+        group: EDIT,
+        kind: InvalidArguments,
+        code: "control_character",
+        meaning: "The new text has a control character other than tab, line feed and carriage return. Nothing was written.",
+        recovery: "Leave the character out and call again. Those that are in a document already stay.",
+        covers: |cause| matches!(cause, Editor(EditorError::ControlCharacter { .. })),
+    },
+    Row {
         group: SYSTEM,
         kind: Unreadable,
         code: "io",

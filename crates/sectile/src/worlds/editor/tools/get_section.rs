@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
+use sectile_markdown::LetterCase;
 use sectile_vault::editor::{SectionRef, page, part_hash};
 use serde::{Deserialize, Serialize};
 
@@ -105,7 +106,7 @@ fn handle(
     };
     let (view, position) = world
         .editor
-        .find_section(path.as_ref(), &wanted)
+        .find_section(path.as_ref(), &wanted, LetterCase::MayDiffer)
         .map_err(|error| {
             let about = About::document(path.as_ref(), context).section(&wanted);
             world.failure(&error, &about)

@@ -8,10 +8,10 @@ use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, write_as},
+    answers::{Write, inserted_schema, write_as},
     params::{HeadingsWord, PlaceWord, WriteOptions, at, closed_schema},
 };
-use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schema};
+use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool};
 
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("insert_section"),
@@ -22,7 +22,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
     open_world: false,
     pace: Pace::Slow,
     input: closed_schema::<Params>,
-    output: output_schema::<Written>,
+    output: inserted_schema,
     handler: Handler::Blocking(|world, arguments, context| {
         write_as(world, arguments, context, planned)
     }),

@@ -65,7 +65,7 @@ fn handle(
     let opened = Opened {
         path: path.as_str().to_owned(),
         is_default: world.open_document(&path, context),
-        metadata: Metadata::of(world, &path, &view),
+        metadata: Metadata::of(world, &view),
         sections: view.ids().len(),
         bytes: view.bytes().len(),
         revision: view.revision(),
