@@ -30,7 +30,8 @@ use object_store::{
 };
 use sectile_markdown::Digest;
 use sectile_retrieval::{
-    ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, is_notebook,
+    ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, StorageLimit,
+    is_notebook,
 };
 use sectile_vault::NotePath;
 
@@ -45,6 +46,8 @@ use crate::Waiting;
 
 pub use self::settings::{S3Credentials, S3Settings, S3Style};
 
+/// What people call it.
+const KIND: &str = "bucket";
 /// Collections of a storage.
 const MAX_COLLECTIONS: usize = 10_000;
 /// Files below `_artifacts` of a collection.
@@ -217,6 +220,34 @@ impl Objects {
 }
 
 impl NotebookStorage for Objects {
+    fn max_notebook_bytes(&self) -> u64 {
+        self.max_note_bytes
+    }
+
+    fn limits(&self) -> &'static [StorageLimit] {
+        &[
+            StorageLimit {
+                name: "max_collections",
+                value: MAX_COLLECTIONS as u64,
+                bounds: "collections of a bucket",
+            },
+            StorageLimit {
+                name: "max_objects",
+                value: MAX_OBJECTS as u64,
+                bounds: "objects of a bucket or collection that are listed for one answer",
+            },
+            StorageLimit {
+                name: "max_key_bytes",
+                value: keys::MAX_KEY_BYTES as u64,
+                bounds: "bytes of the key of an object",
+            },
+        ]
+    }
+
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
     fn reads_at_once(&self) -> usize {
         READS_AT_ONCE
     }
@@ -305,6 +336,18 @@ impl NotebookStorage for Objects {
 }
 
 impl ArtifactStorage for Objects {
+    fn artifact_storage_kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn artifact_limits(&self) -> &'static [StorageLimit] {
+        &[StorageLimit {
+            name: "max_artifact_files",
+            value: MAX_ARTIFACTS as u64,
+            bounds: "files below `_artifacts` of a collection in a bucket",
+        }]
+    }
+
     fn artifact_files(
         &self,
         collection: &str,

@@ -72,6 +72,8 @@ pub(crate) fn spec(extent: Extent, errors: ErrorStyle) -> WorldSpec<EditorWorld>
         unknown_tool: UnknownTool::Code(-32601),
         tool_meta: JsonObject::new(),
         result_meta: JsonObject::new(),
+        starts: "",
+        refused: None,
         ready: None,
         envelope: errors.envelope(),
         errors: errors::list,

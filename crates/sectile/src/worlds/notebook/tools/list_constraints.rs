@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::super::{
     NotebookWorld,
     contexts::{HANDLE_IDLE_S, MOST_HANDLES},
+    limits::{self, Limit},
     seal::SEALED_HANDLE_S,
     streams::MOST_STREAMS,
-    volatile::VOLATILE,
+    volatile::{VOLATILE, VOLATILE_RULES},
 };
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
@@ -49,11 +50,15 @@ struct Listed {
     capabilities: Capabilities,
     /// Bounds on what is handed out.
     limits: Limits,
+    /// Every limit that is enforced, with those above: fixed ones, those of the storage, and those of settings by their names.
+    all_limits: Vec<Limit>,
     /// How long what is kept for a caller lasts.
     context_rules: &'static [&'static str],
-    /// What differs between two equal calls on an equal library: the tool, a space, and the path in its answer. All else
-    /// is the same, byte for byte.
+    /// What differs between two equal calls on an equal library: the tool, a space, and the path in its answer. As long as the
+    /// same tier answers, all else is the same, byte for byte.
     volatile_fields: &'static [&'static str],
+    /// What else may change between equal calls, and how answers say so.
+    volatile_rules: &'static [&'static str],
 }
 
 /// What the world keeps to.
@@ -148,10 +153,10 @@ fn handle(
         context_handle_valid_s: world.contexts.are_sealed().then_some(SEALED_HANDLE_S),
         max_context_handles: MOST_HANDLES,
     };
-    Ok((listed(limits), Facts::default()))
+    Ok((listed(limits, limits::all(world)), Facts::default()))
 }
 
-fn listed(limits: Limits) -> Listed {
+fn listed(limits: Limits, all_limits: Vec<Limit>) -> Listed {
     Listed {
         mutation_prohibitions: &[
             "writing notebooks",
@@ -204,14 +209,16 @@ fn listed(limits: Limits) -> Listed {
             persist: false,
         },
         limits,
+        all_limits,
         context_rules: &[
             "no collection is active at the start; every tool that reads notebooks or artifacts needs one",
-            "enter_collection replaces the active collection and ends its streams",
+            "enter_collection replaces the active collection and ends its streams; with leave: true it only leaves it",
             "the end of the connection ends the context; nothing of it is kept",
             "a client without a connection passes the context_handle of enter_collection with each call",
             "a stream lasts for its time from its beginning, however it is used; the oldest makes room for one too many",
-            "to cancel a stream: pull no more, enter a collection, or close the connection",
+            "to cancel a stream: pull no more, enter or leave a collection, or close the connection",
         ],
         volatile_fields: &VOLATILE,
+        volatile_rules: &VOLATILE_RULES,
     }
 }
