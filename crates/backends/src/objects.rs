@@ -200,6 +200,14 @@ impl Objects {
 
     /// The bytes of an object in one request.
     fn fetch(&self, key: &Path) -> Result<Option<Vec<u8>>, StorageError> {
+        match self.ask(key)? {
+            Noted::Object(bytes) => Ok(Some(bytes.into())),
+            _ => Ok(None),
+        }
+    }
+
+    /// What the storage answers when it is asked for an object: its bytes, or that it is missing or too large.
+    fn ask(&self, key: &Path) -> Result<Noted, StorageError> {
         let asked = Asked::for_object(self.max_note_bytes);
         let mut options = GetOptions {
             range: Some(GetRange::Bounded(0..self.max_note_bytes.saturating_add(1))),
@@ -210,10 +218,9 @@ impl Objects {
             // What came of it is noted; the library knows less.
             drop(self.store.get_opts(key, options).await);
             match asked.take() {
-                Noted::Object(bytes) => Ok(Some(bytes.into())),
-                Noted::TooLarge | Noted::Missing => Ok(None),
                 Noted::Trouble(trouble) => Err(failed(trouble)),
                 Noted::Page(_) => Err(failed(Trouble::Unclear)),
+                noted => Ok(noted),
             }
         })
     }
@@ -222,6 +229,16 @@ impl Objects {
 impl NotebookStorage for Objects {
     fn max_notebook_bytes(&self) -> u64 {
         self.max_note_bytes
+    }
+
+    /// One request, where a list might take many.
+    fn is_too_large(&self, collection: &str, notebook: &NotePath) -> Result<bool, StorageError> {
+        let key = self.keys.of_file(collection, notebook);
+        let key = key.filter(|_| is_notebook(notebook));
+        match key.map(|key| self.ask(&key)).transpose()? {
+            Some(Noted::TooLarge) => Ok(true),
+            _ => self.require(collection).map(|()| false),
+        }
     }
 
     fn limits(&self) -> &'static [StorageLimit] {

@@ -116,6 +116,16 @@ pub trait NotebookStorage: Send + Sync {
     /// The most bytes that a notebook may have. A larger one is listed, and never read.
     fn max_notebook_bytes(&self) -> u64;
 
+    /// Whether a notebook that [`Self::read`] does not give out is there, and only too large for that.
+    ///
+    /// # Errors
+    /// [`StorageError::CollectionNotFound`] when there is no such collection.
+    fn is_too_large(&self, collection: &str, notebook: &NotePath) -> Result<bool, StorageError> {
+        let listed = self.notebooks(collection, &|| false)?;
+        let at = listed.binary_search_by(|one| one.notebook.cmp(notebook));
+        Ok(at.is_ok_and(|at| listed[at].stamp.bytes > self.max_notebook_bytes()))
+    }
+
     /// What it is, in a word for people, such as `folder` or `bucket`.
     fn kind(&self) -> &'static str;
 

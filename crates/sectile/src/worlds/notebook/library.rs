@@ -54,15 +54,13 @@ impl Library {
         self.notebooks.limits().iter().chain(artifacts)
     }
 
-    /// Whether a notebook that cannot be read is there and too large.
+    /// See [`NotebookStorage::is_too_large`].
     pub(crate) fn is_too_large(
         &self,
         collection: &str,
         notebook: &NotePath,
     ) -> Result<bool, NotebookError> {
-        let listed = self.notebooks(collection, &|| false)?;
-        let at = listed.binary_search_by(|one| one.notebook.cmp(notebook));
-        Ok(at.is_ok_and(|at| listed[at].stamp.bytes > self.max_notebook_bytes()))
+        self.of_notebooks(self.notebooks.is_too_large(collection, notebook))
     }
 
     fn of_notebooks<T>(&self, result: Result<T, StorageError>) -> Result<T, NotebookError> {

@@ -219,4 +219,31 @@ mod tests {
         // `b.md` is gone, `c.md` is another one, and `d.md` is new.
         assert_eq!(differences(&now, &index), 3);
     }
+
+    #[test]
+    fn a_notebook_too_large_for_a_shared_index_is_left_out_and_not_counted_as_changed() {
+        let path = |name: &str| NotePath::parse_vault(name).unwrap();
+        let listed = |name: &str, bytes: u64| Listed {
+            notebook: path(name),
+            stamp: Stamp {
+                bytes,
+                state: [bytes; 4],
+                ..Stamp::default()
+            },
+        };
+        let now = vec![listed("a.md", 100), listed("b.md", 101), listed("c.md", 1)];
+        let (small, left_out) = sorted_by_size(now, 100);
+        let large = LeftOut {
+            notebook: path("b.md"),
+            why: WhyLeftOut::TooLarge,
+        };
+        assert_eq!(left_out, [large]);
+        let indexed = |name: &str, bytes: u64| IndexedNotebook {
+            notebook: path(name),
+            stamp: [bytes; 4],
+            digest: Digest::of(b""),
+        };
+        let index = [indexed("a.md", 100), indexed("c.md", 1)];
+        assert_eq!(differences(&small, &index), 0);
+    }
 }
