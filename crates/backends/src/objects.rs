@@ -30,7 +30,8 @@ use object_store::{
 };
 use sectile_markdown::Digest;
 use sectile_retrieval::{
-    ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, is_notebook,
+    ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, StorageLimit,
+    is_notebook,
 };
 use sectile_vault::NotePath;
 
@@ -45,6 +46,8 @@ use crate::Waiting;
 
 pub use self::settings::{S3Credentials, S3Settings, S3Style};
 
+/// What people call it.
+const KIND: &str = "bucket";
 /// Collections of a storage.
 const MAX_COLLECTIONS: usize = 10_000;
 /// Files below `_artifacts` of a collection.
@@ -197,6 +200,14 @@ impl Objects {
 
     /// The bytes of an object in one request.
     fn fetch(&self, key: &Path) -> Result<Option<Vec<u8>>, StorageError> {
+        match self.ask(key)? {
+            Noted::Object(bytes) => Ok(Some(bytes.into())),
+            _ => Ok(None),
+        }
+    }
+
+    /// What the storage answers when it is asked for an object: its bytes, or that it is missing or too large.
+    fn ask(&self, key: &Path) -> Result<Noted, StorageError> {
         let asked = Asked::for_object(self.max_note_bytes);
         let mut options = GetOptions {
             range: Some(GetRange::Bounded(0..self.max_note_bytes.saturating_add(1))),
@@ -207,16 +218,53 @@ impl Objects {
             // What came of it is noted; the library knows less.
             drop(self.store.get_opts(key, options).await);
             match asked.take() {
-                Noted::Object(bytes) => Ok(Some(bytes.into())),
-                Noted::TooLarge | Noted::Missing => Ok(None),
                 Noted::Trouble(trouble) => Err(failed(trouble)),
                 Noted::Page(_) => Err(failed(Trouble::Unclear)),
+                noted => Ok(noted),
             }
         })
     }
 }
 
 impl NotebookStorage for Objects {
+    fn max_notebook_bytes(&self) -> u64 {
+        self.max_note_bytes
+    }
+
+    /// One request, where a list might take many.
+    fn is_too_large(&self, collection: &str, notebook: &NotePath) -> Result<bool, StorageError> {
+        let key = self.keys.of_file(collection, notebook);
+        let key = key.filter(|_| is_notebook(notebook));
+        match key.map(|key| self.ask(&key)).transpose()? {
+            Some(Noted::TooLarge) => Ok(true),
+            _ => self.require(collection).map(|()| false),
+        }
+    }
+
+    fn limits(&self) -> &'static [StorageLimit] {
+        &[
+            StorageLimit {
+                name: "max_collections",
+                value: MAX_COLLECTIONS as u64,
+                bounds: "collections of a bucket",
+            },
+            StorageLimit {
+                name: "max_objects",
+                value: MAX_OBJECTS as u64,
+                bounds: "objects of a bucket or collection that are listed for one answer",
+            },
+            StorageLimit {
+                name: "max_key_bytes",
+                value: keys::MAX_KEY_BYTES as u64,
+                bounds: "bytes of the key of an object",
+            },
+        ]
+    }
+
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
     fn reads_at_once(&self) -> usize {
         READS_AT_ONCE
     }
@@ -305,6 +353,18 @@ impl NotebookStorage for Objects {
 }
 
 impl ArtifactStorage for Objects {
+    fn artifact_storage_kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn artifact_limits(&self) -> &'static [StorageLimit] {
+        &[StorageLimit {
+            name: "max_artifact_files",
+            value: MAX_ARTIFACTS as u64,
+            bounds: "files below `_artifacts` of a collection in a bucket",
+        }]
+    }
+
     fn artifact_files(
         &self,
         collection: &str,

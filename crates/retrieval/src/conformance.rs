@@ -234,12 +234,25 @@ impl<S: NotebookStorage + ArtifactStorage> Check<'_, S> {
             "a/x.md",
         ] {
             self.has_not("a", file);
+            let is_too_large = self.storage.is_too_large("a", &path(file));
+            assert_eq!(is_too_large, Ok(false), "{file:?}");
         }
+        let largest = self.storage.max_notebook_bytes();
+        assert_eq!(usize::try_from(largest).ok(), Some(max_note_bytes));
         let most = vec![b'x'; max_note_bytes];
+        let too_large = [&most[..], b"x"].concat();
         self.files.put("a/x.md", &most);
         self.has("a", "x.md", &most);
-        self.files.put("a/x.md", &[&most[..], b"x"].concat());
+        assert_eq!(self.storage.is_too_large("a", &path("x.md")), Ok(false));
+        self.files.put("a/x.md", &too_large);
         self.has_not("a", "x.md");
+        assert_eq!(self.storage.is_too_large("a", &path("x.md")), Ok(true));
+        // Nothing is told of what is no notebook.
+        for hidden in ["in/.x.md", ".git/config", "_artifacts/s/x.md"] {
+            self.files.put(&format!("a/{hidden}"), &too_large);
+            let is_too_large = self.storage.is_too_large("a", &path(hidden));
+            assert_eq!(is_too_large, Ok(false), "{hidden:?}");
+        }
         self.files.put("a/x.md", b"");
         self.has("a", "x.md", b"");
         assert_eq!(self.stamp("a", "x.md").bytes, 0);

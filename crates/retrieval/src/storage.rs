@@ -65,6 +65,17 @@ pub struct Stamp {
     pub state: [u64; 4],
 }
 
+/// A limit that a storage has, for those who ask for all limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StorageLimit {
+    /// Its name.
+    pub name: &'static str,
+    /// The most that is allowed.
+    pub value: u64,
+    /// What it bounds, in a few words.
+    pub bounds: &'static str,
+}
+
 /// A storage of notebooks: collections, and in them notebooks and other files.
 pub trait NotebookStorage: Send + Sync {
     /// The names of all collections, sorted.
@@ -100,6 +111,27 @@ pub trait NotebookStorage: Send + Sync {
         file: &NotePath,
     ) -> Result<Option<Vec<u8>>, StorageError> {
         self.read(collection, file)
+    }
+
+    /// The most bytes that a notebook may have. A larger one is listed, and never read.
+    fn max_notebook_bytes(&self) -> u64;
+
+    /// Whether a notebook that [`Self::read`] does not give out is there, and only too large for that.
+    ///
+    /// # Errors
+    /// [`StorageError::CollectionNotFound`] when there is no such collection.
+    fn is_too_large(&self, collection: &str, notebook: &NotePath) -> Result<bool, StorageError> {
+        let listed = self.notebooks(collection, &|| false)?;
+        let at = listed.binary_search_by(|one| one.notebook.cmp(notebook));
+        Ok(at.is_ok_and(|at| listed[at].stamp.bytes > self.max_notebook_bytes()))
+    }
+
+    /// What it is, in a word for people, such as `folder` or `bucket`.
+    fn kind(&self) -> &'static str;
+
+    /// What else it bounds.
+    fn limits(&self) -> &'static [StorageLimit] {
+        &[]
     }
 
     /// How many files are worth to be read at the same time.
@@ -144,6 +176,14 @@ pub trait ArtifactStorage: Send + Sync {
         collection: &str,
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<NotePath>, StorageError>;
+
+    /// What it is, in a word for people, such as `folder` or `bucket`.
+    fn artifact_storage_kind(&self) -> &'static str;
+
+    /// What it bounds.
+    fn artifact_limits(&self) -> &'static [StorageLimit] {
+        &[]
+    }
 
     /// The bytes of such a file as they are now; `None` as with [`NotebookStorage::read`].
     ///
@@ -230,6 +270,11 @@ pub struct Question<'a> {
 pub trait VectorSearch: Send + Sync {
     /// What it is called in answers, such as `postgres`.
     fn name(&self) -> &'static str;
+
+    /// What it is, in a word for people.
+    fn kind(&self) -> &'static str {
+        "database"
+    }
 
     /// The state of a collection's index.
     ///

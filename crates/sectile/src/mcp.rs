@@ -36,7 +36,9 @@ pub use self::{
     completion::{Completer, CompletionReference, CompletionRequest},
     connection::Connection,
     context::CallContext,
-    error::{Detail, Envelope, ErrorCard, ErrorList, Failure, FailureKind, Said, frame_errors},
+    error::{
+        Detail, Envelope, ErrorCard, ErrorList, Failure, FailureKind, Refused, Said, frame_errors,
+    },
     explanation::{
         MAX_MESSAGE_CHARS, MAX_OFFERED, Offer, may_be_repeated, nearest, nearest_paths, quoted,
         told, visible,
@@ -48,6 +50,8 @@ pub use self::{
     question::Confirmation,
     resource::{Resource, ResourceNotice, ResourceTemplate, ResourceText, Resources},
     schema::{JsonObject, input_schema, output_schema},
-    surface::{Limits, Surface, ToolCard, UnknownTool, WorldCard, WorldSpec, fixed_part},
+    surface::{
+        Limits, RefusalObject, Surface, ToolCard, UnknownTool, WorldCard, WorldSpec, fixed_part,
+    },
     tool::{Access, Answer, Awaited, Facts, Handler, Pace, Tool, decode, run},
 };

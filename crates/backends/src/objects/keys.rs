@@ -8,7 +8,7 @@ use sectile_retrieval::is_collection_name;
 use sectile_vault::NotePath;
 
 /// S3 has no longer ones, and refuses to look for them.
-const MAX_KEY_BYTES: usize = 1024;
+pub(super) const MAX_KEY_BYTES: usize = 1024;
 
 /// The folder inside the bucket where the collections are: empty, or with a slash at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]

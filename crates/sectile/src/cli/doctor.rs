@@ -153,7 +153,7 @@ fn library(settings: &NotebookSettings) -> Result<usize, CliError> {
     };
     let collections = match opened.collections() {
         Ok(collections) => collections,
-        Err(NotebookError::UpstreamFailure { message }) => {
+        Err(NotebookError::UpstreamFailure { message, .. }) => {
             bad(&format!("notebook: {}", visible(&message)))?;
             return Ok(1);
         }

@@ -82,7 +82,7 @@ fn failed(error: &NotebookError) -> CliError {
     match error {
         NotebookError::CollectionNotFound => CliError::failed("there is no such collection."),
         NotebookError::ArtifactNotFound { .. } => CliError::failed("there is no such artifact."),
-        NotebookError::UpstreamFailure { message }
+        NotebookError::UpstreamFailure { message, .. }
         | NotebookError::AmbiguousRequest { message, .. } => CliError::failed(visible(message)),
         _ => CliError::failed("the request cannot be met."),
     }

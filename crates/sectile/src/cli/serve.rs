@@ -27,7 +27,7 @@ use crate::{
         docs::{Docs, corpus::Corpus, manual},
         editor::{self, EditorWorld, ErrorStyle},
         hosted::{self, Hosted},
-        notebook::{self, Constraints, NotebookWorld},
+        notebook::{self, Constraints, NotebookWorld, limits::Limit},
         vault::{self, Vault},
     },
 };
@@ -151,7 +151,7 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Surface>, CliEr
         surfaces.push(docs_surface(settings));
     }
     if settings.notebook.is_configured() && wanted(World::Notebook) {
-        surfaces.push(notebook_surface(settings)?);
+        surfaces.push(notebook_surface(args, settings)?);
     }
     if surfaces.is_empty() {
         let world = match args.world {
@@ -251,7 +251,7 @@ fn docs_surface(settings: &Settings) -> Surface {
     )
 }
 
-fn notebook_surface(settings: &Settings) -> Result<Surface, CliError> {
+fn notebook_surface(args: &ServeArgs, settings: &Settings) -> Result<Surface, CliError> {
     let opened = Opened::of(&settings.notebook, settings.max_note_bytes)?;
     let given = settings.notebook.constraints;
     let constraints = Constraints {
@@ -265,7 +265,8 @@ fn notebook_surface(settings: &Settings) -> Result<Surface, CliError> {
         opened.indexes(None),
         constraints,
         notebook::clock::now,
-    );
+    )
+    .within(server_limits(args, settings));
     if let Some(secret) = &settings.notebook.shared_secret {
         let unusable = || CliError::failed("no key can be made of notebook.shared_secret_file.");
         world = world.sharing(secret).ok_or_else(unusable)?;
@@ -276,6 +277,22 @@ fn notebook_surface(settings: &Settings) -> Result<Surface, CliError> {
         settings.policy.clone(),
         settings.limits,
     ))
+}
+
+/// What bounds calls besides the notebook world itself, by the names of the settings.
+fn server_limits(args: &ServeArgs, settings: &Settings) -> Vec<Limit> {
+    let on_stdio = args.http.is_none() && args.world.is_some();
+    let limits = settings.notebook.server_limits.iter();
+    // Nobody signs in, and no connection is taken, on stdio.
+    let met = limits.filter(|(name, _)| {
+        !on_stdio || !(name.starts_with("server.http.") || name.ends_with("requests_per_minute"))
+    });
+    met.map(|(name, value)| Limit {
+        name: name.clone().into(),
+        value: *value,
+        bounds: "a setting, described in the manual".into(),
+    })
+    .collect()
 }
 
 /// Where calls are recorded, if the settings say so.
@@ -300,7 +317,8 @@ fn serve_stdio(surface: Arc<Surface>, settings: &Settings) -> Result<(), CliErro
         .build()?;
     let result = runtime.block_on(async {
         let shutdown = stop_on_signals()?;
-        tracing::info!(world = surface.world(), "serving on stdio");
+        let state = surface.starts();
+        tracing::info!(world = surface.world(), state, "serving on stdio");
         stdio::serve(surface, settings.max_message_bytes, shutdown).await
     });
     // A handler that still runs has nobody to answer to.

@@ -1,9 +1,13 @@
 //! The settings of the notebook world, checked.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     time::Duration,
 };
+
+use serde::Serialize;
+use serde_json::Value;
 
 use sectile_backends::{PostgresSettings, S3Credentials, S3Settings, S3Style};
 
@@ -11,6 +15,7 @@ use super::{
     ConfigError, Loaded, Origin,
     front::Files,
     raw::{NotebookConstraints, S3, VectorStorage},
+    settings::share_of,
 };
 use crate::access::Secret;
 
@@ -30,6 +35,8 @@ pub(crate) struct NotebookSettings {
     pub(crate) constraints: NotebookConstraints,
     /// What handles are sealed with, where several replicas share it.
     pub(crate) shared_secret: Option<Secret>,
+    /// Limits of the server and of the storages that are used, by the names of their settings.
+    pub(crate) server_limits: BTreeMap<String, u64>,
 }
 
 /// A place for artifacts alone.
@@ -39,6 +46,8 @@ pub(crate) enum ArtifactPlace {
     Bucket(Box<S3Settings>),
 }
 
+const SERVER: &str = "server";
+const CALLS_OF_A_CALLER: &str = "server.limits.max_in_flight_per_caller";
 const ROOT: &str = "notebook.root";
 const NOTEBOOKS: &str = "notebook.notebook_storage";
 const VECTORS: &str = "notebook.vector_storage";
@@ -98,9 +107,25 @@ impl NotebookSettings {
             }
             _ => return Err(files.refuse(&format!("{ARTIFACTS}.type"), "filesystem or s3")),
         };
+        let postgres = postgres(files, &raw.vector_storage)?;
+        let mut server_limits = numbers(SERVER, &loaded.raw.server);
+        server_limits.insert(
+            CALLS_OF_A_CALLER.to_owned(),
+            share_of(&loaded.raw.server.limits) as u64,
+        );
+        if bucket.is_some() {
+            server_limits.extend(numbers(NOTEBOOKS, storage));
+        }
+        if matches!(artifacts, Some(ArtifactPlace::Bucket(_))) {
+            server_limits.extend(numbers(ARTIFACTS, place));
+        }
+        if postgres.is_some() {
+            server_limits.extend(numbers(VECTORS, &raw.vector_storage));
+        }
         Ok(Self {
             index: files.place("notebook.index", &raw.index),
-            postgres: postgres(files, &raw.vector_storage)?,
+            postgres,
+            server_limits,
             root,
             bucket,
             artifacts,
@@ -113,6 +138,31 @@ impl NotebookSettings {
     pub(crate) fn is_configured(&self) -> bool {
         self.root.is_some() || self.bucket.is_some()
     }
+}
+
+/// Every number in a section of the settings, by its name, except in sections of it that bound no calls.
+fn numbers(section: &str, values: &impl Serialize) -> BTreeMap<String, u64> {
+    const OTHERS: [&str; 3] = ["server.auth.", "server.metrics.", "server.audit."];
+    let mut found = BTreeMap::new();
+    let mut rest = vec![(
+        section.to_owned(),
+        serde_json::to_value(values).unwrap_or_default(),
+    )];
+    while let Some((name, value)) = rest.pop() {
+        match value {
+            Value::Object(fields) => {
+                let fields = fields.into_iter();
+                rest.extend(fields.map(|(field, value)| (format!("{name}.{field}"), value)));
+            }
+            value => {
+                let is_other = OTHERS.iter().any(|other| name.starts_with(other));
+                if let Some(number) = value.as_u64().filter(|_| !is_other) {
+                    found.insert(name, number);
+                }
+            }
+        }
+    }
+    found
 }
 
 /// The database of the vectors, if they are in one.

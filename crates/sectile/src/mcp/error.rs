@@ -382,6 +382,27 @@ refusals! {
         "Call again; if it happens again, report it with the server's log line.";
 }
 
+/// A call that the frame refuses, as a world is told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The word that stays the same, such as `busy`.
+    pub code: &'static str,
+    /// What is wrong: one sentence.
+    pub message: &'static str,
+    /// What the caller can do about it: one sentence.
+    pub recovery: &'static str,
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            code: refusal.name(),
+            message: refusal.row().message,
+            recovery: refusal.recovery(),
+        }
+    }
+}
+
 impl Refusal {
     fn code(self) -> ErrorCode {
         match self {

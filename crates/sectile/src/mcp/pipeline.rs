@@ -22,7 +22,7 @@ use super::{
     Failure, FailureKind, JsonObject, Pace, Resource, Surface, UnknownTool,
     arguments::check_arguments,
     caller::{Asking, Caller, Desk},
-    error::{Refusal, invalid_params},
+    error::{Refusal, Refused, invalid_params},
     http::{self, Overload},
     listing::Page,
     policy::{Absence, Standing},
@@ -101,8 +101,8 @@ impl Surface {
                 CallToolResult::error(vec![text])
             }
             Err(Stop::Asks(question)) => return Ok((*question).into()),
-            Err(Stop::Refused(refusal)) => return Err(refusal.into()),
-            Err(Stop::Hidden(..)) => return Err(Refusal::Internal.into()),
+            Err(Stop::Refused(refusal)) => return Err(self.refusal(refusal)),
+            Err(Stop::Hidden(..)) => return Err(self.refusal(Refusal::Internal)),
         };
         wire.meta = self.result_meta.clone().map(MetaObject);
         Ok(wire.into())
@@ -498,6 +498,20 @@ impl Surface {
             |_| Err(Refusal::Internal.into()),
             |said| said.into_result(hides_errors),
         )
+    }
+
+    /// What a tool call that the frame refuses answers: the same in every world, and the world's own error object with it,
+    /// where it has one.
+    fn refusal(&self, refusal: Refusal) -> ErrorData {
+        let mut error = ErrorData::from(refusal);
+        let object = self.refused.and_then(|refused| {
+            let made = catch_unwind(|| refused(&Refused::from(refusal)));
+            made.ok()
+        });
+        if let (Some(object), Some(Value::Object(data))) = (object, &mut error.data) {
+            data.extend(object);
+        }
+        error
     }
 
     /// Resources and prompts have no result that could carry an error object, so a failure is a protocol error there.

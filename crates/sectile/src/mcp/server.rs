@@ -135,6 +135,7 @@ impl ServerHandler for Server {
         capabilities.completions = self.surface.complete.as_ref().map(|_| JsonObject::new());
         let mut implementation = Implementation::new("sectile", env!("CARGO_PKG_VERSION"));
         implementation.title = Some(format!("Sectile {}", self.surface.title));
+        implementation.description = self.surface.starts().map(str::to_owned);
         let mut config = ServerConfig::new(capabilities);
         config.protocol_version = ProtocolVersion::V_2025_11_25;
         config.server_info = implementation;

@@ -12,8 +12,8 @@ use tokio::sync::broadcast;
 
 use super::{
     Access, Answer, Awaited, CacheHint, CallContext, Completer, CompletionRequest, Envelope,
-    ErrorList, Failure, FailureKind, Handler, JsonObject, Observer, Pace, Policy, Prompt, Resource,
-    ResourceNotice, ResourceTemplate, Resources, Tool, Unobserved,
+    ErrorList, Failure, FailureKind, Handler, JsonObject, Observer, Pace, Policy, Prompt, Refused,
+    Resource, ResourceNotice, ResourceTemplate, Resources, Tool, Unobserved,
     policy::Standing,
     question::Seal,
     resource::ResourceText,
@@ -54,6 +54,11 @@ pub struct WorldSpec<S: 'static> {
     pub tool_meta: JsonObject,
     /// `_meta` of every result of a tool, failed or not; empty: none.
     pub result_meta: JsonObject,
+    /// What state it starts in, in a sentence that clients and the log are told; empty: nothing worth to be told.
+    pub starts: &'static str,
+    /// Its own error object for a call that the frame refuses, which goes into the `data` of the protocol error. Without it
+    /// there is only what every world says.
+    pub refused: Option<RefusalObject>,
     /// Whether what it reads from can be used now, or in a sentence why not, for the log. It may wait, but not for long.
     /// Without it the world is always ready.
     pub ready: Option<ReadyCheck<S>>,
@@ -71,6 +76,9 @@ pub enum UnknownTool {
     /// A failure, which goes through the world's envelope like any other.
     Answer(fn() -> Failure),
 }
+
+/// How a world says, in the form of its own errors, that the frame refused a call.
+pub type RefusalObject = fn(&Refused) -> JsonObject;
 
 /// A world's contract as data, for listings and documentation.
 #[derive(Debug)]
@@ -226,6 +234,8 @@ pub struct Surface {
     pub(super) tokens_only: bool,
     pub(super) unknown_tool: UnknownTool,
     pub(super) result_meta: Option<JsonObject>,
+    pub(super) starts: &'static str,
+    pub(super) refused: Option<RefusalObject>,
     pub(super) ready: Option<Ready>,
     pub(super) envelope: Envelope,
     pub(super) policy: Policy,
@@ -372,6 +382,8 @@ impl Surface {
             tokens_only: spec.tokens_only,
             unknown_tool: spec.unknown_tool,
             result_meta: Some(spec.result_meta).filter(|meta| !meta.is_empty()),
+            starts: spec.starts,
+            refused: spec.refused,
             ready: spec.ready.map(|ready| {
                 let bound: Ready = Box::new(move || ready(&state));
                 bound
@@ -391,6 +403,12 @@ impl Surface {
     #[must_use]
     pub fn world(&self) -> &'static str {
         self.world
+    }
+
+    /// What state the world starts in, where that is worth to be told.
+    #[must_use]
+    pub fn starts(&self) -> Option<&'static str> {
+        Some(self.starts).filter(|starts| !starts.is_empty())
     }
 
     /// The tool called `name`, hidden or not, with its place in the table.

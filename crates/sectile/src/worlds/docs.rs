@@ -89,6 +89,8 @@ pub(crate) fn spec(namespace: &str, offer: Offer) -> WorldSpec<Docs> {
         unknown_tool: UnknownTool::Code(-32602),
         tool_meta: JsonObject::new(),
         result_meta: JsonObject::new(),
+        starts: "",
+        refused: None,
         ready: None,
         envelope: |failure| Said::Result(error_object(failure)),
         errors: errors::list,

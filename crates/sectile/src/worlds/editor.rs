@@ -23,11 +23,11 @@ use sectile_vault::{
 };
 use tokio::sync::broadcast;
 
+use self::errors::About;
 pub(crate) use self::{
     answers::timestamp,
     errors::{ErrorStyle, error_object, failure},
 };
-use self::errors::About;
 use crate::mcp::{CallContext, Failure, JsonObject, ResourceNotice, UnknownTool, WorldSpec};
 
 /// State of the world.
@@ -75,6 +75,8 @@ pub(crate) fn spec(extent: Extent, errors: ErrorStyle) -> WorldSpec<EditorWorld>
         unknown_tool: UnknownTool::Code(-32601),
         tool_meta: JsonObject::new(),
         result_meta: JsonObject::new(),
+        starts: "",
+        refused: None,
         ready: None,
         envelope: errors.envelope(),
         errors: errors::list,

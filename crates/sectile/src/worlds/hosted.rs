@@ -66,6 +66,8 @@ pub(crate) fn spec() -> WorldSpec<Hosted> {
         unknown_tool: UnknownTool::Code(-32602),
         tool_meta: JsonObject::new(),
         result_meta: JsonObject::new(),
+        starts: "",
+        refused: None,
         ready: None,
         envelope: |failure| {
             Said::Result(json!({ "error": said(failure), "code": "UPSTREAM_ERROR" }))

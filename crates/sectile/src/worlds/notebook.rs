@@ -13,7 +13,9 @@ mod facts;
 pub(crate) mod filling;
 pub(crate) mod ids;
 pub(crate) mod indexing;
+mod left_out;
 pub(crate) mod library;
+pub(crate) mod limits;
 mod naming;
 pub(crate) mod provenance;
 pub(crate) mod publishing;
@@ -40,6 +42,7 @@ use self::{
     contexts::{Context, Contexts, Entered},
     errors::{Gone, NotebookError},
     ids::SourceId,
+    limits::Limit,
     quote::{Quote, quote},
     seal::Seal,
     shelf::Found,
@@ -59,6 +62,8 @@ pub(crate) struct NotebookWorld {
     shelves: Shelves,
     contexts: Contexts,
     constraints: Constraints,
+    /// What the server around it bounds, by the names of its settings.
+    server_limits: Vec<Limit>,
     clock: Clock,
 }
 
@@ -110,6 +115,8 @@ pub(crate) fn spec(constraints: &Constraints) -> WorldSpec<NotebookWorld> {
             "provenance_available": true,
             "constraints_checkable": true,
         })),
+        starts: "Open Notebook starts in SAFE mode: no collection context is loaded.",
+        refused: Some(errors::refused),
         ready: Some(|world| world.ready().map_err(|error| error.message().into_owned())),
         envelope: errors::envelope,
         errors: errors::list,
@@ -141,7 +148,16 @@ impl NotebookWorld {
             storage,
             contexts: Contexts::default(),
             constraints,
+            server_limits: Vec::new(),
             clock,
+        }
+    }
+
+    /// The same world in a server with these limits of its own, which callers are told as well.
+    pub(crate) fn within(self, server_limits: Vec<Limit>) -> Self {
+        Self {
+            server_limits,
+            ..self
         }
     }
 
@@ -173,8 +189,13 @@ impl NotebookWorld {
             let found = self.contexts.find(call.caller(), handle, self.now());
             return found.map(Some);
         }
+        Ok(self.connection_context(call))
+    }
+
+    /// What is kept for the connection of the caller, where there is one that counts.
+    fn connection_context(&self, call: &CallContext) -> Option<Arc<Context>> {
         let connection = call.connection.as_ref().filter(|_| !call.is_stateless);
-        Ok(connection.map(|connection| connection.value(Context::default)))
+        connection.map(|connection| connection.value(|| Context::new(self.now())))
     }
 
     /// The collection that the caller has entered.

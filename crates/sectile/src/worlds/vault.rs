@@ -40,6 +40,8 @@ pub(crate) fn spec() -> WorldSpec<Vault> {
         unknown_tool: UnknownTool::Code(-32602),
         tool_meta: JsonObject::new(),
         result_meta: JsonObject::new(),
+        starts: "",
+        refused: None,
         ready: None,
         envelope: |failure| Said::Result(error_object(failure)),
         errors,

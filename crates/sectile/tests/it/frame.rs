@@ -215,6 +215,8 @@ fn spec() -> WorldSpec<Shelf> {
         unknown_tool: UnknownTool::Code(-32601),
         tool_meta: JsonObject::new(),
         result_meta: JsonObject::new(),
+        starts: "",
+        refused: None,
         ready: None,
         envelope: |failure| Said::Result(json!({ "problem": failure.message })),
         errors: ErrorList::default,

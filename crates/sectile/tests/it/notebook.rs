@@ -26,6 +26,8 @@ mod kills;
 mod mutation;
 /// Every row of the table of points that the contract left open, by name.
 mod open_points;
+/// Promises that are easily broken in silence, by name.
+mod promises;
 /// Answers held against the disk, by a second reading.
 mod proof;
 /// Every file is what it was after every tool was used.

@@ -240,7 +240,7 @@ pub(super) struct AddArgs {
     /// A notebook it was made from, by its path in the collection. May be given more than once.
     #[arg(long = "source", value_name = "NOTEBOOK")]
     pub(super) sources: Vec<String>,
-    /// What was done. May be given more than once, in order.
+    /// What was done. May be given more than once, in order. Without it no step is recorded.
     #[arg(long = "step", value_name = "STEP")]
     pub(super) steps: Vec<String>,
     /// How far it can be trusted, in a sentence.

@@ -16,7 +16,7 @@ use crate::{
     files,
     worlds::notebook::{
         artifacts::{
-            self, Maker, Record, SIDECAR, Status,
+            self, Maker, Record, SIDECAR, Status, is_deliverable,
             record::{Payload, Source, Step, is_payload_name, is_plain_name},
         },
         clock::Clock,
@@ -25,9 +25,6 @@ use crate::{
         storage::MAX_NOTE_BYTES,
     },
 };
-
-/// What a step is called that nobody described.
-const UNKNOWN_TOOL: &str = "unknown";
 
 pub(super) fn add(args: &AddArgs, clock: Clock) -> Result<(), CliError> {
     let storage = open(&args.root)?;
@@ -80,7 +77,15 @@ fn payloads(args: &AddArgs) -> Result<Vec<(String, Vec<u8>)>, CliError> {
         if contents.iter().any(|(other, _)| other == name) {
             return Err(CliError::usage("two FILEs have the same name."));
         }
-        contents.push((name.to_owned(), read(path)?));
+        let bytes = read(path)?;
+        if !is_deliverable(&bytes) {
+            return Err(CliError::failed(format_args!(
+                "`{}` is neither text nor JSON, so no client could retrieve it; nothing was added.",
+                visible(name)
+            ))
+            .next("convert it to UTF-8 text without NUL bytes"));
+        }
+        contents.push((name.to_owned(), bytes));
     }
     Ok(contents)
 }
@@ -175,26 +180,20 @@ fn steps(args: &AddArgs, record: &Record, now: i64) -> Result<Vec<Step>, CliErro
     for text in &args.steps {
         given.push(GivenStep::parse(text).map_err(CliError::usage)?);
     }
-    if given.is_empty() {
-        given.push(GivenStep {
-            tool: UNKNOWN_TOOL.to_owned(),
-            ..GivenStep::default()
-        });
-    }
     let digests = |paths: &[std::path::PathBuf]| {
         let digests = paths.iter().map(|path| Ok(Digest::of(&read(path)?)));
         digests.collect::<Result<Vec<Digest>, CliError>>()
     };
     let mut before: Vec<Digest> = record.sources.iter().map(|source| source.digest).collect();
-    let last = given.len() - 1;
-    let mut steps = Vec::new();
+    let count = given.len();
+    let mut steps = Vec::with_capacity(count);
     for (index, step) in given.into_iter().enumerate() {
         let inputs = match step.inputs.as_slice() {
             [] => before,
             paths => digests(paths)?,
         };
         let mut outputs = digests(&step.outputs)?;
-        if index == last && outputs.is_empty() {
+        if index + 1 == count && outputs.is_empty() {
             outputs.extend(record.payloads.iter().map(|payload| payload.digest));
         }
         before = outputs.clone();
@@ -273,7 +272,7 @@ fn report(args: &AddArgs, record: &Record) -> Result<(), CliError> {
         text += &format!("  {}\n", Styled(DIM, remark));
     }
     if args.steps.is_empty() {
-        let remark = format!("no step is described; the tool is recorded as `{UNKNOWN_TOOL}`");
+        let remark = "no step is described, so none is recorded; say how it was made with --step";
         text += &format!("  {}\n", Styled(DIM, remark));
     }
     print(text)

@@ -75,7 +75,8 @@ async fn run(surfaces: Vec<Surface>, settings: Settings, args: &ServeArgs) -> Re
             _ => http::endpoint(surface.world()),
         };
         let url = format_args!("{scheme}://{address}{path}");
-        tracing::info!(world = surface.world(), %url, "serving over HTTP");
+        let state = surface.starts();
+        tracing::info!(world = surface.world(), %url, state, "serving over HTTP");
     }
     let public_url = front.public_url.clone();
     let public_url = public_url.unwrap_or_else(|| format!("{scheme}://{address}"));

@@ -6,9 +6,71 @@ use serde::Serialize;
 use super::{
     errors::{Gone, NotebookError},
     ids::SourceId,
+    left_out::{NotSearched, named},
     quote::Quote,
-    shelf::Scores,
+    shelf::{IndexState, Scores},
+    tiers::Tier,
 };
+
+/// What was searched, and with what.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(super) struct Searched {
+    /// When the index was made, in milliseconds since 1970.
+    index_as_of: i64,
+    /// Where the index is: `disk`, `memory` when there was none on disk, or the name of its backend.
+    index_location: &'static str,
+    /// Notebooks that changed since and are not indexed yet; null while that is being found out.
+    changed_not_indexed: Option<usize>,
+    /// Notebooks that are too large or cannot be read, so not searched; null while unknown.
+    notebooks_not_searched: Option<usize>,
+    /// The first 10 of these.
+    not_searched: Vec<NotSearched>,
+    /// What was used: `lexical+semantic` or `lexical`.
+    retrieval: &'static str,
+    /// Which tier answered: `static` or `transformer`.
+    tier: &'static str,
+    /// A sentence where another tier answered the search before in this context; else null.
+    tier_change: Option<String>,
+}
+
+impl Searched {
+    /// What a search was made in. `before` is the tier of the search before it in the same context.
+    pub(super) fn new(state: &IndexState, before: Option<Tier>) -> Self {
+        let left_out = state.left_out.as_deref();
+        Self {
+            index_as_of: state.as_of,
+            index_location: match state.backend {
+                Some(backend) => backend.name,
+                None if state.on_disk => "disk",
+                None => "memory",
+            },
+            changed_not_indexed: state.changed,
+            notebooks_not_searched: left_out.map(Vec::len),
+            not_searched: left_out.map_or_else(Vec::new, |left_out| named(left_out)),
+            retrieval: retrieval(state),
+            tier: state.tier.name(),
+            tier_change: tier_change(before, state.tier),
+        }
+    }
+}
+
+/// Which retrieval a search used.
+pub(super) fn retrieval(state: &IndexState) -> &'static str {
+    match state.semantic {
+        true => "lexical+semantic",
+        false => "lexical",
+    }
+}
+
+/// That another tier answers than before, in a sentence, where that is so.
+pub(super) fn tier_change(before: Option<Tier>, now: Tier) -> Option<String> {
+    let before = before.filter(|before| *before != now)?;
+    Some(format!(
+        "The tier changed from {} to {} since the last search in this context, so ranking and scores are not those of before.",
+        before.name(),
+        now.name()
+    ))
+}
 
 /// What the score of a passage is made of. Each part is between 0 and 1.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]

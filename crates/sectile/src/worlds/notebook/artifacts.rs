@@ -34,10 +34,11 @@
 //! its bytes have the recorded digest. Files that the record does not name are not artifacts.
 
 mod check;
+mod links;
 pub(crate) mod record;
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
     ops::Bound,
 };
 
@@ -50,19 +51,20 @@ use serde_json::Value;
 use self::record::{Payload, is_plain_name};
 pub(crate) use self::{
     check::{Checked, Drift, check},
+    links::{ArtifactLink, LinkedArtifacts, linked_to, links},
     record::{ArtifactType, Maker, Record, SIDECAR, Status},
 };
 use super::{errors::NotebookError, library::Library};
 use sectile_retrieval::ARTIFACTS;
 
 /// Sets of one collection that are looked at.
-const MAX_SETS: usize = 1000;
+pub(super) const MAX_SETS: usize = 1000;
 /// Bytes of records that one call reads, about.
-const MOST_RECORD_BYTES: usize = 16 << 20;
-/// Bytes of names in one list of sets, about: as long as other long answers are.
-const MOST_LISTED_BYTES: usize = 32 << 10;
+pub(super) const MOST_RECORD_BYTES: usize = 16 << 20;
+/// Bytes of names in one list of sets or collections, about: as long as other long answers are.
+pub(super) const MOST_LISTED_BYTES: usize = 32 << 10;
 /// Bytes of the names of a set's notebooks there.
-const MOST_SOURCE_BYTES: usize = 4 << 10;
+pub(super) const MOST_SOURCE_BYTES: usize = 4 << 10;
 /// What a set comes to there besides names.
 const SET_BYTES: usize = 200;
 
@@ -215,23 +217,6 @@ pub(crate) struct ArtifactIntegrity {
     pub(crate) verified: bool,
 }
 
-/// An artifact that was made from given notebooks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) struct ArtifactLink {
-    /// For `retrieve_artifact`.
-    pub(crate) artifact_id: String,
-    /// Its set.
-    pub(crate) artifact_set_id: String,
-    /// Its kind.
-    pub(crate) artifact_type: ArtifactType,
-    /// Its standing.
-    pub(crate) status: Status,
-    /// Whether its sources changed.
-    pub(crate) staleness_indicator: Staleness,
-    /// Sources that hold references.
-    pub(crate) matching_sources: Vec<String>,
-}
-
 /// A source as recorded, and as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SourceState {
@@ -248,17 +233,6 @@ pub(crate) struct Found {
     pub(crate) payload: Payload,
     /// `None` when the file is gone or too large.
     pub(crate) bytes: Option<Vec<u8>>,
-}
-
-/// The artifacts that were made from given notebooks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ArtifactLinks {
-    /// The first of them, by id.
-    pub(crate) links: Vec<ArtifactLink>,
-    /// How many there are.
-    pub(crate) total: usize,
-    /// Whether all records were looked at.
-    pub(crate) is_complete: bool,
 }
 
 /// The digests of notebooks as they are now, each read once.
@@ -399,13 +373,16 @@ pub(crate) fn retrieve(
     } = find(storage, collection, artifact_id, stop)?;
     let bytes = judged(bytes, &payload).map_err(|why| NotebookError::UpstreamFailure {
         message: format!("The payload of `{id}` {why}; it is not answered."),
+        at: storage.artifact_place(),
     })?;
     let staleness = Today::new(storage, collection, stop).staleness(&record)?;
-    let contents = contents(&payload.file, bytes).ok_or_else(|| NotebookError::UpstreamFailure {
-        message: format!(
-            "The payload of `{id}` is binary; only text and JSON can be answered. It can be opened from its folder."
-        ),
-    })?;
+    let contents =
+        contents(&payload.file, bytes).ok_or_else(|| NotebookError::UpstreamFailure {
+            message: format!(
+                "The payload of `{id}` is binary; only text and JSON can be answered."
+            ),
+            at: storage.artifact_place(),
+        })?;
     let source_notebooks = source_notebooks(&record);
     let steps = record.steps.into_iter().enumerate();
     let transformation_steps = steps.map(|(index, step)| ArtifactStep {
@@ -440,49 +417,6 @@ pub(crate) fn retrieve(
     })
 }
 
-/// The artifacts whose recorded sources include one of `notebooks`, by id: the first `most`, and how many there are. Sets with
-/// a damaged record have no sources.
-pub(crate) fn linked_to(
-    storage: &Library,
-    collection: &str,
-    notebooks: &[NotePath],
-    most: usize,
-    stop: &dyn Fn() -> bool,
-) -> Result<ArtifactLinks, NotebookError> {
-    let notebooks: HashSet<&NotePath> = notebooks.iter().collect();
-    let mut found = ArtifactLinks::default();
-    let mut today = Today::new(storage, collection, stop);
-    let mut budget = RecordBudget::default();
-    found.is_complete = each_record(storage, collection, &mut budget, stop, |set, record| {
-        let Ok(record) = record else { return Ok(()) };
-        let sources = record.sources.iter().map(|source| &source.notebook);
-        let matching: Vec<String> = sources
-            .filter(|source| notebooks.contains(source))
-            .map(NotePath::to_string)
-            .collect();
-        if matching.is_empty() {
-            return Ok(());
-        }
-        found.total += record.payloads.len();
-        let wanted = most.saturating_sub(found.links.len());
-        if wanted == 0 {
-            return Ok(());
-        }
-        let staleness = today.staleness(&record)?;
-        let payloads = record.payloads.iter().take(wanted);
-        found.links.extend(payloads.map(|payload| ArtifactLink {
-            artifact_id: format!("{set}/{}", payload.file),
-            artifact_set_id: set.to_owned(),
-            artifact_type: record.kind,
-            status: record.status,
-            staleness_indicator: staleness,
-            matching_sources: matching.clone(),
-        }));
-        Ok(())
-    })?;
-    Ok(found)
-}
-
 /// Finds an artifact and reads its payload.
 pub(crate) fn find(
     storage: &Library,
@@ -500,8 +434,13 @@ pub(crate) fn find(
     let folders = folders(storage, collection, stop)?;
     let (set, files) = folders.get_key_value(set).ok_or_else(unknown)?;
     let mut budget = RecordBudget::default();
-    let record = load(storage, collection, (set, files), &mut budget, stop)?
-        .map_err(|message| NotebookError::UpstreamFailure { message })?;
+    let record =
+        load(storage, collection, (set, files), &mut budget, stop)?.map_err(|message| {
+            NotebookError::UpstreamFailure {
+                message,
+                at: storage.artifact_place(),
+            }
+        })?;
     let payload = match (file, record.payloads.as_slice()) {
         (Some(file), payloads) => payloads.iter().find(|payload| payload.file == file),
         (None, [only]) => Some(only),
@@ -717,12 +656,17 @@ fn source_notebooks(record: &Record) -> Vec<String> {
     sources.map(|source| source.notebook.to_string()).collect()
 }
 
-/// What is answered of a payload, or `None` when it is no text.
+/// Whether a payload with these bytes can be answered: text, which JSON is as well.
+pub(crate) fn is_deliverable(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0)
+}
+
+/// What is answered of a payload, or `None` when it is not text.
 fn contents(file: &str, bytes: Vec<u8>) -> Option<Contents> {
-    let text = String::from_utf8(bytes).ok()?;
-    if text.contains('\0') {
+    if !is_deliverable(&bytes) {
         return None;
     }
+    let text = String::from_utf8(bytes).ok()?;
     let is_json = file.len() > 5 && file.to_ascii_lowercase().ends_with(".json");
     if is_json && let Ok(Value::Object(object)) = serde_json::from_str(&text) {
         return Some(Contents::Object(object));

@@ -16,8 +16,9 @@ use sectile_vault::NotePath;
 use serde::Serialize;
 
 use super::{
-    artifacts::{self, RecordBudget},
+    artifacts::{self, MOST_LISTED_BYTES, RecordBudget},
     errors::NotebookError,
+    left_out::{MOST_NAMED, WhyLeftOut},
     library::Library,
 };
 use crate::structure::Note;
@@ -26,17 +27,15 @@ use sectile_retrieval::Listed;
 /// The file that says how to call a collection.
 const MANIFEST: &str = "collection.toml";
 /// Bytes of a manifest.
-const MAX_MANIFEST: usize = 64 << 10;
+pub(super) const MAX_MANIFEST: usize = 64 << 10;
 /// Characters kept of a title, an author or a tag.
-const MAX_TEXT: usize = 256;
+pub(super) const MAX_TEXT: usize = 256;
 /// Tags kept.
-const MAX_TAGS: usize = 100;
-/// Bytes of one list of collections, about.
-const MOST_LISTED_BYTES: usize = 32 << 10;
+pub(super) const MAX_TAGS: usize = 100;
 /// What a collection comes to there besides names, titles, tags and notes.
 const CARD_BYTES: usize = 240;
 /// Things told about one manifest.
-const MAX_NOTES: usize = 20;
+pub(super) const MAX_NOTES: usize = 20;
 
 /// A collection as it is listed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -53,6 +52,9 @@ pub(crate) struct CollectionCard {
     pub(crate) artifact_count: usize,
     /// Number of notebooks.
     pub(crate) notebook_count: usize,
+    /// Only where there are some: how many of these are too large to be searched or quoted. `notes` names the first.
+    #[serde(skip_serializing_if = "is_none")]
+    pub(crate) notebooks_too_large: usize,
     /// When one of its notebooks was last changed, in milliseconds since 1970; 0 when there is none.
     pub(crate) last_modified: i64,
     /// What in its manifest cannot be used, and what was not counted, in sentences.
@@ -63,10 +65,10 @@ pub(crate) struct CollectionCard {
 /// A range of days.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct DateRange {
-    /// First day, as in `2024-01-31`.
-    pub(crate) start: Option<String>,
-    /// Last day.
-    pub(crate) end: Option<String>,
+    /// First day, as in `2024-01-31`; empty when there is none.
+    pub(crate) start: String,
+    /// Last day; empty when there is none.
+    pub(crate) end: String,
 }
 
 /// What a manifest says, as far as it can be used.
@@ -75,7 +77,8 @@ pub(crate) struct Manifest {
     pub(crate) title: Option<String>,
     pub(crate) tags: Vec<String>,
     pub(crate) author: Option<String>,
-    pub(crate) date_range: DateRange,
+    /// First and last day, where it names them.
+    pub(crate) days: (Option<String>, Option<String>),
     /// What cannot be used, in sentences.
     pub(crate) notes: Vec<String>,
 }
@@ -143,6 +146,9 @@ pub(crate) fn card(
                 .to_owned(),
         );
     }
+    let too_large = too_large(&notebooks, storage.max_notebook_bytes());
+    manifest.notes.extend(told(&too_large, storage));
+    let (first, last) = manifest.days;
     let modified = |listed: &Listed| listed.stamp.modified;
     let oldest = notebooks.iter().map(modified).min();
     let newest = notebooks.iter().map(modified).max();
@@ -150,15 +156,55 @@ pub(crate) fn card(
         collection_id: collection.to_owned(),
         title: title_of(manifest.title, collection),
         date_range: DateRange {
-            start: manifest.date_range.start.or_else(|| day(oldest?)),
-            end: manifest.date_range.end.or_else(|| day(newest?)),
+            start: first.or_else(|| day(oldest?)).unwrap_or_default(),
+            end: last.or_else(|| day(newest?)).unwrap_or_default(),
         },
         domain_tags: manifest.tags,
         artifact_count,
         notebook_count: notebooks.len(),
+        notebooks_too_large: too_large.len(),
         last_modified: newest.unwrap_or_default(),
         notes: manifest.notes,
     })
+}
+
+/// The notebooks that are too large to be read.
+fn too_large(notebooks: &[Listed], max_notebook_bytes: u64) -> Vec<&NotePath> {
+    let large = notebooks
+        .iter()
+        .filter(|one| WhyLeftOut::of(one, max_notebook_bytes) == WhyLeftOut::TooLarge);
+    large.map(|one| &one.notebook).collect()
+}
+
+/// The same in a sentence, where there are some.
+fn told(too_large: &[&NotePath], storage: &Library) -> Option<String> {
+    if too_large.is_empty() {
+        return None;
+    }
+    let names = too_large.iter().take(MOST_NAMED);
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    let more = match too_large.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!(
+        "{} larger than {} bytes, so nothing of {} is searched or quoted: {}{more}.",
+        match too_large.len() {
+            1 => "1 notebook is".to_owned(),
+            count => format!("{count} notebooks are"),
+        },
+        storage.max_notebook_bytes(),
+        match too_large.len() {
+            1 => "it",
+            _ => "them",
+        },
+        names.join(", "),
+    ))
+}
+
+/// Whether there is nothing to count.
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// The title of a collection: its manifest's, else one made of its name.
@@ -273,10 +319,10 @@ impl Manifest {
         if start.zip(end).is_some_and(|(start, end)| start > end) {
             return Some("ends before it starts, so the range is derived");
         }
-        self.date_range = DateRange {
-            start: start.map(|day| day.to_string()),
-            end: end.map(|day| day.to_string()),
-        };
+        self.days = (
+            start.map(|day| day.to_string()),
+            end.map(|day| day.to_string()),
+        );
         is_odd.then_some("has keys beside start and end")
     }
 }
@@ -305,7 +351,7 @@ fn day(milliseconds: i64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worlds::notebook::testing::Memory;
+    use crate::worlds::notebook::testing::{LARGEST, Memory};
 
     fn card_of_one(storage: &Memory, collection: &str) -> Result<CollectionCard, NotebookError> {
         card(storage, collection, &mut RecordBudget::default(), &|| false)
@@ -329,7 +375,7 @@ mod tests {
         let cards = cards(&storage, None, &|| false).unwrap().cards;
         assert_eq!(
             serde_json::to_string(&cards).unwrap(),
-            r#"[{"collection_id":"empty","title":"empty","date_range":{"start":null,"end":null},"domain_tags":[],"artifact_count":0,"notebook_count":0,"last_modified":0},{"collection_id":"lab-notes","title":"lab notes","date_range":{"start":"1970-01-01","end":"1970-01-01"},"domain_tags":[],"artifact_count":0,"notebook_count":1,"last_modified":1000}]"#
+            r#"[{"collection_id":"empty","title":"empty","date_range":{"start":"","end":""},"domain_tags":[],"artifact_count":0,"notebook_count":0,"last_modified":0},{"collection_id":"lab-notes","title":"lab notes","date_range":{"start":"1970-01-01","end":"1970-01-01"},"domain_tags":[],"artifact_count":0,"notebook_count":1,"last_modified":1000}]"#
         );
         assert_eq!(storage.read_of_notebooks(), 0, "no notebook is opened");
         assert_eq!(
@@ -339,13 +385,31 @@ mod tests {
     }
 
     #[test]
+    fn a_notebook_too_large_to_search_is_reported_in_the_list_of_collections() {
+        let storage = Memory::of(&[("lab/a.md", "a")]);
+        let large = vec![b'x'; usize::try_from(LARGEST).unwrap() + 1];
+        storage.write("lab", "b.md", &large);
+        let card = card_of_one(&storage, "lab").unwrap();
+        assert_eq!((card.notebook_count, card.notebooks_too_large), (2, 1));
+        assert_eq!(
+            card.notes,
+            [
+                "1 notebook is larger than 4194304 bytes, so nothing of it is searched or quoted: `b.md`."
+            ]
+        );
+        storage.write("lab", "b.md", &large[1..]);
+        let card = card_of_one(&storage, "lab").unwrap();
+        assert_eq!((card.notebooks_too_large, card.notes.len()), (0, 0));
+    }
+
+    #[test]
     fn a_manifest_speaks_first() {
         let card = card_of(
             "title = ' Lab '\ntags = ['x', 'y']\nauthor = 'Ada'\ndate_range = { start = 2023-01-01 }\n",
         );
         assert_eq!((card.title.as_str(), card.domain_tags.len()), ("Lab", 2));
-        assert_eq!(card.date_range.start.as_deref(), Some("2023-01-01"));
-        assert_eq!(card.date_range.end.as_deref(), Some("2024-05-06"));
+        assert_eq!(card.date_range.start, "2023-01-01");
+        assert_eq!(card.date_range.end, "2024-05-06");
         assert_eq!(card.notes, [""; 0]);
     }
 
@@ -376,7 +440,7 @@ mod tests {
                 (title, notes),
                 "{start}"
             );
-            assert!(card.date_range.start.is_some() && card.notebook_count == 2);
+            assert!(!card.date_range.start.is_empty() && card.notebook_count == 2);
         }
     }
 }

@@ -19,6 +19,7 @@ use super::{
     locked,
     seal::Seal,
     streams::{End, Running, Stream, Streams},
+    tiers::Tier,
     tokens::uuid,
 };
 
@@ -29,17 +30,22 @@ pub(crate) const HANDLE_IDLE_S: u64 = 3600;
 pub(crate) const MOST_HANDLES: usize = 256;
 
 /// Most records that a context keeps. Older ones are dropped, but still counted.
-const MOST_RECORDS: usize = 256;
+pub(super) const MOST_RECORDS: usize = 256;
 
 /// What is kept for a connection, or for a handle.
-#[derive(Default)]
-pub(crate) struct Context(Mutex<State>);
+pub(crate) struct Context {
+    /// When it began, in milliseconds since 1970.
+    created_at: i64,
+    state: Mutex<State>,
+}
 
 #[derive(Default)]
 struct State {
     /// `None`: the safe state, in which nothing can be read.
     collection: Option<String>,
     streams: Streams,
+    /// Which tier answered the last search in the collection.
+    tier: Option<Tier>,
     log: VecDeque<AccessRecord>,
     accesses: u64,
 }
@@ -58,6 +64,19 @@ pub(crate) struct AccessRecord {
 }
 
 impl Context {
+    /// A context in the safe state.
+    pub(crate) fn new(now: i64) -> Self {
+        Self {
+            created_at: now,
+            state: Mutex::default(),
+        }
+    }
+
+    /// When it began, in milliseconds since 1970.
+    pub(crate) fn created_at(&self) -> i64 {
+        self.created_at
+    }
+
     /// The active collection.
     pub(crate) fn collection(&self) -> Option<String> {
         self.state().collection.clone()
@@ -67,7 +86,21 @@ impl Context {
     pub(crate) fn enter(&self, collection: &str, now: i64) {
         let mut state = self.state();
         state.collection = Some(collection.to_owned());
+        state.tier = None;
         state.streams.end_all(End::CollectionChanged, now);
+    }
+
+    /// Goes back to the safe state, in which nothing can be read.
+    pub(crate) fn leave(&self, now: i64) {
+        let mut state = self.state();
+        state.collection = None;
+        state.tier = None;
+        state.streams.end_all(End::CollectionLeft, now);
+    }
+
+    /// Remembers which tier answered a search. Returns that of the search before it.
+    pub(crate) fn searched_with(&self, tier: Tier) -> Option<Tier> {
+        self.state().tier.replace(tier)
     }
 
     /// Writes down that `tool` answered a call.
@@ -120,7 +153,7 @@ impl Context {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        locked(&self.0)
+        locked(&self.state)
     }
 }
 
@@ -243,7 +276,7 @@ fn keep(
             all.remove(at);
         }
     }
-    let context = Arc::new(Context::default());
+    let context = Arc::new(Context::new(now));
     context.enter(collection, now);
     all.push(Handed {
         handle: handle.to_owned(),
@@ -283,8 +316,9 @@ mod tests {
                 on_disk: false,
                 backend: None,
                 changed: Some(0),
+                left_out: Some(Arc::default()),
                 semantic: false,
-                tier: crate::worlds::notebook::tiers::Tier::Static,
+                tier: Tier::Static,
                 model: "none",
             },
             unknown_words: Vec::new(),
@@ -296,6 +330,7 @@ mod tests {
             collection,
             expires_at: 1000,
             page: 10,
+            tier_before: None,
         };
         Stream::new(beginning, found, Memory::shared(&[]).as_ref(), &|| false).expect("a stream")
     }
@@ -309,7 +344,7 @@ mod tests {
 
     #[test]
     fn entering_ends_the_streams_of_the_context_and_of_no_other() {
-        let (context, other) = (Context::default(), Context::default());
+        let (context, other) = (Context::new(0), Context::new(0));
         for (context, token) in [(&context, "x"), (&other, "y")] {
             context.enter("a", 0);
             context.begin(stream("a", token), 0).expect("it begins");
@@ -324,8 +359,33 @@ mod tests {
     }
 
     #[test]
+    fn a_context_that_was_left_is_as_safe_as_at_the_start() {
+        let context = Context::new(0);
+        context.leave(0);
+        assert_eq!(context.collection(), None);
+        context.enter("a", 0);
+        context.begin(stream("a", "x"), 0).expect("it begins");
+        context.searched_with(Tier::Static);
+        context.leave(0);
+        assert_eq!(context.collection(), None);
+        assert_eq!(ended(&context, "x"), Some("collection_left"));
+        context.enter("a", 0);
+        assert_eq!(context.searched_with(Tier::Transformer), None);
+    }
+
+    #[test]
+    fn the_tier_of_the_last_search_is_known_until_a_collection_is_entered() {
+        let context = Context::new(0);
+        context.enter("a", 0);
+        assert_eq!(context.searched_with(Tier::Static), None);
+        assert_eq!(context.searched_with(Tier::Transformer), Some(Tier::Static));
+        context.enter("b", 0);
+        assert_eq!(context.searched_with(Tier::Static), None);
+    }
+
+    #[test]
     fn a_stream_of_a_collection_that_was_left_meanwhile_does_not_begin() {
-        let context = Context::default();
+        let context = Context::new(0);
         context.enter("b", 0);
         let begun = context.begin(stream("a", "x"), 0);
         let reason = "collection_changed";
@@ -337,7 +397,7 @@ mod tests {
 
     #[test]
     fn a_context_starts_without_a_collection_and_has_one_at_a_time() {
-        let context = Context::default();
+        let context = Context::new(0);
         assert_eq!(context.collection(), None);
         context.enter("a", 0);
         context.enter("b", 0);
@@ -441,7 +501,7 @@ mod tests {
 
     #[test]
     fn the_log_is_bounded_and_its_count_exact() {
-        let context = Context::default();
+        let context = Context::new(0);
         context.record(1, "list_collections", Vec::new());
         context.enter("a", 0);
         for now in 2..=1000 {

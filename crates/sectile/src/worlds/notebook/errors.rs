@@ -6,7 +6,9 @@ use sectile_retrieval::StorageError;
 use serde_json::{Value, json};
 
 use super::ids::SourceId;
-use crate::mcp::{ErrorCard, ErrorList, Failure, FailureKind, JsonObject, Said, quoted, told};
+use crate::mcp::{
+    ErrorCard, ErrorList, Failure, FailureKind, JsonObject, Refused, Said, quoted, told,
+};
 
 /// Why a passage that an id names cannot be quoted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +19,40 @@ pub(crate) enum Gone {
     Moved,
     /// The notebook is gone.
     Deleted,
+    /// The notebook is there, but has grown beyond what is read.
+    TooLarge,
     /// The text is no id at all.
     Malformed,
+}
+
+/// What failed, for whoever has to look at it. The word is that of the storage, such as `folder`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Upstream {
+    Notebooks(&'static str),
+    Artifacts(&'static str),
+    Index(&'static str),
+    /// This process, or the system that it runs on.
+    Server,
+}
+
+impl Upstream {
+    /// What the caller can do about it.
+    fn recovery(self) -> String {
+        let ask = |kind: &str, what: &str| {
+            format!(
+                "Call again; if it happens again, ask the operator to look at the {kind} of the {what}."
+            )
+        };
+        match self {
+            Self::Notebooks(kind) => ask(kind, "notebooks"),
+            Self::Artifacts(kind) => ask(kind, "artifacts"),
+            Self::Index(kind) => ask(kind, "index"),
+            Self::Server => {
+                "Call again; if it happens again, ask the operator to look at the server's log."
+                    .to_owned()
+            }
+        }
+    }
 }
 
 /// Why a call cannot be met.
@@ -55,9 +89,10 @@ pub(crate) enum NotebookError {
         argument: &'static str,
         message: String,
     },
-    /// The disk, or whatever keeps the notebooks, failed. One sentence, without a path of this machine.
+    /// A storage failed, or this process did. One sentence, without a path of this machine.
     UpstreamFailure {
         message: String,
+        at: Upstream,
     },
     /// The files of an index are not what they were when it was opened. It is opened again, or made again in memory.
     IndexDamaged,
@@ -65,14 +100,23 @@ pub(crate) enum NotebookError {
     Cancelled,
 }
 
-impl From<StorageError> for NotebookError {
-    fn from(error: StorageError) -> Self {
+impl NotebookError {
+    /// What a storage said, and which one it was.
+    pub(crate) fn of_storage(error: StorageError, at: Upstream) -> Self {
         match error {
             StorageError::CollectionNotFound => Self::CollectionNotFound,
             StorageError::Cancelled => Self::Cancelled,
             StorageError::OtherRules { message } | StorageError::Failed { message } => {
-                Self::UpstreamFailure { message }
+                Self::UpstreamFailure { message, at }
             }
+        }
+    }
+
+    /// A failure of this process, or of the system that it runs on.
+    pub(crate) fn of_server(message: impl Into<String>) -> Self {
+        Self::UpstreamFailure {
+            message: message.into(),
+            at: Upstream::Server,
         }
     }
 }
@@ -84,6 +128,7 @@ impl Gone {
             Self::Changed => "changed",
             Self::Moved => "moved",
             Self::Deleted => "deleted",
+            Self::TooLarge => "too_large",
             Self::Malformed => "malformed",
         }
     }
@@ -149,6 +194,11 @@ const DELETED: Row = Row {
     recovery: "Call semantic_search again to find what there is now.",
     ..CHANGED
 };
+const TOO_LARGE: Row = Row {
+    meaning: "The notebook is larger now than a notebook may be, so nothing of it is read.",
+    recovery: "Ask the operator to divide the notebook, or to raise vault.max_note_bytes.",
+    ..CHANGED
+};
 const MALFORMED: Row = Row {
     meaning: "This is not the id of a passage.",
     recovery: "Pass a reference_id exactly as semantic_search returned it.",
@@ -199,10 +249,10 @@ const UPSTREAM: Row = Row {
     kind: FailureKind::Unavailable,
     code: "upstream_failure",
     meaning: "The storage of the notebooks failed, or the server did.",
-    recovery: "Call again; if it happens again, ask the operator to look at the notebooks' folder.",
+    recovery: "Call again; if it happens again, ask the operator to look at what the recovery text names: the storage that failed, or the server's log.",
 };
 
-const TABLE: [&Row; 15] = [
+const TABLE: [&Row; 16] = [
     &NO_CONTEXT,
     &HANDLE_MISSING,
     &HANDLE_UNKNOWN,
@@ -211,6 +261,7 @@ const TABLE: [&Row; 15] = [
     &CHANGED,
     &MOVED,
     &DELETED,
+    &TOO_LARGE,
     &MALFORMED,
     &OUTSIDE,
     &NO_ARTIFACT,
@@ -221,7 +272,7 @@ const TABLE: [&Row; 15] = [
 ];
 
 /// An id is repeated up to this length.
-const SHOWN_ID: usize = 1000;
+pub(super) const SHOWN_ID: usize = 1000;
 
 impl NotebookError {
     fn row(&self) -> &'static Row {
@@ -235,6 +286,7 @@ impl NotebookError {
                 Gone::Changed => &CHANGED,
                 Gone::Moved => &MOVED,
                 Gone::Deleted => &DELETED,
+                Gone::TooLarge => &TOO_LARGE,
                 Gone::Malformed => &MALFORMED,
             },
             Self::SourceOutsideCollection { .. } => &OUTSIDE,
@@ -250,7 +302,7 @@ impl NotebookError {
     /// What is wrong, in a sentence.
     pub(super) fn message(&self) -> Cow<'static, str> {
         match self {
-            Self::AmbiguousRequest { message, .. } | Self::UpstreamFailure { message } => {
+            Self::AmbiguousRequest { message, .. } | Self::UpstreamFailure { message, .. } => {
                 message.clone().into()
             }
             Self::SourceNotFound {
@@ -273,6 +325,16 @@ impl NotebookError {
             Self::IndexDamaged => "The index was changed while it was searched.".into(),
             Self::Cancelled => "The call was cancelled.".into(),
             _ => self.row().meaning.into(),
+        }
+    }
+
+    /// What the caller can do about it.
+    fn recovery(&self) -> Cow<'static, str> {
+        match self {
+            Self::UpstreamFailure { at, .. } => at.recovery().into(),
+            Self::IndexDamaged => Upstream::Index("folder").recovery().into(),
+            Self::Cancelled => "Call again if the answer is still wanted.".into(),
+            _ => self.row().recovery.into(),
         }
     }
 
@@ -323,6 +385,9 @@ fn gone(source_id: &str, reason: Gone) -> String {
         Gone::Changed => format!("The notebook {notebook} has other text at that place now."),
         Gone::Moved => format!("The passage of the notebook {notebook} has moved."),
         Gone::Deleted => format!("The notebook {notebook} is gone, and its passages with it."),
+        Gone::TooLarge => format!(
+            "The notebook {notebook} is larger now than a notebook may be, so nothing of it is read."
+        ),
         Gone::Malformed => format!("{} is not the id of a passage.", quoted(source_id)),
     }
 }
@@ -332,6 +397,7 @@ fn why(reason: &str) -> &'static str {
     match reason {
         "finished" => "The stream was read to its end.",
         "collection_changed" => "The stream was dropped when a collection was entered.",
+        "collection_left" => "The stream was dropped when the collection was left.",
         "displaced" => {
             "The stream was dropped because too many newer ones were begun in this context."
         }
@@ -357,13 +423,41 @@ impl From<NotebookError> for Failure {
             NotebookError::Cancelled => FailureKind::Cancelled,
             _ => row.kind,
         };
-        Self::new(kind, error.message()).with_detail(row.code, row.recovery, object(error.facts()))
+        let (message, recovery, facts) = (error.message(), error.recovery(), error.facts());
+        Self::new(kind, message).with_detail(row.code, recovery, object(facts))
     }
+}
+
+/// The failure of a call about the passage `source_id`, which it names.
+pub(super) fn about_source(error: NotebookError, source_id: &str) -> Failure {
+    let mut failure = Failure::from(error);
+    if let Some(detail) = &mut failure.detail {
+        let named = detail.data.entry("source_id");
+        named.or_insert_with(|| shown(source_id).into());
+    }
+    failure
 }
 
 /// What a tool that is none of this world's answers.
 pub(super) fn forbidden() -> Failure {
     NotebookError::OperationForbidden.into()
+}
+
+/// The error object for a call that the frame refused: it took too long, there was no room for it, nobody waits for it any
+/// more, the caller may not make it, or the server broke.
+pub(super) fn refused(refused: &Refused) -> JsonObject {
+    let row = match refused.code {
+        "forbidden" | "unknown_tool" => &FORBIDDEN,
+        _ => &UPSTREAM,
+    };
+    object(json!({
+        "error": {
+            "type": row.code,
+            "message": refused.message,
+            "recovery": refused.recovery,
+            "context": { "reason": refused.code },
+        }
+    }))
 }
 
 /// How this world says that a call failed.
@@ -409,7 +503,8 @@ pub(super) fn list() -> ErrorList {
     ErrorList {
         form: "A tool result with `isError`, whose text is `{\"error\": {\"type\": CODE, \"message\": ..., \"recovery\": ..., \
                \"context\": {...}}}`. `context` holds what a program can act on, such as `reason` or `argument`; errors about \
-               a passage have its `source_id` beside it.",
+               a passage have its `source_id` beside it. A call that the server refuses, as one that takes too long, is the \
+               JSON-RPC error of every world; its `data` has the same object besides, with the code in `context.reason`.",
         codes: TABLE.iter().chain([&&FORBIDDEN]).map(card).collect(),
     }
 }
@@ -435,6 +530,7 @@ mod tests {
             gone(Gone::Changed),
             gone(Gone::Moved),
             gone(Gone::Deleted),
+            gone(Gone::TooLarge),
             gone(Gone::Malformed),
             NotebookError::SourceOutsideCollection {
                 source_id: source_id.clone(),
@@ -449,9 +545,8 @@ mod tests {
                 argument: "k",
                 message: "k is odd.".to_owned(),
             },
-            NotebookError::UpstreamFailure {
-                message: "The disk is gone.".to_owned(),
-            },
+            NotebookError::of_server("The disk is gone."),
+            NotebookError::IndexDamaged,
             NotebookError::Cancelled,
         ]
     }
@@ -522,5 +617,53 @@ mod tests {
         let object = error_object(&Failure::from(error));
         let shown = object["error"]["source_id"].as_str().expect("an id");
         assert_eq!(shown.chars().count(), SHOWN_ID);
+    }
+
+    #[test]
+    fn recovery_texts_name_the_storage_that_is_really_used() {
+        let recovery = |at: Upstream| {
+            let error = NotebookError::of_storage(StorageError::failed("It failed."), at);
+            let object = error_object(&Failure::from(error));
+            object["error"]["recovery"]
+                .as_str()
+                .expect("a text")
+                .to_owned()
+        };
+        for (at, named) in [
+            (Upstream::Notebooks("folder"), "the folder of the notebooks"),
+            (Upstream::Notebooks("bucket"), "the bucket of the notebooks"),
+            (Upstream::Artifacts("bucket"), "the bucket of the artifacts"),
+            (Upstream::Index("database"), "the database of the index"),
+            (Upstream::Server, "the server's log"),
+        ] {
+            let said = recovery(at);
+            assert!(said.ends_with(&format!("look at {named}.")), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_the_frame_refuses_has_the_error_object_of_this_world() {
+        for (code, kind) in [
+            ("timed_out", "upstream_failure"),
+            ("busy", "upstream_failure"),
+            ("cancelled", "upstream_failure"),
+            ("internal", "upstream_failure"),
+            ("forbidden", "operation_forbidden"),
+        ] {
+            let said = refused(&Refused {
+                code,
+                message: "No.",
+                recovery: "Wait.",
+            });
+            assert_eq!(
+                Value::Object(said),
+                json!({ "error": {
+                    "type": kind,
+                    "message": "No.",
+                    "recovery": "Wait.",
+                    "context": { "reason": code },
+                }})
+            );
+        }
     }
 }

@@ -6,7 +6,7 @@ use sectile_vault::NotePath;
 use crate::structure::Note;
 
 /// Characters kept of an author.
-const MAX_AUTHOR: usize = 256;
+pub(super) const MAX_AUTHOR: usize = 256;
 /// Front matter keys for when a notebook was written, in the order they are asked.
 const DATES: [&str; 2] = ["date", "created"];
 

@@ -18,18 +18,30 @@ use sectile_retrieval::{
 use sectile_vault::NotePath;
 use serde::Serialize;
 
-use super::{clock::Clock, errors::NotebookError, facts::notebook_facts, library::Library, locked};
+use super::{
+    clock::Clock,
+    errors::{NotebookError, Upstream},
+    facts::notebook_facts,
+    left_out::WhyLeftOut,
+    library::Library,
+    locked,
+};
 use sectile_retrieval::Listed;
 
 /// Blocks are put together up to so many bytes.
-const LONGEST_CHUNK: usize = 2_000;
+pub(super) const LONGEST_CHUNK: usize = 2_000;
 /// All segments that are being made at the same time are made of about so many bytes of notebooks.
 const BYTES_AT_A_TIME: u64 = 12 << 20;
 const MOST_THREADS: usize = 8;
-/// A place that a notebook without anything to find has.
-pub(crate) const NOWHERE: Place = Place {
+/// The place of a notebook that could not be read.
+const NOWHERE: Place = Place {
     segment: u32::MAX as usize,
     document: 0,
+};
+/// The place of a notebook that was too large to be read.
+const NOWHERE_FOR_SIZE: Place = Place {
+    document: 1,
+    ..NOWHERE
 };
 /// Segments with fewer documents than this are small.
 const SMALL: usize = 256;
@@ -67,7 +79,29 @@ pub(crate) enum Outcome {
         chunks: usize,
     },
     /// It cannot be read.
-    Nothing,
+    LeftOut(WhyLeftOut),
+}
+
+/// The place of a notebook that nothing is indexed of.
+pub(crate) fn nowhere(why: WhyLeftOut) -> Place {
+    match why {
+        WhyLeftOut::TooLarge => NOWHERE_FOR_SIZE,
+        WhyLeftOut::Unreadable => NOWHERE,
+    }
+}
+
+/// Why nothing is indexed of the notebook at this place, where that is so.
+pub(crate) fn why_nowhere(place: Place) -> Option<WhyLeftOut> {
+    let is_for_size = place == NOWHERE_FOR_SIZE;
+    (place.segment == NOWHERE.segment).then_some(match is_for_size {
+        true => WhyLeftOut::TooLarge,
+        false => WhyLeftOut::Unreadable,
+    })
+}
+
+/// Whether what is known of a notebook still says all: nothing of it could be read then, and perhaps it can be now.
+pub(crate) fn may_be_readable_now(place: Place, listed: &Listed, max_notebook_bytes: u64) -> bool {
+    why_nowhere(place).is_some() && listed.stamp.bytes <= max_notebook_bytes
 }
 
 /// Makes segments of notebooks. `put` takes care of each; what it returns comes back in the order of the segments.
@@ -157,7 +191,12 @@ fn build_one<T>(
             return Err(NotebookError::Cancelled);
         }
         let notebook = &wanted.listed.notebook;
-        let bytes = match job.storage.read_listed(job.collection, notebook) {
+        let why = WhyLeftOut::of(wanted.listed, job.storage.max_notebook_bytes());
+        let read = match why {
+            WhyLeftOut::TooLarge => Ok(None),
+            WhyLeftOut::Unreadable => job.storage.read_listed(job.collection, notebook),
+        };
+        let bytes = match read {
             Ok(bytes) => bytes,
             // What cannot be read cannot be found either; the rest can.
             Err(NotebookError::UpstreamFailure { .. }) => None,
@@ -165,7 +204,7 @@ fn build_one<T>(
         };
         (job.progress)();
         let Some(bytes) = bytes else {
-            outcomes.push(Outcome::Nothing);
+            outcomes.push(Outcome::LeftOut(why));
             continue;
         };
         let digest = Digest::of(&bytes);
@@ -370,12 +409,13 @@ pub(crate) fn update(
         Err(error) => return Err(error.into()),
     };
     let as_of = clock();
-    let plan = Plan::new(listed, old.as_ref());
+    let plan = Plan::new(listed, old.as_ref(), job.storage.max_notebook_bytes());
     let put = |file: Vec<u8>| {
         writer
             .add(&file)
             .map_err(|error| NotebookError::UpstreamFailure {
                 message: format!("The index cannot be written ({}).", error.kind()),
+                at: Upstream::Index("folder"),
             })
     };
     let (names, outcomes) = build(job, &plan.wanted, put)?;
@@ -396,7 +436,7 @@ pub(crate) fn update(
     report.unreadable = manifest
         .entries
         .iter()
-        .filter(|entry| entry.place == NOWHERE)
+        .filter(|entry| why_nowhere(entry.place).is_some())
         .count();
     report.removed = plan.removed;
     let is_same = old.as_ref().is_some_and(|old| {
@@ -433,7 +473,7 @@ struct Plan<'l> {
 }
 
 impl<'l> Plan<'l> {
-    fn new(listed: &'l [Listed], old: Option<&Stored>) -> Self {
+    fn new(listed: &'l [Listed], old: Option<&Stored>, max_notebook_bytes: u64) -> Self {
         let entries: &[Entry] = old.map_or(&[], |old| &old.manifest.entries);
         let dissolved = old.map(dissolved).unwrap_or_default();
         let mut plan = Self {
@@ -449,12 +489,16 @@ impl<'l> Plan<'l> {
             let entry = at.ok().map(|at| entries[at].clone());
             found += usize::from(entry.is_some());
             let is_dissolved = |entry: &Entry| dissolved.contains(&entry.place.segment);
-            let is_current = |entry: &Entry| entry.stamp == one.stamp.state && !is_dissolved(entry);
+            let is_current = |entry: &Entry| {
+                entry.stamp == one.stamp.state
+                    && !is_dissolved(entry)
+                    && !may_be_readable_now(entry.place, one, max_notebook_bytes)
+            };
             let is_wanted = !entry.as_ref().is_some_and(is_current);
             if is_wanted {
                 let known = entry
                     .as_ref()
-                    .filter(|entry| entry.place != NOWHERE && !is_dissolved(entry));
+                    .filter(|entry| why_nowhere(entry.place).is_none() && !is_dissolved(entry));
                 plan.wanted.push(Wanted {
                     listed: one,
                     known: known.map(|entry| entry.digest),
@@ -472,7 +516,8 @@ impl<'l> Plan<'l> {
         let mut entries = Vec::with_capacity(listed.len());
         for (one, (entry, is_wanted)) in listed.iter().zip(&self.known) {
             let outcome = if *is_wanted {
-                outcomes.next().copied().unwrap_or(Outcome::Nothing)
+                let unknown = Outcome::LeftOut(WhyLeftOut::Unreadable);
+                outcomes.next().copied().unwrap_or(unknown)
             } else {
                 Outcome::Same
             };
@@ -482,7 +527,8 @@ impl<'l> Plan<'l> {
                     let segment = self.segments.len() + place.segment;
                     (digest, Place { segment, ..place })
                 }
-                _ => (Digest::of(b""), NOWHERE),
+                (Outcome::LeftOut(why), _) => (Digest::of(b""), nowhere(why)),
+                (Outcome::Same, None) => (Digest::of(b""), NOWHERE),
             };
             entries.push(Entry {
                 name: one.notebook.as_str().to_owned(),

@@ -2,10 +2,15 @@
 
 use std::{any::Any, sync::Arc};
 
-use sectile_retrieval::{ARTIFACTS, ArtifactStorage, Listed, NotebookStorage};
+use sectile_retrieval::{
+    ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, StorageError, StorageLimit,
+};
 use sectile_vault::NotePath;
 
-use super::{errors::NotebookError, provenance::Remembered};
+use super::{
+    errors::{NotebookError, Upstream},
+    provenance::Remembered,
+};
 
 /// The storages of a library.
 pub(crate) struct Library {
@@ -33,9 +38,43 @@ impl Library {
         Self::new(notebooks, storage)
     }
 
+    /// What artifacts are kept in, for errors about them.
+    pub(crate) fn artifact_place(&self) -> Upstream {
+        Upstream::Artifacts(self.artifacts.artifact_storage_kind())
+    }
+
+    /// See [`NotebookStorage::max_notebook_bytes`].
+    pub(crate) fn max_notebook_bytes(&self) -> u64 {
+        self.notebooks.max_notebook_bytes()
+    }
+
+    /// What the storages bound.
+    pub(crate) fn limits(&self) -> impl Iterator<Item = &'static StorageLimit> {
+        let artifacts = self.artifacts.artifact_limits();
+        self.notebooks.limits().iter().chain(artifacts)
+    }
+
+    /// See [`NotebookStorage::is_too_large`].
+    pub(crate) fn is_too_large(
+        &self,
+        collection: &str,
+        notebook: &NotePath,
+    ) -> Result<bool, NotebookError> {
+        self.of_notebooks(self.notebooks.is_too_large(collection, notebook))
+    }
+
+    fn of_notebooks<T>(&self, result: Result<T, StorageError>) -> Result<T, NotebookError> {
+        let at = Upstream::Notebooks(self.notebooks.kind());
+        result.map_err(|error| NotebookError::of_storage(error, at))
+    }
+
+    fn of_artifacts<T>(&self, result: Result<T, StorageError>) -> Result<T, NotebookError> {
+        result.map_err(|error| NotebookError::of_storage(error, self.artifact_place()))
+    }
+
     /// See [`NotebookStorage::collections`].
     pub(crate) fn collections(&self) -> Result<Vec<String>, NotebookError> {
-        Ok(self.notebooks.collections()?)
+        self.of_notebooks(self.notebooks.collections())
     }
 
     /// See [`NotebookStorage::notebooks`].
@@ -44,7 +83,7 @@ impl Library {
         collection: &str,
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Listed>, NotebookError> {
-        Ok(self.notebooks.notebooks(collection, stop)?)
+        self.of_notebooks(self.notebooks.notebooks(collection, stop))
     }
 
     /// The bytes of a file of the collection, from the storage that it belongs to. See [`NotebookStorage::read`].
@@ -53,10 +92,10 @@ impl Library {
         collection: &str,
         file: &NotePath,
     ) -> Result<Option<Vec<u8>>, NotebookError> {
-        Ok(match file.segments().next() {
-            Some(ARTIFACTS) => self.artifacts.read_artifact(collection, file)?,
-            _ => self.notebooks.read(collection, file)?,
-        })
+        match file.segments().next() {
+            Some(ARTIFACTS) => self.of_artifacts(self.artifacts.read_artifact(collection, file)),
+            _ => self.of_notebooks(self.notebooks.read(collection, file)),
+        }
     }
 
     /// See [`NotebookStorage::read_listed`].
@@ -65,7 +104,7 @@ impl Library {
         collection: &str,
         file: &NotePath,
     ) -> Result<Option<Vec<u8>>, NotebookError> {
-        Ok(self.notebooks.read_listed(collection, file)?)
+        self.of_notebooks(self.notebooks.read_listed(collection, file))
     }
 
     /// See [`NotebookStorage::reads_at_once`].
@@ -75,7 +114,7 @@ impl Library {
 
     /// See [`NotebookStorage::require`].
     pub(crate) fn require(&self, collection: &str) -> Result<(), NotebookError> {
-        Ok(self.notebooks.require(collection)?)
+        self.of_notebooks(self.notebooks.require(collection))
     }
 
     /// See [`NotebookStorage::watch`].
@@ -93,11 +132,11 @@ impl Library {
         collection: &str,
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<NotePath>, NotebookError> {
-        Ok(self.artifacts.artifact_files(collection, stop)?)
+        self.of_artifacts(self.artifacts.artifact_files(collection, stop))
     }
 
     /// Whether its notebooks can be read now.
     pub(crate) fn ready(&self) -> Result<(), NotebookError> {
-        Ok(self.notebooks.ready()?)
+        self.of_notebooks(self.notebooks.ready())
     }
 }

@@ -64,8 +64,9 @@ pub(crate) struct Origin {
     pub(crate) title: String,
     /// Author from its front matter, else from the collection's manifest.
     pub(crate) author: Option<String>,
-    /// Date from its front matter, in milliseconds since 1970; never the time of the file.
-    pub(crate) created_at: Option<i64>,
+    /// Date from its front matter, in milliseconds since 1970; never the time of the file. 0 when it names none, and
+    /// confidence_notes says so.
+    pub(crate) created_at: i64,
 }
 
 /// One transformation, with what went in and came out.
@@ -173,6 +174,8 @@ pub(crate) fn of_source(
     let mut confidence_notes = vec![
         "The passage is quoted from the notebook's file without any transformation.".to_owned(),
     ];
+    let date = facts.as_ref().and_then(|facts| facts.date);
+    note_missing_dates(usize::from(date.is_none()), &mut confidence_notes);
     note_broken_links(&chain, &mut confidence_notes);
     let author = quote.author.clone();
     let author = author.or_else(|| facts.as_ref()?.author.clone());
@@ -186,7 +189,7 @@ pub(crate) fn of_source(
                 notebook_id: notebook.to_string(),
                 title: quote.notebook_title.clone(),
                 author,
-                created_at: facts.and_then(|facts| facts.date),
+                created_at: date.unwrap_or_default(),
             }),
             origin_notebooks: Vec::new(),
             transformation_steps: Vec::new(),
@@ -227,8 +230,15 @@ pub(crate) fn of_artifact(
         }
         .to_owned(),
     );
+    let (origins, without_date) = origins(storage, collection, &sources, stop)?;
+    note_missing_dates(without_date, &mut confidence_notes);
+    if record.steps.is_empty() {
+        confidence_notes.push(
+            "No transformation steps are recorded, so how it was made from its sources cannot be checked."
+                .to_owned(),
+        );
+    }
     note_broken_links(&chain, &mut confidence_notes);
-    let origins = origins(storage, collection, &sources, stop)?;
     let mut seen = HashSet::new();
     let tools = record.steps.iter().map(|step| &step.tool);
     Ok(Provenance {
@@ -352,15 +362,16 @@ fn collection_link(collection: &str, holds: bool, sums: Sums) -> ChainLink {
     }
 }
 
-/// The notebooks that an artifact was made from. One that is gone has the title of its file name.
+/// The notebooks that an artifact was made from, and how many of them name no date. One that is gone has the title of its
+/// file name.
 fn origins(
     storage: &Library,
     collection: &str,
     sources: &[SourceState],
     stop: &dyn Fn() -> bool,
-) -> Result<Vec<Origin>, NotebookError> {
+) -> Result<(Vec<Origin>, usize), NotebookError> {
     let manifest = collection::manifest(storage, collection)?;
-    let mut origins = Vec::new();
+    let (mut origins, mut without_date) = (Vec::new(), 0);
     for source in sources {
         if stop() {
             return Err(NotebookError::Cancelled);
@@ -379,10 +390,11 @@ fn origins(
             notebook_id: path.to_string(),
             title,
             author: author.or_else(|| manifest.author.clone()),
-            created_at: date,
+            created_at: date.unwrap_or_default(),
         });
+        without_date += usize::from(date.is_none());
     }
-    Ok(origins)
+    Ok((origins, without_date))
 }
 
 fn traced((index, step): (usize, &record::Step)) -> TracedStep {
@@ -394,6 +406,16 @@ fn traced((index, step): (usize, &record::Step)) -> TracedStep {
         timestamp: step.timestamp,
         inputs: digits(&step.inputs),
         outputs: digits(&step.outputs),
+    }
+}
+
+fn note_missing_dates(count: usize, notes: &mut Vec<String>) {
+    match count {
+        0 => {}
+        1 => notes.push("A notebook names no date, so its created_at is 0.".to_owned()),
+        count => notes.push(format!(
+            "{count} notebooks name no date, so their created_at is 0."
+        )),
     }
 }
 

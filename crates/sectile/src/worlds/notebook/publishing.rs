@@ -13,7 +13,7 @@ use sectile_vault::NotePath;
 
 use super::{
     clock::Clock,
-    errors::NotebookError,
+    errors::{NotebookError, Upstream},
     indexing::{CutNotebook, Job, Report, passage_of, threads},
 };
 
@@ -34,7 +34,8 @@ pub(crate) fn publish(
     listed: &[Listed],
     clock: Clock,
 ) -> Result<Report, NotebookError> {
-    index.prepare()?;
+    let failed = |error| NotebookError::of_storage(error, Upstream::Index(index.kind()));
+    index.prepare().map_err(failed)?;
     let mut report = Report::default();
     let (known, is_new) = match index.entries(job.collection) {
         Ok(known) => (known, false),
@@ -43,13 +44,13 @@ pub(crate) fn publish(
             report.remade = Some(message);
             (Vec::new(), true)
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(failed(error)),
     };
     let as_of = clock();
     let plan = Plan::new(listed, &known);
     report.removed = plan.gone.len();
     if !is_new && plan.wanted.is_empty() && plan.gone.is_empty() {
-        let state = index.state(job.collection)?;
+        let state = index.state(job.collection).map_err(failed)?;
         report.notebooks = count(state.notebooks);
         report.chunks = count(state.chunks);
         return Ok(report);
@@ -81,7 +82,8 @@ pub(crate) fn publish(
         });
         let mut changes = gone.chain(changed);
         index.update(job.collection, as_of, is_new, &mut changes)
-    })?;
+    })
+    .map_err(failed)?;
     report.notebooks = count(state.notebooks);
     report.chunks = count(state.chunks);
     report.written = true;

@@ -14,7 +14,7 @@ use super::{
 use sectile_retrieval::is_notebook;
 
 /// Places that are looked at for a passage that moved. What many notebooks say is in one of the first.
-const MOST_CANDIDATES: usize = 16;
+pub(super) const MOST_CANDIDATES: usize = 16;
 
 /// A passage that is what its id says.
 #[derive(Clone, Debug)]
@@ -53,7 +53,11 @@ pub(crate) fn quote(
         false => storage.require(&id.collection).map(|()| None)?,
     };
     let Some(bytes) = bytes else {
-        return Err(gone(storage, shelf, id, Gone::Deleted, None));
+        let reason = match storage.is_too_large(&id.collection, &id.notebook)? {
+            true => Gone::TooLarge,
+            false => Gone::Deleted,
+        };
+        return Err(gone(storage, shelf, id, reason, None));
     };
     let body_start = body_start(&bytes);
     // Nothing is said of the bytes of front matter, not even whether they have the digest of an id.

@@ -17,7 +17,7 @@ use crate::access::Secret;
 pub(crate) const SEALED_HANDLE_S: u64 = 24 * 3600;
 
 /// How far the clock of the replica that made a handle may be ahead of ours, in seconds.
-const AHEAD_S: u64 = 300;
+pub(super) const AHEAD_S: u64 = 300;
 
 /// What the key is for, so that the same secret gives other keys for other things.
 const PURPOSE: &[u8] = b"sectile notebook context_handle";
@@ -53,9 +53,7 @@ impl Seal {
                 Aad::from(mark(caller)),
                 &mut text,
             )
-            .map_err(|_| NotebookError::UpstreamFailure {
-                message: "No context_handle can be made.".to_owned(),
-            })?;
+            .map_err(|_| NotebookError::of_server("No context_handle can be made."))?;
         Ok(URL_SAFE_NO_PAD.encode([&nonce[..], &text].concat()))
     }
 

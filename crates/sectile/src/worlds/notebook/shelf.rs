@@ -34,6 +34,7 @@ use super::{
     facts::{body_start, notebook_facts, timestamp},
     ids::SourceId,
     indexing::CutNotebook,
+    left_out::LeftOut,
     library::Library,
     tiers::{Models, Tier},
 };
@@ -116,7 +117,7 @@ pub(crate) struct Found {
 }
 
 /// What the answer was made from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IndexState {
     /// When the index was made, in milliseconds since 1970.
     pub(crate) as_of: i64,
@@ -126,6 +127,8 @@ pub(crate) struct IndexState {
     pub(crate) backend: Option<Backend>,
     /// Notebooks that changed since and are not indexed yet; `None` while that is being found out.
     pub(crate) changed: Option<usize>,
+    /// Notebooks that are not searched, because they are too large or cannot be read; `None` while that is being found out.
+    pub(crate) left_out: Option<Arc<Vec<LeftOut>>>,
     /// Whether meaning counts, or only words, as in a query that says nothing to the model.
     pub(crate) semantic: bool,
     /// Which tier answers.

@@ -12,7 +12,7 @@ use sectile_retrieval::VectorSearch;
 
 use super::{
     clock::Clock,
-    errors::NotebookError,
+    errors::{NotebookError, Upstream},
     indexing::folder_of,
     library::Library,
     locked,
@@ -21,7 +21,7 @@ use super::{
 };
 
 /// Most collections that are open at the same time.
-const MOST_OPEN: usize = 8;
+pub(super) const MOST_OPEN: usize = 8;
 /// Who waits for a collection to be opened looks so often whether anybody still waits for it.
 const PATIENCE: Duration = Duration::from_millis(50);
 
@@ -45,8 +45,8 @@ impl Indexes {
             Self::Shared(backend) => return Ok(IndexPlace::Shared(Arc::clone(backend))),
             Self::Folder(folder) => folder.as_deref(),
         };
-        let models = Models::built_in().map_err(|error| NotebookError::UpstreamFailure {
-            message: format!("The embedding model cannot be used: {error}."),
+        let models = Models::built_in().map_err(|error| {
+            NotebookError::of_server(format!("The embedding model cannot be used: {error}."))
         })?;
         let folder = folder.map(|folder| folder_of(folder, collection));
         Ok(IndexPlace::Here(folder, models, refused))
@@ -171,9 +171,7 @@ impl Shelves {
             let stop = || slot.strong_count() == 0;
             let opened = unharmed(|| Shelf::open(library, &name, place, clock, &stop));
             let opened = opened.unwrap_or_else(|| {
-                Err(NotebookError::UpstreamFailure {
-                    message: "The collection cannot be opened.".to_owned(),
-                })
+                Err(NotebookError::of_server("The collection cannot be opened."))
             });
             if let Some(slot) = slot.upgrade() {
                 *locked(&slot) = match &opened {
@@ -184,11 +182,10 @@ impl Shelves {
             result.finish(opened);
         };
         let thread = std::thread::Builder::new().name("opening".to_owned());
-        thread
-            .spawn(open)
-            .map_err(|error| NotebookError::UpstreamFailure {
-                message: format!("The collection cannot be opened ({}).", error.kind()),
-            })?;
+        thread.spawn(open).map_err(|error| {
+            let kind = error.kind();
+            NotebookError::of_server(format!("The collection cannot be opened ({kind})."))
+        })?;
         *locked_slot = Slot::Opening(Arc::clone(&opening));
         Ok(opening)
     }
@@ -196,7 +193,9 @@ impl Shelves {
     /// Whether the indexes can be used now, as far as they are elsewhere.
     pub(crate) fn ready(&self) -> Result<(), NotebookError> {
         match &self.indexes {
-            Indexes::Shared(backend) => Ok(backend.ready()?),
+            Indexes::Shared(backend) => backend
+                .ready()
+                .map_err(|error| NotebookError::of_storage(error, Upstream::Index(backend.kind()))),
             Indexes::Folder(_) => Ok(()),
         }
     }
@@ -284,7 +283,10 @@ mod tests {
         let message = "The backend does not answer.".to_owned();
         assert_eq!(
             shelves(Indexes::Shared(Arc::new(Down))).ready(),
-            Err(NotebookError::UpstreamFailure { message })
+            Err(NotebookError::UpstreamFailure {
+                message,
+                at: Upstream::Index("database")
+            })
         );
     }
 

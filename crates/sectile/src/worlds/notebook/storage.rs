@@ -13,13 +13,15 @@ use std::{
 
 use notify::{RecursiveMode, Watcher as _};
 use sectile_retrieval::{
-    ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, is_collection_name,
-    is_notebook,
+    ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, StorageLimit,
+    is_collection_name, is_notebook,
 };
 use sectile_vault::{FileStamp, NotePath, ReadError, Root, RootError, Walk, WalkError};
 
 /// The name of the folder inside the private folder that has the indexes, where no other place is given for them.
 pub(crate) const INDEX_FOLDER: &str = "notebook";
+/// What people call it.
+const KIND: &str = "folder";
 /// Folders below `_artifacts` of a collection.
 const MAX_ARTIFACT_FOLDERS: usize = 10_000;
 
@@ -91,6 +93,14 @@ impl FolderStorage {
 }
 
 impl NotebookStorage for FolderStorage {
+    fn max_notebook_bytes(&self) -> u64 {
+        self.max_note_bytes
+    }
+
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
     fn collections(&self) -> Result<Vec<String>, StorageError> {
         let mut folders = self
             .root
@@ -184,6 +194,18 @@ impl NotebookStorage for FolderStorage {
 }
 
 impl ArtifactStorage for FolderStorage {
+    fn artifact_storage_kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn artifact_limits(&self) -> &'static [StorageLimit] {
+        &[StorageLimit {
+            name: "max_artifact_folders",
+            value: MAX_ARTIFACT_FOLDERS as u64,
+            bounds: "folders below `_artifacts` of a collection",
+        }]
+    }
+
     fn artifact_files(
         &self,
         collection: &str,

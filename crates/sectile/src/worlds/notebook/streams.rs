@@ -3,7 +3,7 @@
 //! A stream keeps ids, scores and matched words, never a text: whatever a chunk quotes is read and hashed when the chunk is
 //! asked for. How many chunks there will be is known from the start, so what is said of the rest is exact.
 
-mod chunks;
+pub(super) mod chunks;
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -15,20 +15,27 @@ use sectile_vault::NotePath;
 
 pub(crate) use self::chunks::{Chunk, Reading};
 use super::{
+    answers::tier_change,
+    artifacts::{self, LinkedArtifacts},
     errors::NotebookError,
     ids::SourceId,
+    left_out::told,
     library::Library,
     shelf::{Found, Hit, Scores},
+    tiers::Tier,
 };
 
 /// Most streams of one context; the oldest makes room for a new one.
 pub(crate) const MOST_STREAMS: usize = 8;
 
 /// Most tokens of ended streams that a context remembers, so that it can say how they ended.
-const MOST_ENDED: usize = 64;
+pub(super) const MOST_ENDED: usize = 64;
 
 /// Most sections of one chunk: they are long.
-const SECTIONS_A_CHUNK: usize = 4;
+pub(crate) const SECTIONS_A_CHUNK: usize = 4;
+
+/// Most artifacts that a stream links to.
+pub(crate) const MOST_LINKS: usize = 50;
 
 /// The steps, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,9 +89,13 @@ pub(crate) struct Stream {
     expires_at: i64,
     references: Vec<Reference>,
     clusters: Vec<Cluster>,
+    /// The artifacts to link to; `None` where their records could not be read, which is tried again when they are due.
+    linked: Option<LinkedArtifacts>,
     /// Passages that matched at all.
     total: usize,
     unknown_words: Vec<String>,
+    /// What there is to say of what was searched, in sentences.
+    remarks: Vec<String>,
     /// Entries of one chunk.
     page: usize,
     /// The chunk that comes next.
@@ -99,6 +110,8 @@ pub(crate) struct Beginning<'a> {
     pub(crate) expires_at: i64,
     /// Entries of one chunk.
     pub(crate) page: usize,
+    /// The tier of the search before this one in the same context.
+    pub(crate) tier_before: Option<Tier>,
 }
 
 impl Stream {
@@ -110,23 +123,49 @@ impl Stream {
         stop: &dyn Fn() -> bool,
     ) -> Result<Self, NotebookError> {
         let clusters = clusters(&found.hits, storage, stop)?;
+        let state = &found.state;
+        let remarks = [
+            state
+                .left_out
+                .as_deref()
+                .and_then(|left_out| told(left_out)),
+            tier_change(beginning.tier_before, state.tier),
+        ];
         let references = found.hits.into_iter().map(|hit| Reference {
             id: hit.id,
             scores: hit.scores,
             matched: hit.matched,
         });
-        Ok(Self {
+        let mut stream = Self {
             token: beginning.token,
             query: beginning.query.to_owned(),
             collection: beginning.collection.to_owned(),
             expires_at: beginning.expires_at,
             references: references.collect(),
             clusters,
+            linked: None,
             total: found.total,
             unknown_words: found.unknown_words,
+            remarks: remarks.into_iter().flatten().collect(),
             page: beginning.page.max(1),
             next: 0,
-        })
+        };
+        let linked = match stream.notebooks().as_slice() {
+            [] => Ok(LinkedArtifacts {
+                is_complete: true,
+                ..LinkedArtifacts::default()
+            }),
+            notebooks => {
+                artifacts::linked_to(storage, &stream.collection, notebooks, MOST_LINKS, stop)
+            }
+        };
+        stream.linked = match linked {
+            Ok(linked) => Some(linked),
+            // Its own step says so, if it is so then.
+            Err(NotebookError::UpstreamFailure { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        Ok(stream)
     }
 
     pub(crate) fn collection(&self) -> &str {
@@ -149,7 +188,10 @@ impl Stream {
         match step {
             Step::References | Step::Passages => pages(self.references.len(), self.page),
             Step::Sections => pages(self.clusters.len(), self.page.min(SECTIONS_A_CHUNK)),
-            Step::Links => 1,
+            Step::Links => {
+                let linked = self.linked.as_ref();
+                pages(linked.map_or(0, |linked| linked.ids.len()), self.page)
+            }
         }
     }
 
@@ -250,6 +292,7 @@ pub(crate) type Running = Arc<Mutex<Stream>>;
 pub(crate) enum End {
     Finished,
     CollectionChanged,
+    CollectionLeft,
     Displaced,
     Expired,
 }
@@ -259,6 +302,7 @@ impl End {
         match self {
             Self::Finished => "finished",
             Self::CollectionChanged => "collection_changed",
+            Self::CollectionLeft => "collection_left",
             Self::Displaced => "displaced",
             Self::Expired => "expired",
         }

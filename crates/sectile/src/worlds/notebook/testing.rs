@@ -24,6 +24,9 @@ use super::{
     library::Library,
 };
 
+/// The most bytes of a notebook in memory.
+pub(crate) const LARGEST: u64 = 4 << 20;
+
 /// A library whose storage is in memory.
 pub(crate) struct Memory {
     library: Arc<Library>,
@@ -112,6 +115,13 @@ impl Memory {
         files.get_mut(&key).unwrap().is_unreadable = true;
     }
 
+    /// Makes readings of a file succeed again.
+    pub(crate) fn allow(&self, collection: &str, path: &str) {
+        let key = (collection.to_owned(), path.to_owned());
+        let mut files = self.storage.files.lock().unwrap();
+        files.get_mut(&key).unwrap().is_unreadable = false;
+    }
+
     /// How many notebooks were read.
     pub(crate) fn read_of_notebooks(&self) -> usize {
         *self.storage.reads.lock().unwrap()
@@ -134,6 +144,14 @@ impl Files {
 }
 
 impl NotebookStorage for Files {
+    fn max_notebook_bytes(&self) -> u64 {
+        LARGEST
+    }
+
+    fn kind(&self) -> &'static str {
+        "memory"
+    }
+
     fn collections(&self) -> Result<Vec<String>, StorageError> {
         let files = self.files.lock().unwrap();
         let mut names: Vec<String> = files.keys().map(|(name, _)| name.clone()).collect();
@@ -175,12 +193,17 @@ impl NotebookStorage for Files {
             Some((_, file)) if file.is_unreadable => {
                 Err(StorageError::failed("It cannot be read."))
             }
+            Some((_, file)) if file.bytes.len() as u64 > LARGEST => Ok(None),
             found => Ok(found.map(|(_, file)| file.bytes)),
         }
     }
 }
 
 impl ArtifactStorage for Files {
+    fn artifact_storage_kind(&self) -> &'static str {
+        "memory"
+    }
+
     fn artifact_files(
         &self,
         collection: &str,

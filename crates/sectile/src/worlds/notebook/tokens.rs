@@ -5,9 +5,8 @@ use super::errors::NotebookError;
 /// Random bytes of the system.
 pub(crate) fn random<const LENGTH: usize>() -> Result<[u8; LENGTH], NotebookError> {
     let mut bytes = [0; LENGTH];
-    getrandom::fill(&mut bytes).map_err(|_| NotebookError::UpstreamFailure {
-        message: "The system gives no random numbers.".to_owned(),
-    })?;
+    getrandom::fill(&mut bytes)
+        .map_err(|_| NotebookError::of_server("The system gives no random numbers."))?;
     Ok(bytes)
 }
 

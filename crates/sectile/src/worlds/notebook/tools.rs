@@ -4,13 +4,13 @@ mod begin_result_stream;
 mod describe_world;
 mod enter_collection;
 mod explain_provenance;
-mod fetch_passage;
+pub(super) mod fetch_passage;
 mod list_artifact_sets;
 mod list_collections;
 mod list_constraints;
 mod next_stream_chunk;
 mod retrieve_artifact;
-mod semantic_search;
+pub(super) mod semantic_search;
 
 use super::{Constraints, NotebookWorld};
 use crate::mcp::Tool;

@@ -272,7 +272,7 @@ fn steps_are_chained_by_the_files_between_them() {
         .parse()
         .unwrap();
     assert_eq!(record["created_by"].as_str(), Some("human_export"));
-    assert_eq!(record["steps"][0]["tool"].as_str(), Some("unknown"));
+    assert_eq!(record.get("steps"), None, "nobody described a step");
 }
 
 #[test]
@@ -340,4 +340,57 @@ fn roots_can_be_computed_with_ordinary_tools() {
     );
     home.write("lib/lab/sums.txt", &sums.stdout);
     assert!(shell("sha256sum --check sums.txt").is_some());
+}
+
+#[test]
+fn an_artifact_added_without_steps_records_none() {
+    let home = library();
+    let ran = add(
+        &home,
+        &[
+            "lab",
+            "plain",
+            "summary.md",
+            "--type",
+            "summary",
+            "--source",
+            "week-1.md",
+            "--json",
+        ],
+    );
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(report["steps"], 0, "{report}");
+    let record = home.read("lib/lab/_artifacts/plain/set.toml");
+    assert!(
+        !record.contains("steps") && !record.contains("unknown"),
+        "{record}"
+    );
+    let (code, report) = verified(&home, &["lab"]);
+    assert_eq!((code, &report["verified"]), (Some(0), &Value::Bool(true)));
+}
+
+#[test]
+fn a_binary_payload_is_refused_when_it_is_added() {
+    let home = library();
+    let files = home.path("work");
+    fs::write(files.join("picture.png"), b"\x89PNG\r\n\x1a\n\xff").unwrap();
+    fs::write(files.join("zeros.txt"), b"text\0text").unwrap();
+    fs::write(files.join("broken.json"), b"{\"a\": \"\xff\"}").unwrap();
+    for file in ["picture.png", "zeros.txt", "broken.json"] {
+        let ran = add(
+            &home,
+            &["lab", "s", "summary.md", file, "--type", "summary"],
+        );
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(
+            ran.stderr.contains(file) && ran.stderr.contains("neither text nor JSON"),
+            "{ran:?}"
+        );
+        assert_eq!(
+            names(&home, "lib/lab/_artifacts"),
+            [""; 0],
+            "nothing is left"
+        );
+    }
 }

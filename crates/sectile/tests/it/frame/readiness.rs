@@ -40,6 +40,8 @@ impl Backend {
             unknown_tool: UnknownTool::Code(-32601),
             tool_meta: JsonObject::new(),
             result_meta: JsonObject::new(),
+            starts: "",
+            refused: None,
             ready: Some(ready),
             envelope: |failure| Said::Result(json!({ "problem": failure.message })),
             errors: ErrorList::default,

@@ -24,7 +24,7 @@ fn client<'a>(library: &'a Library, backends: &Backends, era: Era) -> Client<'a>
     }
 }
 
-/// An answer without what differs for good: where it was found.
+/// An answer without what differs for good: where it was found, and what bounds the storage.
 fn comparable(tool: &str, result: &Value) -> Value {
     let mut answer = stable(tool, &result["structuredContent"]);
     if let Some(retrieval) = answer.get_mut("retrieval").and_then(Value::as_object_mut) {
@@ -33,6 +33,7 @@ fn comparable(tool: &str, result: &Value) -> Value {
     if let Some(answer) = answer.as_object_mut() {
         answer.remove("index_on_disk");
         answer.remove("context_handle");
+        answer.remove("all_limits");
     }
     answer
 }

@@ -14,19 +14,19 @@ use sectile_retrieval::is_notebook;
 pub(crate) const SIDECAR: &str = "set.toml";
 /// The only version of the format.
 const FORMAT: u32 = 1;
-const MAX_BYTES: usize = 1 << 20;
-const MAX_SOURCES: usize = 10_000;
-const MAX_STEPS: usize = 100;
-const MAX_DIGESTS: usize = 10_000;
-const MAX_ARTIFACTS: usize = 1000;
+pub(crate) const MAX_BYTES: usize = 1 << 20;
+pub(crate) const MAX_SOURCES: usize = 10_000;
+pub(crate) const MAX_STEPS: usize = 100;
+pub(crate) const MAX_DIGESTS: usize = 10_000;
+pub(crate) const MAX_ARTIFACTS: usize = 1000;
 /// Bytes of the parameters of one step, as JSON.
-const MAX_PARAMETERS: usize = 16 << 10;
+pub(crate) const MAX_PARAMETERS: usize = 16 << 10;
 /// Characters of the name of a tool.
-const MAX_TOOL: usize = 200;
+pub(crate) const MAX_TOOL: usize = 200;
 /// Characters of a note.
-const MAX_NOTE: usize = 2000;
+pub(crate) const MAX_NOTE: usize = 2000;
 /// Bytes of the name of a set or a file.
-const MAX_NAME: usize = 200;
+pub(crate) const MAX_NAME: usize = 200;
 
 /// What kind of derived material it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

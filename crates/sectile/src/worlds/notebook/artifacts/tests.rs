@@ -45,7 +45,7 @@ fn count(storage: &Memory, collection: &str) -> Result<(usize, bool), NotebookEr
 
 fn failure(storage: &Memory, id: &str) -> String {
     match retrieve(storage, "c", id) {
-        Err(NotebookError::UpstreamFailure { message }) => message,
+        Err(NotebookError::UpstreamFailure { message, .. }) => message,
         other => panic!("{other:?}"),
     }
 }
@@ -228,15 +228,23 @@ fn links_from_notebooks_to_artifacts() {
             .iter()
             .map(|name| NotePath::parse_vault(name).unwrap())
             .collect();
-        linked_to(&storage, "c", &paths, 50, &|| false)
-            .unwrap()
-            .links
+        let found = linked_to(&storage, "c", &paths, 50, &|| false).unwrap();
+        links(&storage, "c", &paths, &found.ids, &|| false).unwrap()
     };
-    let links = of(&["b.md", "other.md"]);
-    let ids: Vec<&str> = links.iter().map(|link| link.artifact_id.as_str()).collect();
+    let linked = of(&["b.md", "other.md"]);
+    let ids: Vec<&str> = linked
+        .iter()
+        .map(|link| link.artifact_id.as_str())
+        .collect();
     assert_eq!(ids, ["two/facts.json", "two/text.txt"]);
-    assert_eq!(links[0].matching_sources, ["b.md"]);
-    assert_eq!(links[0].status, Status::Canonical);
+    assert_eq!(linked[0].matching_sources, ["b.md"]);
+    assert_eq!(linked[0].status, Status::Canonical);
+    // Only what was asked for, and only while it is made from them.
+    let b = [NotePath::parse_vault("b.md").unwrap()];
+    let asked = ["one/summary.md", "two/text.txt", "gone/x.md"].map(str::to_owned);
+    let some = links(&storage, "c", &b, &asked, &|| false).unwrap();
+    assert_eq!(some.len(), 1);
+    assert_eq!(some[0].artifact_id, "two/text.txt");
     assert_eq!(of(&["a.md"]).len(), 3);
     assert_eq!(of(&[]), []);
     storage.write("c", "_artifacts/two/set.toml", b"damaged");
@@ -360,19 +368,21 @@ fn a_source_is_read_once_and_only_as_long_as_it_matters() {
     let before = storage.read_of_notebooks();
     let found = linked(50);
     assert_eq!(
-        (found.links.len(), found.total, found.is_complete),
+        (found.ids.len(), found.total, found.is_complete),
         (50, 60, true)
     );
+    assert_eq!(storage.read_of_notebooks(), before, "records are enough");
+    let all = links(&storage, "c", &notebooks, &found.ids, &|| false).unwrap();
+    assert_eq!(all.len(), 50);
     assert!(
-        found
-            .links
-            .iter()
+        all.iter()
             .all(|link| link.staleness_indicator == Staleness::Fresh)
     );
     assert_eq!(storage.read_of_notebooks() - before, 3);
     // The first that changed decides.
     storage.write("c", "a.md", b"changed");
-    assert_eq!(linked(3).links[0].staleness_indicator, Staleness::Stale);
+    let some = links(&storage, "c", &notebooks, &linked(3).ids, &|| false).unwrap();
+    assert_eq!(some[0].staleness_indicator, Staleness::Stale);
     assert_eq!(storage.read_of_notebooks() - before, 4);
 }
 
@@ -397,6 +407,8 @@ fn a_call_that_nobody_waits_for_ends_soon() {
         ends(&|| super::sets(&storage, "c", None, &stop).map(drop));
         ends(&|| super::count(&storage, "c", &mut RecordBudget::default(), &stop).map(drop));
         ends(&|| linked_to(&storage, "c", &notebooks, 50, &stop).map(drop));
+        let ids: Vec<String> = (0..20).map(|set| format!("set-{set:04}/one.md")).collect();
+        ends(&|| links(&storage, "c", &notebooks, &ids, &stop).map(drop));
         ends(&|| super::retrieve(&storage, "c", "set-0000/one.md", &stop).map(drop));
         let read = storage.read_of_notebooks() - before;
         assert!(read <= 2 * usize::try_from(left).unwrap(), "{read}");

@@ -48,6 +48,7 @@ impl Snapshot {
             notebooks: Arc::clone(&self.notebooks),
             segments: self.segments.clone(),
             names: self.names.clone(),
+            left_out: Arc::clone(&self.left_out),
             meant,
             ..*self
         }

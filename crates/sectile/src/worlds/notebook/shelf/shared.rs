@@ -13,7 +13,8 @@ use sectile_vault::NotePath;
 
 use super::{
     super::{
-        errors::NotebookError,
+        errors::{NotebookError, Upstream},
+        left_out::{LeftOut, WhyLeftOut},
         library::Library,
         locked,
         tiers::{Tier, first_model},
@@ -29,11 +30,13 @@ pub(super) struct Shared {
 }
 
 /// What was seen last.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Last {
     state: SharedState,
     /// Notebooks that are not what is indexed; `None` before that was looked at.
     changed: Option<usize>,
+    /// Notebooks that are too large to be indexed; `None` before that was looked at.
+    left_out: Option<Arc<Vec<LeftOut>>>,
 }
 
 impl Shared {
@@ -44,10 +47,11 @@ impl Shared {
     ) -> Result<Self, NotebookError> {
         let state = backend
             .state(collection)
-            .map_err(|error| explained(&library, collection, error))?;
+            .map_err(|error| explained(&library, backend.as_ref(), collection, error))?;
         let last = Last {
             state,
             changed: None,
+            left_out: None,
         };
         Ok(Self {
             library,
@@ -58,17 +62,28 @@ impl Shared {
     }
 
     fn explained(&self, error: StorageError) -> NotebookError {
-        explained(&self.library, &self.collection, error)
+        explained(
+            &self.library,
+            self.backend.as_ref(),
+            &self.collection,
+            error,
+        )
     }
 }
 
 /// A collection that the library has and the index has not is no missing collection.
-fn explained(library: &Library, collection: &str, error: StorageError) -> NotebookError {
+fn explained(
+    library: &Library,
+    backend: &dyn VectorSearch,
+    collection: &str,
+    error: StorageError,
+) -> NotebookError {
     if error != StorageError::CollectionNotFound {
-        return error.into();
+        return NotebookError::of_storage(error, Upstream::Index(backend.kind()));
     }
     match library.require(collection) {
         Ok(()) => NotebookError::UpstreamFailure {
+            at: Upstream::Index(backend.kind()),
             message: "The shared index does not have this collection. Whoever runs this server can add it with `sectile notebook index --to postgres`."
                 .to_owned(),
         },
@@ -78,7 +93,7 @@ fn explained(library: &Library, collection: &str, error: StorageError) -> Notebo
 
 impl CollectionIndex for Shared {
     fn state(&self) -> IndexState {
-        let last = *locked(&self.last);
+        let last = locked(&self.last).clone();
         IndexState {
             as_of: last.state.as_of,
             on_disk: true,
@@ -87,6 +102,7 @@ impl CollectionIndex for Shared {
                 is_exact: last.state.is_exact,
             }),
             changed: last.changed,
+            left_out: last.left_out,
             semantic: true,
             tier: Tier::Static,
             model: first_model(),
@@ -95,6 +111,7 @@ impl CollectionIndex for Shared {
 
     fn refresh(&self) -> Result<(), NotebookError> {
         let listed = self.library.notebooks(&self.collection, &|| false)?;
+        let (listed, left_out) = sorted_by_size(listed, self.library.max_notebook_bytes());
         let entries = self.backend.entries(&self.collection);
         let entries = entries.map_err(|error| self.explained(error))?;
         let changed = differences(&listed, &entries);
@@ -103,6 +120,7 @@ impl CollectionIndex for Shared {
         *locked(&self.last) = Last {
             state,
             changed: Some(changed),
+            left_out: Some(Arc::new(left_out)),
         };
         Ok(())
     }
@@ -141,6 +159,18 @@ impl CollectionIndex for Shared {
         let found = self.backend.chunks_with(&self.collection, digits);
         found.map_err(|error| self.explained(error))
     }
+}
+
+/// Those that can be indexed, and those that are too large.
+fn sorted_by_size(listed: Vec<Listed>, max_notebook_bytes: u64) -> (Vec<Listed>, Vec<LeftOut>) {
+    let (large, listed): (Vec<Listed>, Vec<Listed>) = listed
+        .into_iter()
+        .partition(|one| one.stamp.bytes > max_notebook_bytes);
+    let large = large.into_iter().map(|one| LeftOut {
+        notebook: one.notebook,
+        why: WhyLeftOut::TooLarge,
+    });
+    (listed, large.collect())
 }
 
 /// How many notebooks are listed and not indexed as they are, or indexed and not listed. Both are sorted by path.
@@ -188,5 +218,32 @@ mod tests {
         let index = [indexed("a.md", 1), indexed("b.md", 1), indexed("c.md", 1)];
         // `b.md` is gone, `c.md` is another one, and `d.md` is new.
         assert_eq!(differences(&now, &index), 3);
+    }
+
+    #[test]
+    fn a_notebook_too_large_for_a_shared_index_is_left_out_and_not_counted_as_changed() {
+        let path = |name: &str| NotePath::parse_vault(name).unwrap();
+        let listed = |name: &str, bytes: u64| Listed {
+            notebook: path(name),
+            stamp: Stamp {
+                bytes,
+                state: [bytes; 4],
+                ..Stamp::default()
+            },
+        };
+        let now = vec![listed("a.md", 100), listed("b.md", 101), listed("c.md", 1)];
+        let (small, left_out) = sorted_by_size(now, 100);
+        let large = LeftOut {
+            notebook: path("b.md"),
+            why: WhyLeftOut::TooLarge,
+        };
+        assert_eq!(left_out, [large]);
+        let indexed = |name: &str, bytes: u64| IndexedNotebook {
+            notebook: path(name),
+            stamp: [bytes; 4],
+            digest: Digest::of(b""),
+        };
+        let index = [indexed("a.md", 100), indexed("c.md", 1)];
+        assert_eq!(differences(&small, &index), 0);
     }
 }

@@ -14,7 +14,8 @@ use super::{
     super::{
         clock::Clock,
         errors::NotebookError,
-        indexing::{Job, NOWHERE, Outcome, Wanted, build},
+        indexing::{Job, Outcome, Wanted, build, may_be_readable_now, nowhere, why_nowhere},
+        left_out::{LeftOut, WhyLeftOut},
         library::Library,
         tiers::{Models, Tier},
     },
@@ -33,6 +34,8 @@ pub(super) struct Snapshot {
     pub(super) on_disk: bool,
     /// Notebooks that changed and are not indexed yet; `None` when that was not looked at.
     pub(super) changed: Option<usize>,
+    /// Notebooks that nothing is indexed of, in order.
+    pub(super) left_out: Arc<Vec<LeftOut>>,
     pub(super) models: Models,
     pub(super) segments: Vec<Segment>,
     /// The first of these with the vectors of the second tier, at least those on disk; `None` when these are not complete.
@@ -93,6 +96,7 @@ impl Snapshot {
             })
             .collect();
         Self {
+            left_out: Arc::new(without_a_place(&notebooks)),
             corpus: corpus(&stored.segments, None, &notebooks),
             models,
             meant: None,
@@ -121,6 +125,7 @@ impl Snapshot {
             as_of: clock(),
             on_disk: false,
             changed: None,
+            left_out: Arc::default(),
             models,
             segments: Vec::new(),
             meant: None,
@@ -138,6 +143,7 @@ impl Snapshot {
             on_disk: self.on_disk,
             backend: None,
             changed: self.changed,
+            left_out: Some(Arc::clone(&self.left_out)),
             semantic: true,
             tier: match self.is_meant() {
                 true => Tier::Transformer,
@@ -195,6 +201,7 @@ impl Snapshot {
             segments: self.segments.clone(),
             meant: self.meant.clone(),
             names: self.names.clone(),
+            left_out: Arc::clone(&self.left_out),
             changed: Some(changed),
             ..*self
         }
@@ -207,8 +214,12 @@ impl Snapshot {
         collection: &str,
         listed: &[Listed],
     ) -> Result<Self, NotebookError> {
-        if self.changes(listed).is_empty() {
-            return Ok(self.with_changed(0));
+        let max_notebook_bytes = storage.max_notebook_bytes();
+        if self.changes(listed).is_empty() && !self.may_read_more(listed, max_notebook_bytes) {
+            return Ok(Self {
+                left_out: Arc::new(left_out(&self.notebooks, listed, max_notebook_bytes)),
+                ..self.with_changed(0)
+            });
         }
         if self.segments.len() - self.disk_segments < MOST_IN_MEMORY {
             return self.with(storage, collection, listed, &|| false);
@@ -225,6 +236,12 @@ impl Snapshot {
         fewer.with(storage, collection, listed, &|| false)
     }
 
+    /// Whether a notebook that could not be read may be now. Both lists have the same notebooks.
+    fn may_read_more(&self, listed: &[Listed], max_notebook_bytes: u64) -> bool {
+        let mut pairs = self.notebooks.iter().zip(listed);
+        pairs.any(|(known, one)| may_be_readable_now(known.place, one, max_notebook_bytes))
+    }
+
     fn with(
         &self,
         storage: &Library,
@@ -237,7 +254,10 @@ impl Snapshot {
             .map(|one| self.position(&one.notebook).map(|at| &self.notebooks[at]))
             .collect();
         let is_current = |one: &Listed, known: &Option<&Notebook>| {
-            known.is_some_and(|known| known.stamp == one.stamp.state)
+            known.is_some_and(|known| {
+                known.stamp == one.stamp.state
+                    && !may_be_readable_now(known.place, one, storage.max_notebook_bytes())
+            })
         };
         let wanted: Vec<Wanted<'_>> = listed
             .iter()
@@ -245,7 +265,9 @@ impl Snapshot {
             .filter(|(one, known)| !is_current(one, known))
             .map(|(listed, known)| Wanted {
                 listed,
-                known: known.map(|known| known.digest),
+                known: known
+                    .filter(|known| why_nowhere(known.place).is_none())
+                    .map(|known| known.digest),
             })
             .collect();
         let job = Job {
@@ -257,9 +279,7 @@ impl Snapshot {
         };
         let open = |file: Vec<u8>| {
             Segment::open(&Bytes::new(file), Some(self.models.first)).map_err(|error| {
-                NotebookError::UpstreamFailure {
-                    message: format!("The index in memory cannot be used: {error}."),
-                }
+                NotebookError::of_server(format!("The index in memory cannot be used: {error}."))
             })
         };
         let (new, outcomes) = build(job, &wanted, open)?;
@@ -275,10 +295,11 @@ impl Snapshot {
                         let segment = self.segments.len() + place.segment;
                         Some((digest, Place { segment, ..place }))
                     }
+                    (Some(Outcome::LeftOut(why)), _) => Some((Digest::of(b""), nowhere(why))),
                     _ => None,
                 }
             }
-            .unwrap_or((Digest::of(b""), NOWHERE));
+            .unwrap_or_else(|| (Digest::of(b""), nowhere(WhyLeftOut::Unreadable)));
             notebooks.push(Notebook {
                 notebook: one.notebook.clone(),
                 digest,
@@ -289,6 +310,7 @@ impl Snapshot {
         let mut segments = self.segments.clone();
         segments.extend(new);
         Ok(Self {
+            left_out: Arc::new(left_out(&notebooks, listed, storage.max_notebook_bytes())),
             corpus: corpus(&segments, self.meant.as_deref(), &notebooks),
             notebooks: Arc::new(notebooks),
             segments,
@@ -298,6 +320,31 @@ impl Snapshot {
             ..*self
         })
     }
+}
+
+/// Notebooks that nothing is indexed of.
+fn without_a_place(notebooks: &[Notebook]) -> Vec<LeftOut> {
+    let left_out = notebooks.iter().filter_map(|known| {
+        Some(LeftOut {
+            notebook: known.notebook.clone(),
+            why: why_nowhere(known.place)?,
+        })
+    });
+    left_out.collect()
+}
+
+/// The same as they are listed now: one that is too large by now is never quoted, even if it is indexed. Both lists have the
+/// same notebooks.
+fn left_out(notebooks: &[Notebook], listed: &[Listed], max_notebook_bytes: u64) -> Vec<LeftOut> {
+    let left_out = notebooks.iter().zip(listed).filter_map(|(known, one)| {
+        let now = WhyLeftOut::of(one, max_notebook_bytes);
+        let is_left_out = now == WhyLeftOut::TooLarge || why_nowhere(known.place).is_some();
+        is_left_out.then(|| LeftOut {
+            notebook: known.notebook.clone(),
+            why: now,
+        })
+    });
+    left_out.collect()
 }
 
 /// What `work` comes to, or `None` when it panicked. The library that reads the dictionaries of an index may do so when they

@@ -2,7 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::super::testing::Memory;
+use super::super::{
+    indexing::{Job, folder_of, update},
+    left_out::WhyLeftOut,
+    testing::{LARGEST, Memory},
+};
 use super::*;
 
 fn now() -> i64 {
@@ -166,5 +170,85 @@ fn a_notebook_that_cannot_be_read_hides_no_other() {
     assert!(
         found.iter().all(|id| id.starts_with("lab/c.md@")),
         "{found:?}"
+    );
+}
+
+fn left_out(shelf: &Shelf) -> Vec<(String, WhyLeftOut)> {
+    let state = shelf.search("apples", 10, &|| false).unwrap().state;
+    let left_out = state.left_out.expect("it is known");
+    let pairs = left_out.iter();
+    pairs
+        .map(|one| (one.notebook.to_string(), one.why))
+        .collect()
+}
+
+#[test]
+fn a_notebook_too_large_to_search_is_reported_with_every_search() {
+    let storage = library();
+    let large = vec![b'x'; usize::try_from(LARGEST).unwrap() + 1];
+    storage.write("lab", "large.md", &large);
+    storage.write("lab", "locked.md", b"# Apples\n\nApples behind a door.\n");
+    storage.forbid("lab", "locked.md");
+    let both = [
+        ("large.md".to_owned(), WhyLeftOut::TooLarge),
+        ("locked.md".to_owned(), WhyLeftOut::Unreadable),
+    ];
+    let in_memory = shelf(&storage, None);
+    assert_eq!(left_out(&in_memory), both);
+    // From an index on disk as well, before and after it is compared with the library.
+    let folder = tempfile::tempdir().unwrap();
+    let location = folder_of(folder.path(), "lab");
+    let update = || {
+        let listed = storage.notebooks("lab", &|| false).unwrap();
+        let library = storage.library();
+        let job = Job {
+            storage: library.as_ref(),
+            collection: "lab",
+            embedder: Models::built_in().unwrap().first,
+            stop: &|| false,
+            progress: &|| {},
+        };
+        update(job, &location, &listed, now).unwrap()
+    };
+    assert_eq!(update().unreadable, 2);
+    let on_disk = shelf(&storage, Some(location.clone()));
+    assert_eq!(left_out(&on_disk), both);
+    on_disk.refresh().unwrap();
+    assert_eq!(left_out(&on_disk), both);
+    // What could not be read for a while is read again, though it is the same as before.
+    storage.allow("lab", "locked.md");
+    for shelf in [&in_memory, &on_disk] {
+        shelf.refresh().unwrap();
+        assert_eq!(left_out(shelf), both[..1]);
+        assert_eq!(ids(shelf, "door").len(), 1);
+    }
+    let again = update();
+    assert_eq!((again.indexed, again.unreadable), (1, 1));
+    // And what is small enough again.
+    storage.write("lab", "large.md", b"# Apples\n\nSmall again.\n");
+    for shelf in [&in_memory, &on_disk] {
+        shelf.refresh().unwrap();
+        assert_eq!(left_out(shelf), []);
+    }
+}
+
+#[test]
+fn a_notebook_that_grew_too_large_is_reported_though_it_is_indexed() {
+    let storage = library();
+    let shelf = shelf(&storage, None);
+    let before = ids(&shelf, "apples");
+    let mut large = vec![b'x'; usize::try_from(LARGEST).unwrap() + 1];
+    large[0] = b'#';
+    storage.write("lab", "a.md", &large);
+    shelf.refresh().unwrap();
+    assert_eq!(
+        left_out(&shelf),
+        [("a.md".to_owned(), WhyLeftOut::TooLarge)]
+    );
+    assert!(before.iter().any(|id| id.starts_with("lab/a.md@")));
+    assert!(
+        ids(&shelf, "apples")
+            .iter()
+            .all(|id| !id.starts_with("lab/a.md@"))
     );
 }

@@ -9,30 +9,30 @@ use serde::Serialize;
 use super::{
     super::{
         answers::{GoneNote, ScoreParts, Verdict, counted, score},
-        artifacts::{ArtifactLink, ArtifactLinks},
+        artifacts::{ArtifactLink, LinkedArtifacts},
         errors::NotebookError,
         ids::SourceId,
         quote::Quote,
     },
-    Cluster, Reference, SECTIONS_A_CHUNK, Step, Stream,
+    Cluster, MOST_LINKS, Reference, SECTIONS_A_CHUNK, Step, Stream,
 };
 
 /// Most characters of one whole section.
-const MOST_CHARACTERS: usize = 8000;
-
-/// Most links of the last chunk.
-const MOST_LINKS: usize = 50;
+pub(crate) const MOST_CHARACTERS: usize = 8000;
 
 /// How a stream reads what it discloses.
 pub(crate) struct Reading<'a> {
     /// Reads and hashes a passage now.
     pub(crate) quote: &'a Quoting<'a>,
-    /// The artifacts that record one of these notebooks as a source, the first few of them.
+    /// Which artifacts record one of these notebooks as a source, the first few of them.
+    pub(crate) linked: &'a Finding<'a>,
+    /// Those of these artifacts that do so now, with their state.
     pub(crate) links: &'a Linking<'a>,
 }
 
 type Quoting<'a> = dyn Fn(&SourceId) -> Result<Quote, NotebookError> + 'a;
-type Linking<'a> = dyn Fn(&[NotePath], usize) -> Result<ArtifactLinks, NotebookError> + 'a;
+type Finding<'a> = dyn Fn(&[NotePath], usize) -> Result<LinkedArtifacts, NotebookError> + 'a;
+type Linking<'a> = dyn Fn(&[NotePath], &[String]) -> Result<Vec<ArtifactLink>, NotebookError> + 'a;
 
 /// One answer of a stream: a chunk, or the record of its completion.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -70,7 +70,7 @@ struct Payload {
     /// Artifacts made from these notebooks.
     #[serde(skip_serializing_if = "Option::is_none")]
     links: Option<Vec<ArtifactLink>>,
-    /// How many links there are; 50 are listed.
+    /// How many there are; the first 50 are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     total_links: Option<usize>,
 }
@@ -197,7 +197,7 @@ impl Stream {
             Step::References => self.references(page, reading)?,
             Step::Passages => self.passages(page, reading)?,
             Step::Sections => self.sections(page, reading)?,
-            Step::Links => self.links(reading)?,
+            Step::Links => self.links(page, reading)?,
         };
         self.next = index + 1;
         let remaining = self.chunks() - self.next;
@@ -266,7 +266,7 @@ impl Stream {
     /// What was measured by the search.
     fn why_references(&self, first: usize, references: &[Reference]) -> String {
         let mut why = match references {
-            [] => "The search found 0 passages in this collection.".to_owned(),
+            [] => "The search found 0 passages in the notebooks that were searched.".to_owned(),
             [best, ..] => {
                 let last = references.last().unwrap_or(best);
                 let with_words = references.iter().filter(|one| !one.matched.is_empty());
@@ -297,9 +297,13 @@ impl Stream {
         }
         if first == 0 && !self.unknown_words.is_empty() {
             why += &format!(
-                " Words that the collection does not have: {}.",
+                " Words that no searched notebook has: {}.",
                 self.unknown_words.join(", ")
             );
+        }
+        for remark in self.remarks.iter().filter(|_| first == 0) {
+            why += " ";
+            why += remark;
         }
         why
     }
@@ -347,27 +351,35 @@ impl Stream {
         })
     }
 
-    fn links(&self, reading: &Reading<'_>) -> Result<Delivery, NotebookError> {
+    fn links(&mut self, page: usize, reading: &Reading<'_>) -> Result<Delivery, NotebookError> {
         let notebooks = self.notebooks();
-        let ArtifactLinks {
-            links,
-            total,
-            is_complete,
-        } = match notebooks.as_slice() {
-            [] => ArtifactLinks {
-                is_complete: true,
-                ..ArtifactLinks::default()
-            },
-            notebooks => (reading.links)(notebooks, MOST_LINKS)?,
+        let linked = match self.linked.take() {
+            Some(linked) => linked,
+            None => (reading.linked)(&notebooks, MOST_LINKS)?,
         };
-        let left_out = match is_complete {
+        let linked = self.linked.insert(linked);
+        let (first, ids) = page_of(&linked.ids, page, self.page);
+        let links = match ids {
+            [] => Vec::new(),
+            ids => (reading.links)(&notebooks, ids)?,
+        };
+        let (total, gone) = (linked.total, ids.len() - links.len());
+        let left_out = match linked.is_complete {
             true => "",
             false => " Their records are too many or too large to look at all of them.",
         };
+        let disclosed = match total > linked.ids.len() {
+            true => format!(" The first {} are disclosed.", linked.ids.len()),
+            false => String::new(),
+        };
+        let mut what_changed = added("artifact link", first, ids.len(), total, 0);
+        if gone > 0 {
+            what_changed += &format!(" {gone} of them are gone since the stream began.");
+        }
         Ok(Delivery {
-            what_changed: added("artifact link", 0, links.len(), total, 0),
+            what_changed,
             why: format!(
-                "Notebooks that hold references: {}. Artifacts that record one of them as a source: {total}.{left_out}",
+                "Notebooks that hold references: {}. Artifacts that record one of them as a source: {total}.{disclosed}{left_out}",
                 notebooks.len()
             ),
             handed_out: Vec::new(),

@@ -6,7 +6,12 @@ use serde_json::Value;
 
 use super::{
     super::{
-        artifacts::ArtifactLinks, errors::Gone, quote::Quote, shelf::IndexState, testing::Memory,
+        artifacts::{ArtifactLink, ArtifactType, Staleness, Status},
+        errors::Gone,
+        left_out::{LeftOut, WhyLeftOut},
+        quote::Quote,
+        shelf::IndexState,
+        testing::{Memory, sidecar},
     },
     *,
 };
@@ -42,8 +47,9 @@ fn found(hits: Vec<Hit>) -> Found {
             on_disk: false,
             backend: None,
             changed: Some(0),
+            left_out: Some(Arc::default()),
             semantic: false,
-            tier: crate::worlds::notebook::tiers::Tier::Static,
+            tier: Tier::Static,
             model: "none",
         },
         unknown_words: vec!["zeta".to_owned()],
@@ -68,6 +74,7 @@ fn stream(found: Found, page: usize, token: &str) -> Stream {
         collection: "a",
         expires_at: 300,
         page,
+        tier_before: None,
     };
     Stream::new(beginning, found, storage.as_ref(), &|| false).expect("a stream")
 }
@@ -103,13 +110,19 @@ fn quoted(text: &str, id: &SourceId) -> Result<Quote, NotebookError> {
 fn pull_all(mut stream: Stream, text: &str) -> Vec<Value> {
     let reading = Reading {
         quote: &|id| quoted(text, id),
-        links: &|notebooks, most| {
+        linked: &|_, _| panic!("what is linked was found at the beginning"),
+        links: &|notebooks, ids| {
             assert_eq!(notebooks.len(), 1, "each notebook is asked for once");
-            assert_eq!(most, 50);
-            Ok(ArtifactLinks {
-                is_complete: true,
-                ..ArtifactLinks::default()
-            })
+            assert!(!ids.is_empty(), "nothing is asked for in vain");
+            let link = |id: &String| ArtifactLink {
+                artifact_id: id.clone(),
+                artifact_set_id: "s".to_owned(),
+                artifact_type: ArtifactType::Summary,
+                status: Status::Offered,
+                staleness_indicator: Staleness::Fresh,
+                matching_sources: vec!["n.md".to_owned()],
+            };
+            Ok(ids.iter().map(link).collect())
         },
     };
     let mut all = Vec::new();
@@ -190,7 +203,7 @@ fn every_chunk_says_what_it_adds_and_the_measured_fact_why() {
         (
             "Added 2 references: 1 to 2 of 3.".to_owned(),
             "Ranked by fused score, here from 0.900000 to 0.500000; 2 of 2 hold words of the query (alpha). \
-             10 passages match; the best 3 are disclosed. Words that the collection does not have: zeta."
+             10 passages match; the best 3 are disclosed. Words that no searched notebook has: zeta."
                 .to_owned()
         )
     );
@@ -245,6 +258,7 @@ fn a_long_section_is_cut_with_a_mark() {
         collection: "a",
         expires_at: 300,
         page: 10,
+        tier_before: None,
     };
     let stream =
         Stream::new(beginning, found(hits), storage.as_ref(), &|| false).expect("a stream");
@@ -262,12 +276,11 @@ fn a_chunk_that_could_not_be_made_can_be_pulled_again() {
     let fails = RefCell::new(true);
     let reading = Reading {
         quote: &|id| match fails.replace(false) {
-            true => Err(NotebookError::UpstreamFailure {
-                message: "No.".to_owned(),
-            }),
+            true => Err(NotebookError::of_server("No.")),
             false => quoted(NOTE, id),
         },
-        links: &|_, _| Ok(ArtifactLinks::default()),
+        linked: &|_, _| Ok(LinkedArtifacts::default()),
+        links: &|_, _| Ok(Vec::new()),
     };
     assert!(stream.pull(&reading).is_err());
     let chunk = serde_json::to_value(stream.pull(&reading).expect("a chunk")).expect("JSON");
@@ -327,4 +340,144 @@ fn the_oldest_stream_makes_room_and_few_ended_ones_are_remembered() {
     assert_eq!(streams.running.len(), MOST_STREAMS);
     assert_eq!(streams.ended.len(), MOST_ENDED);
     assert_eq!(reason(&mut streams, "0", 0), invalid("unknown"));
+}
+
+#[test]
+fn why_names_what_was_not_searched_and_claims_nothing_of_it() {
+    let mut found = three();
+    let left_out = LeftOut {
+        notebook: NotePath::parse_vault("big.md").expect("a path"),
+        why: WhyLeftOut::TooLarge,
+    };
+    found.state.left_out = Some(Arc::new(vec![left_out]));
+    let why = |found: Found| {
+        let chunks = pull_all(stream(found, 2, "t"), NOTE);
+        let why = |chunk: &Value| chunk["stream_metadata"]["why"].as_str().map(str::to_owned);
+        (
+            why(&chunks[0]).expect("a text"),
+            why(&chunks[1]).expect("a text"),
+        )
+    };
+    let (first, second) = why(found);
+    assert!(
+        first.ends_with(
+            " Words that no searched notebook has: zeta. \
+             Nothing is known of 1 notebook that could not be searched: big.md (too large)."
+        ),
+        "{first}"
+    );
+    assert!(!second.contains("big.md"), "it is said once: {second}");
+    let mut unknown = found_nothing();
+    unknown.state.left_out = None;
+    let (first, _) = why(unknown);
+    assert!(first.starts_with("The search found 0 passages in the notebooks that were searched."));
+    assert!(
+        first.ends_with("Words that no searched notebook has: zeta."),
+        "{first}"
+    );
+}
+
+fn found_nothing() -> Found {
+    found(Vec::new())
+}
+
+#[test]
+fn why_says_that_another_tier_answered_than_before() {
+    let storage = Memory::shared(&[("a", "n.md", NOTE)]);
+    for (before, is_said) in [
+        (None, false),
+        (Some(Tier::Static), false),
+        (Some(Tier::Transformer), true),
+    ] {
+        let beginning = Beginning {
+            token: "t".to_owned(),
+            query: "alpha",
+            collection: "a",
+            expires_at: 300,
+            page: 10,
+            tier_before: before,
+        };
+        let stream = Stream::new(beginning, three(), storage.as_ref(), &|| false);
+        let chunks = pull_all(stream.expect("a stream"), NOTE);
+        let why = chunks[0]["stream_metadata"]["why"]
+            .as_str()
+            .expect("a text");
+        let said = why.contains("The tier changed from transformer to static");
+        assert_eq!(said, is_said, "{why}");
+    }
+}
+
+#[test]
+fn stream_chunk_size_bounds_every_kind_of_chunk() {
+    let storage = Memory::of(&[("a/n.md", NOTE)]);
+    let files: Vec<String> = (0..7).map(|number| format!("{number}.md")).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    for file in &files {
+        storage.write("a", &format!("_artifacts/s/{file}"), file.as_bytes());
+    }
+    sidecar(&storage, "a", "s", &["n.md"], &files);
+    for page in [1, 2, 3, 10] {
+        let beginning = Beginning {
+            token: "t".to_owned(),
+            query: "alpha",
+            collection: "a",
+            expires_at: 300,
+            page,
+            tier_before: None,
+        };
+        let stream = Stream::new(beginning, three(), &storage, &|| false).expect("a stream");
+        let announced = stream.chunks();
+        let chunks = pull_all(stream, NOTE);
+        assert_eq!(chunks.len(), announced + 1, "what was announced is exact");
+        let mut links = Vec::new();
+        for chunk in &chunks[..announced] {
+            let entries = ["items", "links"].map(|key| chunk["payload"][key].as_array());
+            let entries = entries.into_iter().flatten().next().expect("entries");
+            assert!(entries.len() <= page, "{page}: {chunk}");
+            if chunk["chunk_type"] == "artifact_links" {
+                assert_eq!(chunk["payload"]["total_links"], 7);
+                links.extend(entries.iter().map(|link| link["artifact_id"].clone()));
+            }
+        }
+        let all: Vec<String> = files.iter().map(|file| format!("s/{file}")).collect();
+        assert_eq!(links, all, "{page}: every link once, in order");
+    }
+}
+
+#[test]
+fn artifacts_whose_records_could_not_be_read_are_looked_for_again_when_they_are_due() {
+    let mut stream = stream(three(), 10, "t");
+    stream.linked = None;
+    let ids: Vec<String> = (0..12).map(|number| format!("s/{number}.md")).collect();
+    let fails = RefCell::new(true);
+    let reading = Reading {
+        quote: &|id| quoted(NOTE, id),
+        linked: &|_, most| match fails.replace(false) {
+            true => Err(NotebookError::of_server("No.")),
+            false => Ok(LinkedArtifacts {
+                ids: ids.iter().take(most).cloned().collect(),
+                total: ids.len(),
+                is_complete: true,
+            }),
+        },
+        links: &|_, _| Ok(Vec::new()),
+    };
+    for _ in 0..3 {
+        stream.pull(&reading).expect("a chunk");
+    }
+    assert!(stream.pull(&reading).is_err());
+    let mut said = Vec::new();
+    loop {
+        let chunk = stream.pull(&reading).expect("a chunk");
+        if chunk.is_completion() {
+            break;
+        }
+        said.push(serde_json::to_value(chunk).expect("JSON"));
+    }
+    assert_eq!(said.len(), 2);
+    let what = said[0]["stream_metadata"]["what_changed"].as_str();
+    assert_eq!(
+        what,
+        Some("Added 10 artifact links: 1 to 10 of 12. 10 of them are gone since the stream began.")
+    );
 }

@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::{
-    NotebookWorld, check_query,
+    NotebookWorld,
+    answers::Searched,
+    check_query,
     streams::{Beginning, Step, Stream},
     tokens::uuid,
 };
@@ -57,7 +59,7 @@ struct DisclosurePolicy {
     step_order: Vec<&'static str>,
     /// How they follow each other.
     chunk_strategy: &'static str,
-    /// Whether it can be given up: by not pulling, by entering a collection, or by closing the connection.
+    /// Whether it can be given up: by not pulling, by entering or leaving a collection, or by closing the connection.
     cancelable: bool,
     /// How long the stream lasts, in seconds, from its beginning.
     timeout_s: u64,
@@ -76,10 +78,8 @@ struct Metadata {
     references: usize,
     /// Passages that fit at all.
     total_matches: usize,
-    /// When the index was made, in milliseconds since 1970.
-    index_as_of: i64,
-    /// Notebooks that changed since and are not indexed yet.
-    changed_not_indexed: Option<usize>,
+    #[serde(flatten)]
+    searched: Searched,
 }
 
 fn handle(
@@ -91,7 +91,9 @@ fn handle(
     check_query(&params.query)?;
     let most = world.constraints.max_search_results;
     let found = world.search(&entered, &params.query, most, call)?;
-    let (state, total_matches) = (found.state, found.total);
+    let total_matches = found.total;
+    let before = entered.context.searched_with(found.state.tier);
+    let searched = Searched::new(&found.state, before);
     let timeout_s = world.constraints.stream_timeout_s;
     let created_at = world.now();
     let lasts = i64::try_from(timeout_s.saturating_mul(1000)).unwrap_or(i64::MAX);
@@ -103,6 +105,7 @@ fn handle(
         collection: &entered.collection,
         expires_at,
         page: world.constraints.stream_chunk_size,
+        tier_before: before,
     };
     let stop = || call.cancelled.is_cancelled();
     let stream = Stream::new(beginning, found, world.storage.as_ref(), &stop)?;
@@ -123,8 +126,7 @@ fn handle(
             expires_at,
             references: references.len(),
             total_matches,
-            index_as_of: state.as_of,
-            changed_not_indexed: state.changed,
+            searched,
         },
         query: params.query,
         note: call

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    super::{NotebookWorld, contexts::AccessRecord, shelf::IndexState},
+    super::{NotebookWorld, answers::retrieval, contexts::AccessRecord, shelf::IndexState},
     NAMES,
 };
 use crate::mcp::{
@@ -117,7 +117,7 @@ struct Active {
 }
 
 impl Active {
-    fn of(state: IndexState) -> Self {
+    fn of(state: &IndexState) -> Self {
         let (index, is_exact) = match state.backend {
             Some(backend) => (backend.name, backend.is_exact),
             None if state.on_disk => ("folder", true),
@@ -138,18 +138,12 @@ impl Active {
 struct Session {
     /// The collection that was entered; null: the safe state, in which nothing can be read.
     active_collection: Option<String>,
+    /// When it began, in milliseconds since 1970; null where nothing is kept.
+    created_at: Option<i64>,
     /// Calls that were answered before this one.
     accesses: u64,
     /// The last of them.
     last_access: Option<AccessRecord>,
-}
-
-/// Which retrieval a search used.
-pub(super) fn retrieval(state: IndexState) -> &'static str {
-    match state.semantic {
-        true => "lexical+semantic",
-        false => "lexical",
-    }
 }
 
 fn handle(
@@ -160,6 +154,7 @@ fn handle(
     let context = world.context(params.context_handle.as_deref(), call)?;
     let session = context.as_ref().map(|context| Session {
         active_collection: context.collection(),
+        created_at: Some(context.created_at()),
         accesses: context.accesses(),
         last_access: context.last_access(),
     });
@@ -202,7 +197,7 @@ fn handle(
         provenance_available: true,
         retrieval: Retrieval {
             method: "words (BM25F) and meaning (embedding similarity) of section chunks, fused in whole numbers",
-            active: open.map(|shelf| Active::of(shelf.state())),
+            active: open.map(|shelf| Active::of(&shelf.state())),
         },
         session,
     };

@@ -13,7 +13,7 @@ use crate::mcp::{
 pub(super) const TOOL: Tool<NotebookWorld> = Tool {
     name: Cow::Borrowed("enter_collection"),
     title: "Enter a collection",
-    description: "Establishes active collection context, restricting all subsequent operations. Replaces the context before it and ends its streams.",
+    description: "Establishes active collection context, restricting all subsequent operations. Replaces the context before it and ends its streams. With leave: true it leaves the context, and nothing can be read.",
     access: Access::Read,
     idempotent: true,
     open_world: false,
@@ -28,7 +28,9 @@ pub(super) const TOOL: Tool<NotebookWorld> = Tool {
 struct Params {
     /// Collection identifier from list_collections
     collection_id: String,
-    /// A handle to give up for the new one; a connection that keeps its collection needs none.
+    /// True: leave the active collection instead of entering one. That always works, whatever collection_id says.
+    leave: Option<bool>,
+    /// A handle to give up; a connection that keeps its collection needs none.
     context_handle: Option<String>,
 }
 
@@ -36,9 +38,9 @@ struct Params {
 struct EnteredCollection {
     /// The collection.
     collection_id: String,
-    /// Its title.
+    /// Its title; empty when it was left.
     title: String,
-    /// Whether it is the active one now.
+    /// Whether it is the active one now: false when it was left.
     context_established: bool,
     /// What that means.
     scope_note: &'static str,
@@ -49,6 +51,8 @@ struct EnteredCollection {
     /// Pass it with every later call. Null where the connection keeps the collection.
     context_handle: Option<String>,
 }
+
+const PRELOAD_NOTE: &str = "No data preloaded. Invoke retrieval tools explicitly.";
 
 const OPERATIONS: [&str; 5] = [
     "list_artifact_sets",
@@ -63,6 +67,9 @@ fn handle(
     params: Params,
     call: &CallContext,
 ) -> Result<(EnteredCollection, Facts), Failure> {
+    if params.leave == Some(true) {
+        return Ok((leave(world, params, call), Facts::default()));
+    }
     let storage = world.storage.as_ref();
     storage
         .require(&params.collection_id)
@@ -94,8 +101,36 @@ fn handle(
             .into_iter()
             .filter(|name| call.may_use(name))
             .collect(),
-        preload_note: "No data preloaded. Invoke retrieval tools explicitly.",
+        preload_note: PRELOAD_NOTE,
         context_handle,
     };
     Ok((entered, Facts::default()))
+}
+
+/// Goes back to the safe state. No storage is asked, so nothing can keep a caller from it.
+fn leave(world: &NotebookWorld, params: Params, call: &CallContext) -> EnteredCollection {
+    let now = world.now();
+    if let Some(given_up) = &params.context_handle {
+        world.contexts.drop_handle(call.caller(), given_up);
+    }
+    if let Some(context) = world.connection_context(call) {
+        context.leave(now);
+        context.record(now, "enter_collection", Vec::new());
+    }
+    EnteredCollection {
+        collection_id: params.collection_id,
+        title: String::new(),
+        context_established: false,
+        scope_note: match params.context_handle.is_some() && world.contexts.are_sealed() {
+            true => {
+                "Nothing is kept for the context_handle here any more. Other servers with the same secret take it until its time is over: discard it."
+            }
+            false => {
+                "No collection is active. Nothing can be read until the next enter_collection call"
+            }
+        },
+        available_operations: Vec::new(),
+        preload_note: PRELOAD_NOTE,
+        context_handle: None,
+    }
 }

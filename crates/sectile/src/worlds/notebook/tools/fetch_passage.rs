@@ -5,13 +5,18 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::{NotebookWorld, errors::NotebookError, quote::Quote, source_id};
+use super::super::{
+    NotebookWorld,
+    errors::{NotebookError, about_source},
+    quote::Quote,
+    source_id,
+};
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
 
 /// The longest passage that one answer holds, in bytes.
-const MOST_BYTES: usize = 1 << 20;
+pub(in super::super) const MOST_BYTES: usize = 1 << 20;
 
 pub(super) const TOOL: Tool<NotebookWorld> = Tool {
     name: Cow::Borrowed("fetch_passage"),
@@ -127,18 +132,27 @@ impl From<Quote> for Fetched {
     }
 }
 
+/// Every error is about the id that was asked for, whatever it is.
 fn handle(
     world: &NotebookWorld,
     params: Params,
     call: &CallContext,
 ) -> Result<(Fetched, Facts), Failure> {
+    fetched(world, &params, call).map_err(|error| about_source(error, &params.source_id))
+}
+
+fn fetched(
+    world: &NotebookWorld,
+    params: &Params,
+    call: &CallContext,
+) -> Result<(Fetched, Facts), NotebookError> {
     let entered = world.entered(params.context_handle.as_deref(), call)?;
     let id = source_id(&entered, &params.source_id)?;
     if id.span.len() > MOST_BYTES {
-        return Err(Failure::from(NotebookError::AmbiguousRequest {
+        return Err(NotebookError::AmbiguousRequest {
             argument: "source_id",
             message: "The passage is longer than one answer may be.".to_owned(),
-        }));
+        });
     }
     let quote = world.quote(&entered, &id, world.constraints.max_passage_context)?;
     entered

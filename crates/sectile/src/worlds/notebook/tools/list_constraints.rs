@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::super::{
     NotebookWorld,
     contexts::{HANDLE_IDLE_S, MOST_HANDLES},
+    limits::{self, Limit},
     seal::SEALED_HANDLE_S,
     streams::MOST_STREAMS,
-    volatile::VOLATILE,
+    volatile::{VOLATILE, VOLATILE_RULES},
 };
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
@@ -49,11 +50,15 @@ struct Listed {
     capabilities: Capabilities,
     /// Bounds on what is handed out.
     limits: Limits,
+    /// Every limit that is enforced, with those above: fixed ones, those of the storage, and those of settings by their names.
+    all_limits: Vec<Limit>,
     /// How long what is kept for a caller lasts.
     context_rules: Vec<Cow<'static, str>>,
-    /// What differs between two equal calls on an equal library: the tool, a space, and the path in its answer. All else
-    /// is the same, byte for byte.
+    /// What differs between two equal calls on an equal library: the tool, a space, and the path in its answer. As long as the
+    /// same tier answers, all else is the same, byte for byte.
     volatile_fields: Vec<Cow<'static, str>>,
+    /// What else may change between equal calls, and how answers say so.
+    volatile_rules: Vec<Cow<'static, str>>,
 }
 
 /// What the world keeps to.
@@ -148,10 +153,10 @@ fn handle(
         context_handle_valid_s: world.contexts.are_sealed().then_some(SEALED_HANDLE_S),
         max_context_handles: MOST_HANDLES,
     };
-    Ok((listed(limits, call), Facts::default()))
+    Ok((listed(limits, limits::all(world), call), Facts::default()))
 }
 
-fn listed(limits: Limits, call: &CallContext) -> Listed {
+fn listed(limits: Limits, all_limits: Vec<Limit>, call: &CallContext) -> Listed {
     // What is about tools that are not there for the caller is left out.
     let for_caller = |texts: &[&'static str]| -> Vec<Cow<'static, str>> {
         let texts = texts.iter().map(|text| call.for_caller(text));
@@ -209,14 +214,16 @@ fn listed(limits: Limits, call: &CallContext) -> Listed {
             persist: false,
         },
         limits,
+        all_limits,
         context_rules: for_caller(&[
             "no collection is active at the start; every tool that reads notebooks or artifacts needs one",
-            "enter_collection replaces the active collection and ends its streams",
+            "enter_collection replaces the active collection and ends its streams; with leave: true it only leaves it",
             "the end of the connection ends the context; nothing of it is kept",
             "a client without a connection passes the context_handle of enter_collection with each call",
             "a stream lasts for its time from its beginning, however it is used; the oldest makes room for one too many",
-            "to cancel a stream: pull no more, enter a collection, or close the connection",
+            "to cancel a stream: pull no more, enter or leave a collection, or close the connection",
         ]),
         volatile_fields: for_caller(&VOLATILE),
+        volatile_rules: for_caller(&VOLATILE_RULES),
     }
 }

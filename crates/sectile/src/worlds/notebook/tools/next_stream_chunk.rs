@@ -75,8 +75,11 @@ fn handle(
             }
             world.quote(&entered, id, 0)
         },
-        links: &|notebooks, most| {
+        linked: &|notebooks, most| {
             artifacts::linked_to(storage, &entered.collection, notebooks, most, &stop)
+        },
+        links: &|notebooks, ids| {
+            artifacts::links(storage, &entered.collection, notebooks, ids, &stop)
         },
     };
     let mut chunk = stream.pull(&reading)?;

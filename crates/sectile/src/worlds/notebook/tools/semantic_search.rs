@@ -7,14 +7,11 @@ use sectile_retrieval::Correction;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{
-    super::{
-        NotebookWorld,
-        answers::{ScoreParts, SourcePointer, score, snippet},
-        check_query,
-        shelf::Hit,
-    },
-    describe_world::retrieval,
+use super::super::{
+    NotebookWorld,
+    answers::{ScoreParts, Searched, SourcePointer, score, snippet},
+    check_query,
+    shelf::Hit,
 };
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, JsonObject, Pace, Tool, input_schema,
@@ -22,7 +19,7 @@ use crate::mcp::{
 };
 
 /// Most characters of a preview.
-const PREVIEW: usize = 100;
+pub(in super::super) const PREVIEW: usize = 100;
 
 /// Results when the call does not say how many.
 const DEFAULT_K: usize = 10;
@@ -139,19 +136,11 @@ struct Metadata {
     returned: usize,
     /// How long it took, in milliseconds.
     search_time_ms: u64,
-    /// When the index was made, in milliseconds since 1970.
-    index_as_of: i64,
-    /// Where the index is: `disk`, `memory` when there was none on disk, or the name of the backend that keeps it.
-    index_location: &'static str,
-    /// Notebooks that changed since and are not indexed yet; null while that is being found out.
-    changed_not_indexed: Option<usize>,
-    /// What was used: `lexical+semantic` or `lexical`.
-    retrieval: &'static str,
-    /// Which tier answered: `static` or `transformer`.
-    tier: &'static str,
-    /// Words of the query that the collection does not have.
+    #[serde(flatten)]
+    searched: Searched,
+    /// Words of the query that no searched notebook has.
     unknown_words: Vec<String>,
-    /// Words that were searched for in place of others that the collection does not have.
+    /// Words that were searched for in place of others that no searched notebook has.
     corrected_words: Vec<Corrected>,
 }
 
@@ -201,6 +190,8 @@ fn handle(
     let most = world.constraints.max_search_results;
     let k = params.k.unwrap_or(DEFAULT_K).min(most);
     let found = world.search(&entered, &params.query, k, call)?;
+    let before = entered.context.searched_with(found.state.tier);
+    let searched = Searched::new(&found.state, before);
     let results: Vec<Reference> = found.hits.into_iter().map(Reference::from).collect();
     let references = results.iter().map(|result| result.reference_id.clone());
     entered
@@ -218,15 +209,7 @@ fn handle(
             total_matches: found.total,
             returned: results.len(),
             search_time_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-            index_as_of: found.state.as_of,
-            index_location: match found.state.backend {
-                Some(backend) => backend.name,
-                None if found.state.on_disk => "disk",
-                None => "memory",
-            },
-            changed_not_indexed: found.state.changed,
-            retrieval: retrieval(found.state),
-            tier: found.state.tier.name(),
+            searched,
             unknown_words: found.unknown_words,
             corrected_words: found
                 .corrected_words

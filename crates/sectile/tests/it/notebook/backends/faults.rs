@@ -75,6 +75,41 @@ fn a_bucket_that_cannot_be_reached_is_told_and_comes_back() {
     client.call("fetch_passage", quote);
 }
 
+/// What an error says to look at.
+fn looked_at(error: &Value) -> String {
+    let recovery = error["recovery"].as_str().unwrap();
+    let (_, what) = recovery.split_once("look at the ").unwrap();
+    what.trim_end_matches('.').to_owned()
+}
+
+#[test]
+fn recovery_texts_name_the_storage_that_is_really_used() {
+    let library = Library::rich();
+    let backends = Backends::start(Where::new(true, true), &library.vault);
+    backends.fill(&library.vault);
+    let (_, bucket) = backends.bucket.as_ref().unwrap();
+    let (_, database) = backends.database.as_ref().unwrap();
+    let (mut client, id) = found(&library, &backends);
+    bucket.set(Fault::Refuse);
+    let error = client.error("fetch_passage", json!({ "source_id": id }));
+    assert_eq!(looked_at(&error), "bucket of the notebooks");
+    let artifact = json!({ "artifact_id": "one/summary.md" });
+    let error = client.error("retrieve_artifact", artifact);
+    assert_eq!(looked_at(&error), "bucket of the artifacts");
+    bucket.set(Fault::Pass);
+    database.set(Fault::Refuse);
+    let error = client.error("semantic_search", json!({ "query": "ice" }));
+    assert_eq!(looked_at(&error), "database of the index");
+    // And a folder is called a folder.
+    let mut client = library.open(Era::Handshake);
+    client.enter("lab");
+    let payload = library.vault.root().join("lab/_artifacts/one/summary.md");
+    fs::write(payload, "changed").unwrap();
+    let artifact = json!({ "artifact_id": "one/summary.md" });
+    let error = client.error("retrieve_artifact", artifact);
+    assert_eq!(looked_at(&error), "folder of the artifacts");
+}
+
 #[test]
 fn an_object_that_changed_after_the_search_is_not_quoted() {
     let library = Library::rich();

@@ -76,7 +76,7 @@ const CHANGES: [Change; 12] = [
     (
         "made a gigabyte long",
         |path| set_length(path, 1 << 30),
-        "deleted",
+        "too_large",
     ),
     (
         "no text any more",

@@ -104,11 +104,10 @@ fn every_step_delivers_its_payload_under_its_own_name() {
             .as_f64()
             .is_some_and(|density| density > 0.0)
     );
-    let links = chunks
-        .iter()
-        .find(|chunk| chunk["chunk_type"] == "artifact_links")
-        .unwrap();
-    let links = links["payload"]["links"].as_array().unwrap();
+    let links = chunks.iter();
+    let links: Vec<&Value> = links
+        .flat_map(|chunk| chunk["payload"]["links"].as_array().into_iter().flatten())
+        .collect();
     let ids: Vec<&Value> = links.iter().map(|link| &link["artifact_id"]).collect();
     assert_eq!(ids, ["one/summary.md", "two/facts.json", "two/notes.txt"]);
     assert!(
