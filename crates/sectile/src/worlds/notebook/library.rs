@@ -2,7 +2,7 @@
 
 use std::{any::Any, sync::Arc};
 
-use sectile_retrieval::{ARTIFACTS, ArtifactStorage, Listed, NotebookStorage};
+use sectile_retrieval::{ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, StorageError};
 use sectile_vault::NotePath;
 
 use super::{errors::NotebookError, provenance::Remembered};
@@ -53,10 +53,13 @@ impl Library {
         collection: &str,
         file: &NotePath,
     ) -> Result<Option<Vec<u8>>, NotebookError> {
-        Ok(match file.segments().next() {
-            Some(ARTIFACTS) => self.artifacts.read_artifact(collection, file)?,
-            _ => self.notebooks.read(collection, file)?,
-        })
+        if file.segments().next() != Some(ARTIFACTS) {
+            return Ok(self.notebooks.read(collection, file)?);
+        }
+        match self.artifacts.read_artifact(collection, file) {
+            Err(StorageError::CollectionNotFound) => self.require(collection).map(|()| None),
+            found => Ok(found?),
+        }
     }
 
     /// See [`NotebookStorage::read_listed`].
@@ -78,6 +81,11 @@ impl Library {
         Ok(self.notebooks.require(collection)?)
     }
 
+    /// See [`NotebookStorage::name`].
+    pub(crate) fn name(&self) -> Option<String> {
+        self.notebooks.name()
+    }
+
     /// See [`NotebookStorage::watch`].
     pub(crate) fn watch(
         &self,
@@ -93,7 +101,11 @@ impl Library {
         collection: &str,
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<NotePath>, NotebookError> {
-        Ok(self.artifacts.artifact_files(collection, stop)?)
+        match self.artifacts.artifact_files(collection, stop) {
+            // A storage of artifacts need not have heard of a collection from which nothing was derived.
+            Err(StorageError::CollectionNotFound) => self.require(collection).map(|()| Vec::new()),
+            found => Ok(found?),
+        }
     }
 
     /// Whether its notebooks can be read now.

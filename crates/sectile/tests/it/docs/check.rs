@@ -60,8 +60,8 @@ fn without_settings_the_manual_is_what_there_is() {
     );
 }
 
-#[test]
-fn settings_say_what_loads_and_the_rest_is_skipped_with_a_reason() {
+/// A settings file and documents of every kind.
+fn guides() -> Desk {
     let desk = Desk::new(&[
         ("conf/sectile.toml", SETTINGS),
         ("conf/guides/flow.md", "# Flow\n\nText.\n"),
@@ -80,6 +80,12 @@ fn settings_say_what_loads_and_the_rest_is_skipped_with_a_reason() {
         ),
     ]);
     desk.write("conf/guides/latin.md", b"caf\xe9\n");
+    desk
+}
+
+#[test]
+fn settings_say_what_loads_and_the_rest_is_skipped_with_a_reason() {
+    let desk = guides();
     let ran = desk.run(&["docs", "check", "--config", "conf/sectile.toml"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(
@@ -162,12 +168,18 @@ fn settings_say_what_loads_and_the_rest_is_skipped_with_a_reason() {
     let strict = desk.run(&["docs", "check", "--config", "conf/sectile.toml", "--strict"]);
     assert_eq!(strict.code, Some(1), "{strict:?}");
     assert_eq!(strict.stdout, ran.stdout);
+}
+
+#[test]
+fn a_strict_check_fails_when_something_is_skipped() {
+    let desk = guides();
     let all_there = SETTINGS.replace(", \"missing.md\"", "");
     desk.write("conf/all-there.toml", all_there.as_bytes());
     let arguments = ["docs", "check", "--config", "conf/all-there.toml"];
     let ran = desk.run(&arguments);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
     let strict = desk.run(&[&arguments[..], &["--strict"]].concat());
+    assert_eq!(strict.code, Some(1), "{strict:?}");
     assert_eq!(strict.stdout, ran.stdout);
     assert!(
         strict
