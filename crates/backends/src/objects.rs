@@ -2,7 +2,7 @@
 //!
 //! A bucket, or a folder inside it, is a storage by the rules of a folder of notebooks: what stands before the first slash of a
 //! key is the collection, unless it begins with `_` or `.`; every `.md` object of a collection is a notebook, except below its
-//! `_artifacts`. Keys with a part that begins with `.`, with empty parts or with anything else that is no plain path are hidden:
+//! `_artifacts`. The `.md` objects whose keys have no slash are one more collection, [`TOP`]. Keys with a part that begins with `.`, with empty parts or with anything else that is no plain path are hidden:
 //! neither listed nor read. Objects whose keys end in a slash stand for empty folders. Ignore files (`.gitignore`) are objects
 //! like any other and do not count.
 //!
@@ -30,8 +30,8 @@ use object_store::{
 };
 use sectile_markdown::Digest;
 use sectile_retrieval::{
-    ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, StorageLimit,
-    is_notebook,
+    ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, StorageLimit, TOP,
+    is_at_top, is_notebook,
 };
 use sectile_vault::NotePath;
 
@@ -166,26 +166,20 @@ impl Objects {
         }
     }
 
-    /// The objects below `folder` that are files of a collection, with paths from `collection_folder` on; `None` when there is
+    /// The objects of a list that are files of a collection, with paths from `collection_folder` on; `None` when there is
     /// no object at all.
     fn files(
         &self,
         collection_folder: &str,
-        folder: &str,
+        listing: &Listing<'_>,
         most: usize,
-        stop: &dyn Fn() -> bool,
     ) -> Result<Option<BTreeMap<NotePath, Entry>>, StorageError> {
-        let listing = Listing {
-            prefix: folder,
-            by_folders: false,
-            stop,
-        };
         let mut is_there = false;
         // In order, and every object once, whatever happens to the list meanwhile.
         let mut files = BTreeMap::new();
-        self.each_page(&listing, |page| {
+        self.each_page(listing, |page| {
             for entry in page.entries {
-                is_there |= entry.key.starts_with(folder);
+                is_there |= entry.key.starts_with(listing.prefix);
                 if let Some(file) = Keys::file(collection_folder, &entry.key) {
                     files.insert(file, entry);
                 }
@@ -196,6 +190,11 @@ impl Objects {
             }
         })?;
         Ok(is_there.then_some(files))
+    }
+
+    /// Whether an object is a notebook at the top.
+    fn is_top_notebook(&self, entry: &Entry) -> bool {
+        Keys::file(self.keys.prefix(), &entry.key).is_some_and(|file| is_top(&file))
     }
 
     /// The bytes of an object in one request.
@@ -280,6 +279,9 @@ impl NotebookStorage for Objects {
             let found = page.folders.iter();
             let found = found.filter_map(|common| self.keys.collection(common));
             names.extend(found.map(str::to_owned));
+            if page.entries.iter().any(|entry| self.is_top_notebook(entry)) {
+                names.insert(TOP.to_owned());
+            }
             match names.len() > MAX_COLLECTIONS {
                 true => Err(too_many("The storage", MAX_COLLECTIONS, "collections")),
                 false => Ok(()),
@@ -295,9 +297,23 @@ impl NotebookStorage for Objects {
     ) -> Result<Vec<Listed>, StorageError> {
         let folder = self.keys.of_collection(collection);
         let folder = folder.ok_or(StorageError::CollectionNotFound)?;
-        let files = self.files(&folder, &folder, MAX_OBJECTS, stop)?;
+        let listing = Listing {
+            prefix: &folder,
+            by_folders: collection == TOP,
+            stop,
+        };
+        let mut files = self.files(&folder, &listing, MAX_OBJECTS)?;
+        if collection == TOP {
+            files = files.filter(|files| files.keys().any(is_top));
+        }
         let files = files.ok_or(StorageError::CollectionNotFound)?;
-        let notebooks = files.into_iter().filter(|(file, _)| is_notebook(file));
+        let notebooks = files.into_iter().filter(|(file, _)| {
+            if collection == TOP {
+                is_top(file)
+            } else {
+                is_notebook(file)
+            }
+        });
         let listed = notebooks.map(|(notebook, entry)| Listed {
             notebook,
             stamp: stamp(&entry),
@@ -328,6 +344,9 @@ impl NotebookStorage for Objects {
     }
 
     fn require(&self, collection: &str) -> Result<(), StorageError> {
+        if collection == TOP {
+            return self.notebooks(TOP, &|| false).map(drop);
+        }
         let folder = self.keys.of_collection(collection);
         let folder = folder.ok_or(StorageError::CollectionNotFound)?;
         let listing = Listing {
@@ -373,7 +392,12 @@ impl ArtifactStorage for Objects {
         let folder = self.keys.of_collection(collection);
         let folder = folder.ok_or(StorageError::CollectionNotFound)?;
         let artifacts = format!("{folder}{ARTIFACTS}/");
-        match self.files(&folder, &artifacts, MAX_ARTIFACTS, stop)? {
+        let listing = Listing {
+            prefix: &artifacts,
+            by_folders: false,
+            stop,
+        };
+        match self.files(&folder, &listing, MAX_ARTIFACTS)? {
             Some(files) => Ok(files.into_keys().collect()),
             None => self.require(collection).map(|()| Vec::new()),
         }
@@ -390,6 +414,11 @@ impl ArtifactStorage for Objects {
             _ => self.require(collection).map(|()| None),
         }
     }
+}
+
+/// Whether a file is a notebook of [`TOP`].
+fn is_top(file: &NotePath) -> bool {
+    is_notebook(file) && is_at_top(file)
 }
 
 fn stamp(entry: &Entry) -> Stamp {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use sectile_vault::NotePath;
 
-use crate::{ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError};
+use crate::{ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, TOP};
 
 /// The way past a storage to what is in it. Paths are `collection/path/of/file`. Each call panics when it cannot be done.
 pub trait Files {
@@ -59,6 +59,7 @@ where
     check.what_is_not_read(max_note_bytes);
     check.changes();
     check.artifacts();
+    check.the_top();
     check.odd_names();
     check.nothing();
 }
@@ -157,7 +158,7 @@ impl<S: NotebookStorage + ArtifactStorage> Check<'_, S> {
         let collections = self.storage.collections();
         assert_eq!(
             collections,
-            Ok(["a", "b", "ba"].map(str::to_owned).to_vec())
+            Ok([TOP, "a", "b", "ba"].map(str::to_owned).to_vec())
         );
         let expected = [
             "Z.md",
@@ -190,7 +191,8 @@ impl<S: NotebookStorage + ArtifactStorage> Check<'_, S> {
         self.put(&["Café/x.md", "Café/in/x.md", "_shared/x.md", "loose.md"]);
         for name in [
             "",
-            ".",
+            "./",
+            "./.",
             "..",
             "/",
             "café",
@@ -322,6 +324,49 @@ impl<S: NotebookStorage + ArtifactStorage> Check<'_, S> {
         assert_eq!(self.storage.artifact_files("b", &|| false), Ok(Vec::new()));
         self.files.remove_collection("a");
         self.files.remove_collection("b");
+    }
+
+    /// Notebooks beside the folders are a collection of their own, and no others are in it.
+    fn the_top(&self) {
+        self.put(&["a/x.md", "_shared/x.md", "_artifacts/s/set.toml"]);
+        assert_eq!(self.storage.collections(), Ok(vec!["a".to_owned()]));
+        let missing = Err(StorageError::CollectionNotFound);
+        assert_eq!(self.storage.notebooks(TOP, &|| false), missing);
+        assert_eq!(
+            self.storage.require(TOP),
+            Err(StorageError::CollectionNotFound)
+        );
+        self.put(&["b.md", "A.MD", ".hidden.md", "x.txt", "collection.toml"]);
+        let collections = self.storage.collections();
+        assert_eq!(collections, Ok([TOP, "a"].map(str::to_owned).to_vec()));
+        assert_eq!(self.storage.require(TOP), Ok(()));
+        assert_eq!(self.names(TOP), ["A.MD", "b.md"]);
+        assert_eq!(self.stamp(TOP, "b.md").bytes, 4);
+        self.has(TOP, "b.md", b"b.md");
+        self.has(TOP, "collection.toml", b"collection.toml");
+        for file in ["a/x.md", "_shared/x.md", ".hidden.md", "none.md", "B.md"] {
+            self.has_not(TOP, file);
+        }
+        for file in ["a/x.md", "_shared/x.md"] {
+            let listed = self.storage.read_listed(TOP, &path(file));
+            assert_eq!(listed, Ok(None), "{file:?}");
+        }
+        let set = "_artifacts/s/set.toml";
+        let found = self.storage.artifact_files(TOP, &|| false);
+        assert_eq!(found, Ok(vec![path(set)]));
+        let found = self.storage.read_artifact(TOP, &path(set));
+        assert_eq!(found, Ok(Some(set.as_bytes().to_vec())));
+        let found = self.storage.read_artifact(TOP, &path("b.md"));
+        assert_eq!(found, Ok(None));
+        let stopped = self.storage.notebooks(TOP, &|| true);
+        assert_eq!(stopped, Err(StorageError::Cancelled));
+        self.has_not("a", "b.md");
+        for file in ["b.md", "A.MD", ".hidden.md", "x.txt", "collection.toml"] {
+            self.files.remove(file);
+        }
+        for name in ["a", "_shared", "_artifacts"] {
+            self.files.remove_collection(name);
+        }
     }
 
     fn odd_names(&self) {

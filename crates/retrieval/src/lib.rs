@@ -41,8 +41,8 @@ pub use meanings::{Meanings, Near};
 pub use sections::{DEEPEST_HEADING, Section, sections};
 pub use storage::{
     ARTIFACTS, ArtifactStorage, Change, IndexedNotebook, Listed, Located, LocatedHit, LocatedHits,
-    NotebookStorage, Question, SharedState, Stamp, StorageError, StorageLimit, VectorIndexing,
-    VectorSearch, is_collection_name, is_notebook,
+    NotebookStorage, Question, SharedState, Stamp, StorageError, StorageLimit, TOP, VectorIndexing,
+    VectorSearch, is_at_top, is_collection_name, is_notebook,
 };
 pub use store::{
     Entry, Filler, KnownVectors, Manifest, MeaningKey, Store, StoreError, Stored, Writer,

@@ -10,6 +10,10 @@ use crate::{Chunk, Match, Query, Record, Remarks};
 /// The folder of a collection that holds what was derived from it.
 pub const ARTIFACTS: &str = "_artifacts";
 
+/// The collection of the notebooks that lie at the top of a storage, beside the folders. It is there while there is such a
+/// notebook. No folder can be called so, and it keeps its name whatever the storage is called.
+pub const TOP: &str = ".";
+
 /// Why a backend did not do what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StorageError {
@@ -153,6 +157,11 @@ pub trait NotebookStorage: Send + Sync {
     /// Calls `changed` when something in a collection may have changed, until what is returned is dropped. `None` where a
     /// storage cannot tell.
     fn watch(&self, _: &str, _: Box<dyn Fn() + Send + Sync>) -> Option<Box<dyn Any + Send + Sync>> {
+        None
+    }
+
+    /// What the storage itself is called, where that may be shown: for the title of [`TOP`].
+    fn name(&self) -> Option<String> {
         None
     }
 
@@ -372,7 +381,14 @@ pub fn is_notebook(file: &NotePath) -> bool {
         && file.segments().next() != Some(ARTIFACTS)
 }
 
-/// Whether a collection can be called so.
+/// Whether a file, by its path, can be one of [`TOP`]: it lies at the top, or below its [`ARTIFACTS`].
+#[must_use]
+pub fn is_at_top(file: &NotePath) -> bool {
+    let mut segments = file.segments();
+    segments.next() == Some(ARTIFACTS) || segments.next().is_none()
+}
+
+/// Whether a folder of this name is a collection.
 #[must_use]
 pub fn is_collection_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with(['_', '.']) && !name.contains(['/', '\\', '\0'])

@@ -19,4 +19,4 @@ pub use editor::Editor;
 pub use fs::{FileTimes, Place, ReadError, Root, RootError};
 pub use journal::JournalKey;
 pub use path::{NotePath, PathError};
-pub use walk::{FileStamp, PassedOver, PatternError, Survey, Walk, WalkError};
+pub use walk::{FileStamp, LeftOut, PassedOver, PatternError, Survey, Walk, WalkError};

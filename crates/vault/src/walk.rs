@@ -65,6 +65,19 @@ pub struct Survey {
     pub documents: Vec<NotePath>,
     /// Sorted by path. Hidden and ignored things are not listed, nor are ordinary files that are no Markdown.
     pub passed_over: Vec<(String, PassedOver)>,
+    /// Markdown files and whole folders that are hidden or ignored, sorted by path. The path of a folder ends in a slash. What
+    /// belongs to version control or to this program is not listed.
+    pub left_out: Vec<(String, LeftOut)>,
+}
+
+/// Why a walk does not look at something: somebody wants it so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum LeftOut {
+    /// Its name begins with a dot.
+    Hidden,
+    /// A `.gitignore` or `.ignore` file, or a pattern of the walk, leaves it out.
+    Ignored,
 }
 
 /// Why a walk took something for no document.
@@ -179,9 +192,12 @@ impl Root {
             }
         }
         passed_over.sort();
+        let mut left_out = files.left_out;
+        left_out.sort();
         Ok(Survey {
             documents: files.documents,
             passed_over,
+            left_out,
         })
     }
 
@@ -238,6 +254,8 @@ pub(crate) struct Files {
     pub(crate) links: Vec<String>,
     /// What is neither hidden nor ignored, and yet no file that can be read.
     pub(crate) passed_over: Vec<(String, PassedOver)>,
+    /// Documents and folders that are hidden or ignored.
+    pub(crate) left_out: Vec<(String, LeftOut)>,
     /// Files with their stamps, instead of documents and others.
     pub(crate) listing: Option<Listing>,
 }
@@ -281,7 +299,8 @@ impl Folder {
                 }
             };
             let path = joined(&self.path, &name);
-            let ignored = is_left_out(&name, &path, kind.is_dir(), walk, rules.as_deref());
+            let left_out = why_left_out(&name, &path, kind.is_dir(), walk, rules.as_deref());
+            let ignored = left_out.is_some();
             // A name with a backslash would come to be another path.
             let note = NotePath::parse_vault(&path).ok();
             let note = note.filter(|note| note.as_str() == path);
@@ -297,6 +316,13 @@ impl Folder {
             };
             if let Some(why) = passed_over.filter(|_| !ignored) {
                 found.passed_over.push((path.clone(), why));
+            }
+            if let Some(why) = left_out.filter(|_| !is_machinery(&name)) {
+                if kind.is_dir() {
+                    found.left_out.push((format!("{path}/"), why));
+                } else if kind.is_file() && note.as_ref().is_some_and(is_markdown) {
+                    found.left_out.push((path.clone(), why));
+                }
             }
             match note {
                 _ if kind.is_dir() && !ignored => folders.push(Self {
@@ -365,10 +391,28 @@ fn is_left_out(
     walk: &Walk,
     rules: Option<&Rules>,
 ) -> bool {
-    name.starts_with('.')
-        || is_private(name)
-        || walk.excluded.matched(path, is_folder).is_ignore()
-        || rules.is_some_and(|rules| rules.ignore(path, is_folder))
+    why_left_out(name, path, is_folder, walk, rules).is_some()
+}
+
+/// Why it is left out, where it is.
+fn why_left_out(
+    name: &str,
+    path: &str,
+    is_folder: bool,
+    walk: &Walk,
+    rules: Option<&Rules>,
+) -> Option<LeftOut> {
+    if name.starts_with('.') || is_private(name) {
+        return Some(LeftOut::Hidden);
+    }
+    let is_ignored = walk.excluded.matched(path, is_folder).is_ignore()
+        || rules.is_some_and(|rules| rules.ignore(path, is_folder));
+    is_ignored.then_some(LeftOut::Ignored)
+}
+
+/// Whether nobody would look for documents in something of this name.
+fn is_machinery(name: &str) -> bool {
+    is_private(name) || name == ".git"
 }
 
 /// The rules in the file `name`, if it is one.

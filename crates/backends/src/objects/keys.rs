@@ -4,7 +4,7 @@
 //! hidden: neither listed nor read.
 
 use object_store::path::Path;
-use sectile_retrieval::is_collection_name;
+use sectile_retrieval::{TOP, is_at_top, is_collection_name};
 use sectile_vault::NotePath;
 
 /// S3 has no longer ones, and refuses to look for them.
@@ -34,6 +34,9 @@ impl Keys {
 
     /// What all keys of a collection begin with, where it can be one.
     pub(super) fn of_collection(&self, name: &str) -> Option<String> {
+        if name == TOP {
+            return Some(self.prefix.clone());
+        }
         self.key(name, "x")
             .map(|_| format!("{}{name}/", self.prefix))
     }
@@ -41,11 +44,15 @@ impl Keys {
     /// The collection whose keys all begin with `common`.
     pub(super) fn collection<'a>(&self, common: &'a str) -> Option<&'a str> {
         let name = common.strip_prefix(&self.prefix)?.strip_suffix('/')?;
-        self.of_collection(name).map(|_| name)
+        self.key(name, "x").map(|_| name)
     }
 
     /// The key of a file of a collection, where it can have one.
     pub(super) fn of_file(&self, collection: &str, file: &NotePath) -> Option<Path> {
+        if collection == TOP {
+            let is_one = is_at_top(file) && !is_hidden(file.as_str());
+            return plain(&format!("{}{file}", self.prefix)).filter(|_| is_one);
+        }
         self.key(collection, file.as_str())
     }
 
@@ -132,6 +139,22 @@ mod tests {
         let path = NotePath::parse_vault(&format!("{longest}x")).unwrap();
         assert_eq!(keys.of_file("a", &path), None);
         assert_eq!(Keys::file(&folder, &format!("{folder}{path}")), None);
+    }
+
+    #[test]
+    fn files_at_the_top() {
+        let keys = Keys::below("in").unwrap();
+        assert_eq!(keys.of_collection(TOP).unwrap(), "in/");
+        let of = |file: &str| keys.of_file(TOP, &NotePath::parse_vault(file).unwrap());
+        assert_eq!(of("x.md").unwrap().as_ref(), "in/x.md");
+        let artifact = "_artifacts/s/set.toml";
+        assert_eq!(of(artifact).unwrap().as_ref(), format!("in/{artifact}"));
+        for file in ["a/x.md", ".x.md", "_artifacts/.s/x", "_shared/x.md"] {
+            assert_eq!(of(file), None, "{file}");
+        }
+        for common in ["in/./", "in/", "./"] {
+            assert_eq!(keys.collection(common), None, "{common}");
+        }
     }
 
     #[test]

@@ -252,6 +252,7 @@ fn notebook_surface(root: &Path) -> Result<Surface, CliError> {
 fn docs_surface() -> Surface {
     let settings = CorpusSettings {
         include_embedded: true,
+        root: None,
         listed: Vec::new(),
         extra_paths: Vec::new(),
         max_doc_bytes: MAX_BYTES as u64,

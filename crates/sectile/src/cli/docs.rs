@@ -18,7 +18,7 @@ use crate::{
         self,
         docs::{
             Docs, Offer,
-            corpus::{Corpus, CorpusSettings, Doc, GivenPath, Listed, Role},
+            corpus::{Corpus, CorpusSettings, Doc, GivenPath, Listed, Role, Skipped},
             examine::{Examined, Found, LONG_SECTION, examine},
             manual, resources,
         },
@@ -35,13 +35,18 @@ pub(super) fn run(args: &DocsArgs) -> Result<(), CliError> {
 
 /// The settings of the docs world, with `paths` from the command line added.
 fn settings(config: Option<&Path>, paths: &[String]) -> Result<DocsSettings, CliError> {
+    Ok(all_settings(config, paths)?.docs)
+}
+
+/// All settings, with `paths` from the command line added to those of the docs world.
+fn all_settings(config: Option<&Path>, paths: &[String]) -> Result<Settings, CliError> {
     let file = config
         .map(Path::to_path_buf)
         .or_else(config::named_config_file);
     let loaded = config::load(file.as_deref(), &[])?;
-    let settings = Settings::resolve(&loaded, &folder_of(file.as_deref()), worlds::cards_in)?;
-    let mut settings = settings.docs;
+    let mut settings = Settings::resolve(&loaded, &folder_of(file.as_deref()), worlds::cards_in)?;
     settings
+        .docs
         .extra_paths
         .extend(paths.iter().map(|path| given_path(path)));
     Ok(settings)
@@ -58,12 +63,61 @@ pub(super) fn given_path(path: &str) -> DocsPath {
 /// The world that these arguments ask for, and what there is to say about its documents.
 fn world(source: &DocsSource) -> Result<(Docs, DocsSettings), CliError> {
     let settings = settings(source.config.as_deref(), &source.paths)?;
-    let corpus = Corpus::load(&corpus_settings(&settings), manual::EMBEDDED);
+    let corpus = corpus(&settings)?;
     for skipped in &corpus.skipped {
         anstream::eprintln!("skipped {}", visible(&skipped.to_string()));
     }
     let docs = Docs::new(&settings.namespace, offer(&settings), corpus);
     Ok((docs, settings))
+}
+
+/// The documents of the docs world. A place that settings or a person name has to exist.
+pub(super) fn corpus(settings: &DocsSettings) -> Result<Corpus, CliError> {
+    let corpus = Corpus::load(&corpus_settings(settings), manual::EMBEDDED);
+    match missing(&corpus) {
+        None => Ok(corpus),
+        Some(error) => Err(error),
+    }
+}
+
+/// What is said of places that do not exist.
+fn missing(corpus: &Corpus) -> Option<CliError> {
+    let names: Vec<String> = corpus
+        .missing
+        .iter()
+        .map(|label| format!("`{}`", visible(label)))
+        .collect();
+    let verb = match names.len() {
+        0 => return None,
+        1 => "does",
+        _ => "do",
+    };
+    let error = format!("{} {verb} not exist.", names.join(", "));
+    Some(CliError::failed(error).next(
+        "correct the path, or take it out: docs.extra_paths and docs.root in the settings, or the command line",
+    ))
+}
+
+/// What is wrong with a policy that lets callers search and read nothing, if it is one.
+pub(super) fn policy_problem(settings: &Settings, corpus: &Corpus) -> Option<&'static str> {
+    let offer = offer(&settings.docs);
+    let spec = worlds::docs::spec(&settings.docs.namespace, offer);
+    let policy = &settings.policy;
+    let allows = |name: &str, family: Option<&str>| {
+        policy.visibility.exists(spec.name, name, family)
+            && policy.authorisation.permits(spec.name, name, family)
+    };
+    let family = spec.families.first().map(String::as_str);
+    let mut uris = corpus
+        .documents
+        .iter()
+        .map(|doc| resources::uri(&settings.docs.namespace, &doc.slug));
+    let is_searched = spec.tools.iter().any(|tool| allows(&tool.name, None));
+    let is_empty = !corpus.documents.is_empty() && !uris.any(|uri| allows(&uri, family));
+    (is_searched && is_empty).then_some(
+        "`server.tools.allowlist` or `server.auth.allowed_tools` lets callers search, and names no document, so nothing is found. \
+         Add the address of a document, or `NAMESPACE://docs/{slug}` for all of them.",
+    )
 }
 
 /// What of the docs world is served with these settings.
@@ -96,6 +150,7 @@ pub(super) fn corpus_settings(settings: &DocsSettings) -> CorpusSettings {
     });
     CorpusSettings {
         include_embedded: settings.include_default_docs,
+        root: settings.root.as_ref().map(given),
         listed: listed.collect(),
         extra_paths: settings.extra_paths.iter().map(given).collect(),
         max_doc_bytes: settings.max_doc_bytes,
@@ -105,18 +160,24 @@ pub(super) fn corpus_settings(settings: &DocsSettings) -> CorpusSettings {
 }
 
 fn check(args: &DocsCheckArgs) -> Result<(), CliError> {
-    let settings = settings(args.config.as_deref(), &args.paths)?;
-    let corpus = Corpus::load(&corpus_settings(&settings), manual::EMBEDDED);
+    let all = all_settings(args.config.as_deref(), &args.paths)?;
+    let settings = &all.docs;
+    let mut corpus = Corpus::load(&corpus_settings(settings), manual::EMBEDDED);
+    let problem = policy_problem(&all, &corpus);
+    corpus.notes.extend(problem.map(str::to_owned));
     let documents: Vec<(&Doc, Examined)> = corpus
         .documents
         .iter()
         .map(|doc| (doc, examine(&doc.bytes)))
         .collect();
     if wants_json(args.json) {
-        let report = report_json(&corpus, &documents, &settings);
+        let report = report_json(&corpus, &documents, settings);
         print(format_args!("{report}\n"))?;
     } else {
-        print(report_text(&corpus, &documents, &settings))?;
+        print(report_text(&corpus, &documents, settings))?;
+    }
+    if let Some(error) = missing(&corpus) {
+        return Err(error);
     }
     let problems = corpus.skipped.len() + corpus.notes.len();
     if args.strict && problems > 0 {
@@ -155,16 +216,20 @@ fn report_json(corpus: &Corpus, documents: &[(&Doc, Examined)], settings: &DocsS
                 .collect::<Vec<_>>(),
         })
     };
-    let skipped = corpus.skipped.iter().map(|skipped| {
-        json!({
-            "path": skipped.label,
-            "reason": skipped.reason.code(),
-            "message": skipped.to_string(),
-        })
-    });
+    let told = |list: &[Skipped]| {
+        let rows = list.iter().map(|skipped| {
+            json!({
+                "path": skipped.label,
+                "reason": skipped.reason.code(),
+                "message": skipped.to_string(),
+            })
+        });
+        rows.collect::<Vec<_>>()
+    };
     json!({
         "documents": documents.iter().map(row).collect::<Vec<_>>(),
-        "skipped": skipped.collect::<Vec<_>>(),
+        "skipped": told(&corpus.skipped),
+        "left_out": told(&corpus.left_out),
         "notes": corpus.notes,
         "totals": {
             "documents": corpus.documents.len(),
@@ -203,6 +268,13 @@ fn report_text(corpus: &Corpus, documents: &[(&Doc, Examined)], settings: &DocsS
             "{} {}\n",
             Styled(BAD, "skipped"),
             visible(&skipped.to_string())
+        );
+    }
+    for left_out in &corpus.left_out {
+        text += &format!(
+            "{} {}\n",
+            Styled(DIM, "left out"),
+            visible(&left_out.to_string())
         );
     }
     for note in &corpus.notes {

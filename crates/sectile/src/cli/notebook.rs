@@ -21,6 +21,10 @@ use crate::worlds::{
     notebook::{Library, errors::NotebookError},
 };
 
+/// For somebody who has none.
+const WHAT_COLLECTIONS_ARE: &str = "a collection is a folder directly in ROOT, with a name that begins with neither `_` nor `.`; `.md` files directly in ROOT are \
+     the collection `.`";
+
 pub(super) fn run(args: &NotebookArgs) -> Result<(), CliError> {
     match &args.command {
         NotebookCommand::Index(args) => index::index(args),
@@ -71,10 +75,19 @@ fn require(storage: &Library, collection: &str) -> Result<(), CliError> {
     let more = if names.len() > SHOWN { ", ..." } else { "" };
     Err(
         CliError::failed("there is no such collection.").next(match shown.is_empty() {
-            true => "a collection is a folder directly in ROOT, with a name that begins with neither `_` nor `.`".to_owned(),
+            true => WHAT_COLLECTIONS_ARE.to_owned(),
             false => format!("the collections are: {}{more}", shown.join(", ")),
         }),
     )
+}
+
+/// The names of all collections; that there are none is an error, since nothing can be done then.
+fn collections(storage: &Library) -> Result<Vec<String>, CliError> {
+    let names = storage.collections().map_err(|error| failed(&error))?;
+    match names.is_empty() {
+        true => Err(CliError::failed("there is no collection in ROOT.").next(WHAT_COLLECTIONS_ARE)),
+        false => Ok(names),
+    }
 }
 
 /// What a person is told instead of a result.

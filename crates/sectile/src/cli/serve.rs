@@ -24,7 +24,7 @@ use crate::{
     telemetry,
     worlds::{
         self,
-        docs::{Docs, corpus::Corpus, manual},
+        docs::Docs,
         editor::{self, EditorWorld, ErrorStyle},
         hosted::{self, Hosted},
         notebook::{self, Constraints, NotebookWorld, limits::Limit},
@@ -148,12 +148,13 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Surface>, CliEr
     }
     let is_asked_for = args.world == Some(World::Docs);
     if is_asked_for || (args.world.is_none() && settings.docs.is_configured) {
-        surfaces.push(docs_surface(settings));
+        surfaces.extend(docs_surface(args, settings)?);
     }
     if settings.notebook.is_configured() && wanted(World::Notebook) {
         surfaces.push(notebook_surface(args, settings)?);
     }
-    if surfaces.is_empty() {
+    // A docs world that was asked for and is switched off is no mistake: what it had answers as if it had never been.
+    if surfaces.is_empty() && !is_asked_for {
         let world = match args.world {
             Some(World::Editor) => "editor",
             Some(World::Notebook) => "notebook",
@@ -233,22 +234,32 @@ fn editor_surface(root: &Path, args: &ServeArgs, settings: &Settings) -> Result<
     ))
 }
 
-fn docs_surface(settings: &Settings) -> Surface {
+/// The docs world, unless it is switched off: then it has no address over HTTP. On stdio, where there is one client and nothing
+/// else to talk to, that client finds a server without tools and resources.
+fn docs_surface(args: &ServeArgs, settings: &Settings) -> Result<Option<Surface>, CliError> {
     let docs = &settings.docs;
-    let corpus = Corpus::load(&docs::corpus_settings(docs), manual::EMBEDDED);
+    if !docs.enabled && (args.http.is_some() || args.world.is_none()) {
+        tracing::info!("the docs world is not served: `docs.enabled` is false");
+        return Ok(None);
+    }
+    let corpus = docs::corpus(docs)?;
     for skipped in &corpus.skipped {
         tracing::warn!(document = %skipped, "a document is not served");
     }
     for note in &corpus.notes {
         tracing::warn!(note, "a document is not as its author wanted");
     }
+    if let Some(problem) = docs::policy_problem(settings, &corpus) {
+        tracing::warn!(problem, "no document can be found");
+    }
     let offer = docs::offer(docs);
-    Surface::new(
+    let surface = Surface::new(
         worlds::docs::spec(&docs.namespace, offer),
         Docs::new(&docs.namespace, offer, corpus),
         settings.policy.clone(),
         settings.limits,
-    )
+    );
+    Ok(Some(surface.beside_others()))
 }
 
 fn notebook_surface(args: &ServeArgs, settings: &Settings) -> Result<Surface, CliError> {

@@ -24,6 +24,8 @@ pub(crate) struct DocsSettings {
     pub(crate) enable_search: bool,
     pub(crate) enable_resources: bool,
     pub(crate) include_default_docs: bool,
+    /// The folder that paths count from, where somebody named it.
+    pub(crate) root: Option<DocsPath>,
     pub(crate) extra_paths: Vec<DocsPath>,
     pub(crate) documents: Vec<DocsDocument>,
     pub(crate) max_doc_bytes: u64,
@@ -66,6 +68,10 @@ impl DocsSettings {
             Origin::File(_) | Origin::Default => base.join(&raw.root),
             _ => PathBuf::from(&raw.root),
         };
+        let named_root = (!raw.root.is_empty()).then(|| DocsPath {
+            written: raw.root.clone(),
+            location: root.clone(),
+        });
         let place = |key: &str, written: &str| DocsPath {
             written: written.to_owned(),
             location: match loaded.origin(key) {
@@ -121,6 +127,7 @@ impl DocsSettings {
             enable_search: raw.enable_search,
             enable_resources: raw.enable_resources,
             include_default_docs: raw.include_default_docs,
+            root: named_root,
             extra_paths: raw
                 .extra_paths
                 .iter()

@@ -85,13 +85,31 @@ pub struct HttpSettings {
     pub stop_notice: Duration,
 }
 
-/// Where a world that is served alone is served as well.
+/// Where a single world is served as well.
 const SINGLE: &str = "/mcp";
 
 /// Where a world is served.
 #[must_use]
 pub fn endpoint(world: &str) -> String {
     format!("/{world}/mcp")
+}
+
+/// Where a surface among `all` is served that people are told of: `/mcp` for the only one that stands for itself, so that what
+/// stands beside it moves nothing.
+#[must_use]
+pub fn address(surface: &Surface, all: &[Arc<Surface>]) -> String {
+    match is_single(surface, all.iter().map(Arc::as_ref)) {
+        true => SINGLE.to_owned(),
+        false => endpoint(surface.world()),
+    }
+}
+
+/// Whether a surface is the only one of `all`, or the only one of them that does not stand beside others.
+fn is_single<'a>(surface: &Surface, all: impl ExactSizeIterator<Item = &'a Surface>) -> bool {
+    if all.len() == 1 {
+        return true;
+    }
+    !surface.is_beside_others && all.filter(|one| !one.is_beside_others).count() == 1
 }
 
 /// Serves every surface at its [`endpoint`], and a single one also at `/mcp`, until `shutdown` fires and the notice that the
@@ -171,14 +189,15 @@ fn router(worlds: &[World], settings: &HttpSettings, stopping: CancellationToken
             let gate = Arc::clone(&gate);
             async move { gate.handle(request).await }
         };
-        if worlds.len() == 1 {
+        let all = worlds.iter().map(|world| world.surface.as_ref());
+        if is_single(&world.surface, all) {
             router = router.route(SINGLE, any(handle.clone()));
             endpoints.push(SINGLE.to_owned());
         }
         router = router.route(&endpoint(name), any(handle));
         endpoints.push(endpoint(name));
     }
-    router.merge(door::metadata_routes(&settings.door, &endpoints))
+    router.merge(door::metadata_routes(&settings.door, &endpoints, SINGLE))
 }
 
 impl World {

@@ -248,6 +248,7 @@ pub struct Surface {
     pub(super) seal: Seal,
     pub(super) observer: Arc<dyn Observer>,
     has_callers: bool,
+    pub(super) is_beside_others: bool,
 }
 
 /// How many may listen at the same time, in all and for one caller who signed in.
@@ -396,6 +397,7 @@ impl Surface {
             seal: Seal::default(),
             observer: Arc::new(Unobserved),
             has_callers: false,
+            is_beside_others: false,
         }
     }
 
@@ -479,6 +481,14 @@ impl Surface {
     #[must_use]
     pub fn observed_by(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = observer;
+        self
+    }
+
+    /// It stands beside other worlds: where one of them would be served alone, it still is, with the addresses of one that is
+    /// alone.
+    #[must_use]
+    pub fn beside_others(mut self) -> Self {
+        self.is_beside_others = true;
         self
     }
 

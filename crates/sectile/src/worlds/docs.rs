@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 pub(crate) use self::answer::Answered;
 use self::{
-    corpus::{Corpus, Doc},
+    corpus::{Corpus, Doc, SkipReason, Skipped, is_md},
     library::Shelf,
 };
 use crate::mcp::{CallContext, Failure, JsonObject, Said, UnknownTool, WorldSpec};
@@ -32,6 +32,8 @@ pub(crate) const NAMESPACE: &str = "sectile";
 /// State of the world.
 pub(crate) struct Docs {
     documents: Vec<Document>,
+    /// What was not loaded, for those who may see everything else.
+    skipped: Vec<NotLoaded>,
     /// Most sections of an answer.
     max_sections: usize,
     /// Whether meaning decides where no section has a word of the query.
@@ -43,6 +45,14 @@ pub(crate) struct Docs {
 /// A document and its address.
 struct Document {
     doc: Doc,
+    uri: String,
+}
+
+/// A document that was named and is not there to be searched.
+struct NotLoaded {
+    name: String,
+    reason: SkipReason,
+    /// The address that it would have.
     uri: String,
 }
 
@@ -113,8 +123,18 @@ impl Docs {
             uri: resources::uri(namespace, &doc.slug),
             doc,
         });
+        // Whether a link leads to a folder is a fact about the machine, which is for the operator only.
+        let is_told =
+            |skipped: &Skipped| skipped.reason != SkipReason::Link || is_md(&skipped.name);
+        let skipped = corpus.skipped.into_iter().filter(is_told);
+        let skipped = skipped.map(|skipped| NotLoaded {
+            uri: resources::uri(namespace, &skipped.slug),
+            name: skipped.name,
+            reason: skipped.reason,
+        });
         Self {
             documents: documents.collect(),
+            skipped: skipped.collect(),
             max_sections: offer.max_sections,
             meaning_as_last_resort: offer.meaning_as_last_resort,
             shelves: Mutex::default(),
@@ -129,7 +149,11 @@ impl Docs {
         explain: bool,
         context: &CallContext,
     ) -> Result<Answered, Failure> {
-        let shelf = self.shelf(|document| context.may_read(&document.uri))?;
-        answer::answer(self, &shelf, query, max_sections, explain)
+        let shelf = self.shelf(|uri| context.may_read(uri))?;
+        let progress = &context.progress;
+        progress.report(1, Some(2), "The documents are indexed.");
+        let answered = answer::answer(self, &shelf, query, max_sections, explain)?;
+        progress.report(2, Some(2), "The sections are ranked.");
+        Ok(answered)
     }
 }

@@ -8,6 +8,7 @@ mod demo;
 mod doctor;
 mod edit;
 mod help;
+mod libraries;
 mod notebook;
 /// Needs `script`, which comes with every Linux.
 #[cfg(target_os = "linux")]

@@ -7,6 +7,9 @@ mod meaning;
 mod preset;
 mod resources;
 mod search;
+mod skipped;
+mod switches;
+mod threats;
 mod visibility;
 
 use std::{

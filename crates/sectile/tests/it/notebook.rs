@@ -36,6 +36,8 @@ mod read_only;
 mod replicas;
 /// The second tier of an index: filled whatever happens, and in use when it is complete.
 mod tiers;
+/// Notes at the top of a library.
+mod top;
 /// A walk over every tool.
 mod tour;
 /// What is hidden cannot be told from what does not exist.

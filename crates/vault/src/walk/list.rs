@@ -56,6 +56,62 @@ impl Root {
         self.listed(folder, walk, stop, Wanted::Documents)
     }
 
+    /// The Markdown documents that lie directly in the root, with stamps, sorted. Folders are not looked into.
+    ///
+    /// # Errors
+    /// [`WalkError`] when the root cannot be read, or `stop` said so.
+    pub fn list_top(
+        &self,
+        walk: &Walk,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<(NotePath, FileStamp)>, WalkError> {
+        if stop() {
+            return Err(WalkError::Stopped);
+        }
+        let dir = self.dir().map_err(unreadable)?;
+        let mut found = Files::listing(Wanted::Documents);
+        let mut below = Vec::new();
+        top()
+            .read(&dir, walk, &mut found, &mut below)
+            .map_err(unreadable)?;
+        let mut files = found.listed();
+        files.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        Ok(files)
+    }
+
+    /// Whether a document that `is_wanted` lies directly in the root, by its name alone. What counts is what [`Root::walk`]
+    /// says.
+    ///
+    /// # Errors
+    /// [`WalkError`] when the root cannot be read.
+    pub fn has_at_top(
+        &self,
+        walk: &Walk,
+        is_wanted: &dyn Fn(&NotePath) -> bool,
+    ) -> Result<bool, WalkError> {
+        let dir = self.dir().map_err(unreadable)?;
+        let rules = Rules::read(&dir, &top());
+        for entry in dir.entries().map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+            let Some(name) = entry.file_name().into_string().ok().filter(|_| is_file) else {
+                continue;
+            };
+            let path = NotePath::parse_vault(&name).ok();
+            let counts = path.is_some_and(|path| {
+                path.as_str() == name
+                    && is_markdown(&path)
+                    && is_wanted(&path)
+                    && walk.includes(&name)
+                    && !is_left_out(&name, &name, false, walk, rules.as_deref())
+            });
+            if counts {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Like [`Self::list`], with every file of a folder anywhere below the root. Patterns that documents must fit say
     /// nothing of it; what is hidden, excluded or ignored is still left out, and so is a folder that is.
     ///
@@ -200,13 +256,7 @@ impl Root {
         let root = self.dir().map_err(unreadable)?;
         let rules = rules_above(&root, &path, walk)?.ok_or_else(absent)?;
         let base = open_folder(&root, folder).map_err(unreadable)?;
-        let mut found = Files {
-            listing: Some(Listing {
-                wanted,
-                files: Vec::new(),
-            }),
-            ..Files::default()
-        };
+        let mut found = Files::listing(wanted);
         let mut folders = vec![Folder {
             path: folder.to_owned(),
             rules,
@@ -228,13 +278,32 @@ impl Root {
                 Ok(()) | Err(_) => {}
             }
         }
-        let files = found.listing.map(|listing| listing.files);
-        let files = files.unwrap_or_default().into_iter();
-        let mut files: Vec<(NotePath, FileStamp)> = files
+        let mut files: Vec<(NotePath, FileStamp)> = found
+            .listed()
+            .into_iter()
             .filter_map(|(file, stamp)| Some((file.below(folder)?, stamp)))
             .collect();
         files.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         Ok(files)
+    }
+}
+
+impl Files {
+    /// Where files are put with their stamps, instead of documents and others.
+    fn listing(wanted: Wanted) -> Self {
+        Self {
+            listing: Some(Listing {
+                wanted,
+                files: Vec::new(),
+            }),
+            ..Self::default()
+        }
+    }
+
+    fn listed(self) -> Vec<(NotePath, FileStamp)> {
+        self.listing
+            .map(|listing| listing.files)
+            .unwrap_or_default()
     }
 }
 

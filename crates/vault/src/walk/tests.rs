@@ -174,3 +174,39 @@ fn a_survey_says_what_was_passed_over() {
         ]
     );
 }
+
+#[test]
+fn a_survey_says_what_is_hidden_or_ignored() {
+    let (_folder, root) = folder(&[
+        (".gitignore", "ignored*\nbuild/\n"),
+        ("b.md", ""),
+        ("ignored.md", ""),
+        ("ignored.txt", ""),
+        ("a/.hidden.md", ""),
+        ("a/.hidden.txt", ""),
+        ("a/build/x.md", ""),
+        (".drafts/x.md", ""),
+        (".git/x.md", ""),
+        (".sectile/x.md", ""),
+        ("not-wanted.md", ""),
+    ]);
+    let walk = Walk::new(Vec::new(), vec!["not-*".to_owned()]).unwrap();
+    let survey = root.survey(&walk, &|| false).unwrap();
+    assert_eq!(survey.documents, [NotePath::parse_vault("b.md").unwrap()]);
+    let left_out: Vec<_> = survey
+        .left_out
+        .iter()
+        .map(|(path, why)| (path.as_str(), *why))
+        .collect();
+    assert_eq!(
+        left_out,
+        [
+            (".drafts/", LeftOut::Hidden),
+            ("a/.hidden.md", LeftOut::Hidden),
+            ("a/build/", LeftOut::Ignored),
+            ("ignored.md", LeftOut::Ignored),
+            ("not-wanted.md", LeftOut::Ignored),
+        ]
+    );
+    assert_eq!(survey.passed_over, []);
+}

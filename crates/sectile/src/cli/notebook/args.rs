@@ -47,7 +47,7 @@ pub(super) struct IndexArgs {
     /// The folder that holds the collections, or a settings file (.toml) that says where they are.
     #[arg(value_name = "ROOT")]
     pub(super) root: PathBuf,
-    /// Only this collection.
+    /// Only this collection; `.` has the notes directly in ROOT.
     #[arg(value_name = "COLLECTION")]
     pub(super) collection: Option<String>,
     /// Folder for the indexes [default: .sectile/notebook in ROOT].
@@ -97,16 +97,31 @@ pub(super) enum To {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(
+    override_usage = "sectile notebook search [OPTIONS] <ROOT> <COLLECTION> <QUERY>...\n       \
+                      sectile notebook search [OPTIONS] --all <ROOT> <QUERY>...",
+    after_help = "\
+With --all, the best passages of every collection come in one list, by their scores. What words count is measured against the
+best of the same collection.
+
+Examples:
+  sectile notebook search ~/library lab melting ice    in one collection
+  sectile notebook search ~/library . melting ice      in the notes directly in ~/library
+  sectile notebook search --all ~/library melting ice  in every collection"
+)]
 pub(super) struct SearchArgs {
     /// The folder that holds the collections, or a settings file (.toml) that says where they are.
     #[arg(value_name = "ROOT")]
     pub(super) root: PathBuf,
-    /// The collection.
+    /// The collection; `.` has the notes directly in ROOT. With --all, the first word of QUERY.
     #[arg(value_name = "COLLECTION")]
     pub(super) collection: String,
     /// A question or some words.
-    #[arg(value_name = "QUERY", required = true)]
+    #[arg(value_name = "QUERY", required_unless_present = "all")]
     pub(super) query: Vec<String>,
+    /// Search every collection.
+    #[arg(long)]
+    pub(super) all: bool,
     /// Most passages.
     #[arg(short = 'k', long = "most", value_name = "N", default_value_t = 5, value_parser = count)]
     pub(super) most: usize,
@@ -173,7 +188,8 @@ Examples:
   sectile notebook verify ~/library                    every collection; exit code 1 when something is not as recorded
   sectile notebook verify ~/library lab --sums         the lines that the root of `lab` is the SHA-256 of
 
-In the folder of a collection, where nothing is ignored, a shell computes the same root:
+In the folder of a collection, where nothing is ignored, a shell computes the same root (that of `.` in ROOT, with `-maxdepth 1`
+behind the first dot):
   find . -path ./_artifacts -prune -o -name '.?*' -prune -o -type f -iname '*.md' -print0 \\
     | LC_ALL=C sort -z | xargs -0 -r sha256sum | sha256sum")]
 pub(super) struct VerifyArgs {

@@ -12,13 +12,13 @@ use std::{
 };
 
 use sectile_backends::Postgres;
-use sectile_retrieval::{Embedder, StoreError};
+use sectile_retrieval::{Embedder, StoreError, TOP};
 use serde::Serialize;
 
 use self::progress::{FillingBar, bar};
 use super::{
     args::{IndexArgs, To, WantedTier},
-    failed, made_index_folder, open, require,
+    collections, failed, made_index_folder, open, require,
 };
 use crate::{
     cli::{
@@ -41,12 +41,17 @@ use crate::{
 
 /// How often notebooks are indexed again that changed while the second tier was filled.
 const MOST_ROUNDS: usize = 3;
+/// Most notes at the top that are named.
+const MOST_NAMED: usize = 10;
 
 #[derive(Serialize)]
 struct Row {
     collection_id: String,
     #[serde(flatten)]
     report: Report,
+    /// Of the collection of notes directly in ROOT, the first of them: nothing else tells which they are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes_at_top: Vec<String>,
     /// What became of the second tier, when it was wanted.
     transformer: Option<Filled>,
 }
@@ -83,7 +88,14 @@ pub(super) fn index(args: &IndexArgs) -> Result<(), CliError> {
     for collection in indexing.collections()? {
         rows.push(indexing.one(&collection, &|| false)?);
     }
-    told(&rows, as_json)
+    told(&rows, as_json)?;
+    match rows.iter().all(|row| row.report.notebooks == 0) {
+        true => Err(
+            CliError::failed("nothing was indexed: there is no notebook.")
+                .next("put `.md` files into the folder of the collection"),
+        ),
+        false => Ok(()),
+    }
 }
 
 /// Prints what was done.
@@ -165,7 +177,7 @@ impl Indexing<'_> {
                 require(self.library, collection)?;
                 Ok(vec![collection.to_owned()])
             }
-            None => self.library.collections().map_err(|error| failed(&error)),
+            None => collections(self.library),
         }
     }
 
@@ -195,8 +207,22 @@ impl Indexing<'_> {
         Ok(Row {
             collection_id: collection.to_owned(),
             report,
+            notes_at_top: self.notes_at_top(collection)?,
             transformer,
         })
+    }
+
+    fn notes_at_top(&self, collection: &str) -> Result<Vec<String>, CliError> {
+        if collection != TOP {
+            return Ok(Vec::new());
+        }
+        let listed = match self.library.notebooks(collection, &|| self.is_stopped()) {
+            // They went away since.
+            Err(NotebookError::CollectionNotFound) => return Ok(Vec::new()),
+            listed => listed.map_err(explained)?,
+        };
+        let names = listed.into_iter().take(MOST_NAMED);
+        Ok(names.map(|one| one.notebook.to_string()).collect())
     }
 
     fn first_tier(&self, collection: &str) -> Result<Report, CliError> {
@@ -286,13 +312,11 @@ fn explained_with(error: IndexingError, busy: &str) -> CliError {
 }
 
 fn shown(rows: &[Row]) -> String {
-    if rows.is_empty() {
-        return format!("{}\n", Styled(DIM, "There are no collections."));
-    }
     let mut text = String::new();
     for Row {
         collection_id,
         report,
+        notes_at_top,
         transformer,
     } in rows
     {
@@ -311,6 +335,15 @@ fn shown(rows: &[Row]) -> String {
             counted(report.chunks, "chunk"),
             Styled(DIM, what),
         );
+        if !notes_at_top.is_empty() {
+            let more = match report.notebooks > notes_at_top.len() {
+                true => ", ...",
+                false => "",
+            };
+            let names = visible(&notes_at_top.join(", "));
+            let line = format_args!("notes directly in ROOT: {names}{more}");
+            text += &format!("  {}\n", Styled(DIM, line));
+        }
         if let Some(reason) = &report.remade {
             text += &format!("  {}\n", Styled(DIM, format_args!("made anew: {reason}")));
         }

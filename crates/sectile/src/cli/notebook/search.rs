@@ -1,15 +1,21 @@
 //! `sectile notebook search`: passages that answer a question, from a shell.
 
-use std::sync::Arc;
+use std::{cmp::Reverse, slice, sync::Arc};
 
 use serde_json::json;
 
-use super::{args::SearchArgs, failed, open, require};
+use super::{args::SearchArgs, collections, failed, open, require};
 use crate::{
-    cli::ui::{CliError, DIM, NAME, Styled, print, visible, wants_json},
+    cli::{
+        library::Opened,
+        ui::{CliError, DIM, NAME, Styled, print, visible, wants_json},
+    },
     worlds::{
         editor,
-        notebook::shelf::{Found, Shelf},
+        notebook::{
+            errors::NotebookError,
+            shelf::{Found, Hit, Shelf},
+        },
     },
 };
 
@@ -18,27 +24,116 @@ const SHOWN: usize = 160;
 
 pub(super) fn search(args: &SearchArgs) -> Result<(), CliError> {
     let storage = open(&args.root)?;
-    require(&storage, &args.collection)?;
-    let shelf = storage
-        .indexes(args.index.as_deref())
-        .of(&args.collection, None)
-        .and_then(|place| {
-            let library = Arc::clone(&storage.library);
-            Shelf::open(library, &args.collection, place, editor::now, &|| false)
-        })
-        .map_err(|error| failed(&error))?;
-    shelf.refresh().map_err(|error| failed(&error))?;
-    let found = shelf
-        .search(&args.query.join(" "), args.most, &|| false)
-        .map_err(|error| failed(&error))?;
-    if wants_json(args.json) {
-        return print(format_args!("{}\n", as_json(&found)));
+    let json = wants_json(args.json);
+    if !args.all {
+        require(&storage, &args.collection)?;
+        let found = search_one(&storage, args, &args.collection, &args.query.join(" "))
+            .map_err(|error| failed(&error))?;
+        return match json {
+            true => print(format_args!("{}\n", as_json(&found))),
+            false => print(shown(&found)),
+        };
     }
-    print(shown(&found))
+    let query = [slice::from_ref(&args.collection), &args.query].concat();
+    let found = search_all(&storage, args, &query.join(" "))?;
+    match json {
+        true => print(format_args!("{}\n", found.as_json())),
+        false => print(found.shown()),
+    }
 }
 
-fn as_json(found: &Found) -> serde_json::Value {
-    let hits = found.hits.iter().map(|hit| {
+/// The best passages of a collection.
+fn search_one(
+    storage: &Opened,
+    args: &SearchArgs,
+    collection: &str,
+    query: &str,
+) -> Result<Found, NotebookError> {
+    let place = storage
+        .indexes(args.index.as_deref())
+        .of(collection, None)?;
+    let library = Arc::clone(&storage.library);
+    let shelf = Shelf::open(library, collection, place, editor::now, &|| false)?;
+    shelf.refresh()?;
+    shelf.search(query, args.most, &|| false)
+}
+
+/// What was found in all collections together.
+struct FoundInAll {
+    /// The best, best first.
+    hits: Vec<Hit>,
+    /// What was found in each, without its hits.
+    collections: Vec<(String, Found)>,
+}
+
+/// The best passages of all collections. One is open at a time.
+fn search_all(storage: &Opened, args: &SearchArgs, query: &str) -> Result<FoundInAll, CliError> {
+    let mut all = FoundInAll {
+        hits: Vec::new(),
+        collections: Vec::new(),
+    };
+    for collection in collections(storage)? {
+        let mut found = match search_one(storage, args, &collection, query) {
+            // It went away since the names were listed.
+            Err(NotebookError::CollectionNotFound) => continue,
+            found => found.map_err(|error| failed(&error))?,
+        };
+        all.hits.append(&mut found.hits);
+        // The order of collections, and of hits in each, decides between equals.
+        all.hits.sort_by_key(|hit| Reverse(hit.scores.fused));
+        all.hits.truncate(args.most);
+        all.collections.push((collection, found));
+    }
+    Ok(all)
+}
+
+impl FoundInAll {
+    /// Words that are in none of the collections.
+    fn unknown_words(&self) -> Vec<String> {
+        let mut each = self.collections.iter().map(|(_, found)| found);
+        let mut unknown = each
+            .next()
+            .map_or_else(Vec::new, |found| found.unknown_words.clone());
+        for found in each {
+            unknown.retain(|word| found.unknown_words.contains(word));
+        }
+        unknown
+    }
+
+    fn as_json(&self) -> serde_json::Value {
+        let collections = self.collections.iter().map(|(name, found)| {
+            json!({
+                "collection_id": name,
+                "total_matches": found.total,
+                "index_on_disk": found.state.on_disk,
+                "tier": found.state.tier.name(),
+            })
+        });
+        let total: usize = self.collections.iter().map(|(_, found)| found.total).sum();
+        json!({
+            "results": results(&self.hits),
+            "total_matches": total,
+            "collections": collections.collect::<Vec<_>>(),
+            "unknown_words": self.unknown_words(),
+        })
+    }
+
+    fn shown(&self) -> String {
+        let unread = self.collections.iter();
+        let without_index: Vec<&str> = unread
+            .filter(|(_, found)| !found.state.on_disk)
+            .map(|(name, _)| name.as_str())
+            .collect();
+        let hint = (!without_index.is_empty()).then(|| {
+            let names = visible(&without_index.join(", "));
+            format!("Read for this, since they have no index on disk that can be used: {names}. See `sectile notebook index`.")
+        });
+        lines(&self.hits, &self.unknown_words(), hint.as_deref())
+    }
+}
+
+fn results(hits: &[Hit]) -> Vec<serde_json::Value> {
+    let hits = hits.iter().map(|hit| {
         json!({
             "reference_id": hit.id.to_string(),
             "heading_path": hit.heading_path,
@@ -52,8 +147,12 @@ fn as_json(found: &Found) -> serde_json::Value {
             "text": hit.text,
         })
     });
+    hits.collect()
+}
+
+fn as_json(found: &Found) -> serde_json::Value {
     json!({
-        "results": hits.collect::<Vec<_>>(),
+        "results": results(&found.hits),
         "total_matches": found.total,
         "index_on_disk": found.state.on_disk,
         "tier": found.state.tier.name(),
@@ -62,8 +161,14 @@ fn as_json(found: &Found) -> serde_json::Value {
 }
 
 fn shown(found: &Found) -> String {
+    let hint = "There is no index on disk that can be used, so the collection was read for this: see `sectile notebook index`.";
+    let hint = (!found.state.on_disk).then_some(hint);
+    lines(&found.hits, &found.unknown_words, hint)
+}
+
+fn lines(hits: &[Hit], unknown_words: &[String], hint: Option<&str>) -> String {
     let mut text = String::new();
-    for hit in &found.hits {
+    for hit in hits {
         let words: Vec<&str> = hit.text.split_whitespace().collect();
         let mut said = words.join(" ");
         if let Some((end, _)) = said.char_indices().nth(SHOWN) {
@@ -87,15 +192,14 @@ fn shown(found: &Found) -> String {
             visible(&said),
         );
     }
-    if found.hits.is_empty() {
+    if hits.is_empty() {
         text += "Nothing was found.\n";
     }
-    if !found.unknown_words.is_empty() {
-        let words = visible(&found.unknown_words.join(", "));
+    if !unknown_words.is_empty() {
+        let words = visible(&unknown_words.join(", "));
         text += &format!("{}\n", Styled(DIM, format_args!("not there: {words}")));
     }
-    if !found.state.on_disk {
-        let hint = "There is no index on disk that can be used, so the collection was read for this: see `sectile notebook index`.";
+    if let Some(hint) = hint {
         text += &format!("{}\n", Styled(DIM, hint));
     }
     text

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{args::VerifyArgs, failed, open, require};
+use super::{args::VerifyArgs, collections, failed, open, require};
 use crate::{
     cli::ui::{BAD, CliError, DIM, GOOD, NAME, Styled, print, visible, wants_json},
     worlds::notebook::{
@@ -32,24 +32,25 @@ struct Report {
 
 pub(super) fn verify(args: &VerifyArgs) -> Result<(), CliError> {
     let storage = open(&args.root)?;
-    let collections = match &args.collection {
+    let names = match &args.collection {
         Some(collection) => {
             require(&storage, collection)?;
             vec![collection.clone()]
         }
-        None => storage.collections().map_err(|error| failed(&error))?,
+        None => collections(&storage)?,
     };
     if args.sums {
-        return sums(&storage, &collections);
+        return sums(&storage, &names);
     }
     let mut rows = Vec::new();
-    for collection in collections {
+    for collection in names {
         rows.push(Row::of(&storage, collection)?);
     }
     let problems: usize = rows.iter().map(Row::problems).sum();
+    let looked_at: usize = rows.iter().map(Row::looked_at).sum();
     if wants_json(args.json) {
         let report = Report {
-            verified: problems == 0,
+            verified: problems == 0 && looked_at > 0,
             collections: rows,
         };
         let text = serde_json::to_string(&report)
@@ -59,6 +60,7 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<(), CliError> {
         print(shown(&rows))?;
     }
     match problems {
+        0 if looked_at == 0 => Err(nothing()),
         0 => Ok(()),
         1 => Err(CliError::failed("one thing does not verify.")),
         _ => Err(CliError::failed(format_args!(
@@ -68,18 +70,27 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<(), CliError> {
 }
 
 fn sums(storage: &Library, collections: &[String]) -> Result<(), CliError> {
-    let mut left_out = 0;
+    let (mut left_out, mut is_empty) = (0, true);
     for collection in collections {
         let sums =
             provenance::sums(storage, collection, &|| false).map_err(|error| failed(&error))?;
         left_out += sums.left_out.len();
-        print(sums.lines())?;
+        let lines = sums.lines();
+        is_empty &= lines.is_empty();
+        print(lines)?;
     }
     match left_out {
+        0 if is_empty => Err(nothing()),
         0 => Ok(()),
         _ => Err(CliError::failed("some notebooks cannot be read.")
             .next("`sectile notebook verify` names them")),
     }
+}
+
+/// Of nothing, nothing can be said to be as recorded.
+fn nothing() -> CliError {
+    CliError::failed("nothing was verified: there is no notebook and no artifact.")
+        .next("put `.md` files into the folder of the collection")
 }
 
 impl Row {
@@ -100,6 +111,12 @@ impl Row {
         })
     }
 
+    /// How many things were hashed, or should have been.
+    fn looked_at(&self) -> usize {
+        let artifacts = self.artifacts.sets.iter().map(|set| set.artifacts);
+        self.notebooks + artifacts.sum::<usize>() + self.problems()
+    }
+
     fn problems(&self) -> usize {
         let drifted = self.artifacts.sets.iter();
         let drifted = drifted.map(|set| set.drifted_artifacts.len() + set.drifted_sources.len());
@@ -108,9 +125,6 @@ impl Row {
 }
 
 fn shown(rows: &[Row]) -> String {
-    if rows.is_empty() {
-        return format!("{}\n", Styled(DIM, "There are no collections."));
-    }
     let mut text = String::new();
     for row in rows {
         let artifacts: usize = row.artifacts.sets.iter().map(|set| set.artifacts).sum();
@@ -146,7 +160,9 @@ fn shown(rows: &[Row]) -> String {
                 problem("source  ", id, &what);
             }
         }
-        if row.problems() == 0 {
+        if row.looked_at() == 0 {
+            text += &format!("  {}\n", Styled(DIM, "nothing to verify"));
+        } else if row.problems() == 0 {
             text += &format!("  {}\n", Styled(GOOD, "verified"));
         }
     }

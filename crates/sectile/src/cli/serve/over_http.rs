@@ -69,11 +69,12 @@ async fn run(surfaces: Vec<Surface>, settings: Settings, args: &ServeArgs) -> Re
     } else {
         "http"
     };
+    if surfaces.is_empty() {
+        let url = format_args!("{scheme}://{address}/mcp");
+        tracing::warn!(%url, "no world is served");
+    }
     for surface in &surfaces {
-        let path = match surfaces.len() {
-            1 => "/mcp".to_owned(),
-            _ => http::endpoint(surface.world()),
-        };
+        let path = http::address(surface, &surfaces);
         let url = format_args!("{scheme}://{address}{path}");
         let state = surface.starts();
         tracing::info!(world = surface.world(), %url, state, "serving over HTTP");

@@ -214,9 +214,9 @@ impl Door {
     }
 }
 
-/// The metadata of every endpoint that takes tokens, each at the path that RFC 9728 gives it; that of a single one also at
-/// the root.
-pub(super) fn metadata_routes(door: &Arc<Door>, endpoints: &[String]) -> Router {
+/// The metadata of every endpoint that takes tokens, each at the path that RFC 9728 gives it; that of the endpoint `single` also
+/// at the root.
+pub(super) fn metadata_routes(door: &Arc<Door>, endpoints: &[String], single: &str) -> Router {
     let mut router = Router::new();
     let authenticator = door.settings.authenticator.as_ref().map(|live| live.get());
     let sources = authenticator
@@ -225,7 +225,7 @@ pub(super) fn metadata_routes(door: &Arc<Door>, endpoints: &[String]) -> Router 
     let Some(sources) = sources else {
         return router;
     };
-    for (index, path) in endpoints.iter().enumerate() {
+    for path in endpoints {
         let mut document = json!({
             "resource": door.resource(path),
             "resource_name": "Sectile",
@@ -239,7 +239,7 @@ pub(super) fn metadata_routes(door: &Arc<Door>, endpoints: &[String]) -> Router 
             let body = body.clone();
             async move { metadata(body) }
         };
-        if index == 0 && endpoints.len() <= 2 {
+        if path == single {
             router = router.route(METADATA, get(answer.clone()));
         }
         router = router.route(&format!("{METADATA}{path}"), get(answer));

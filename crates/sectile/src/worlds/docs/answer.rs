@@ -37,6 +37,12 @@ pub(crate) struct Answered {
     /// What to try, when nothing fits.
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<Help>,
+    /// How many documents were to be searched and could not be loaded, so that nothing of them is found here.
+    #[serde(skip_serializing_if = "is_none_of_them")]
+    skipped_total: usize,
+    /// Which ones, and why; in an overview, the first 20.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    skipped_documents: Vec<SkippedDocument>,
     receipt: Receipt,
 }
 
@@ -160,6 +166,19 @@ struct Pointer {
     uri: String,
 }
 
+/// A document that could not be loaded.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SkippedDocument {
+    /// Name of its file.
+    name: String,
+    /// A word for why, such as max_docs, max_total_bytes, max_doc_bytes, empty, not_utf8, link or unreadable.
+    reason: &'static str,
+}
+
+fn is_none_of_them(count: &usize) -> bool {
+    *count == 0
+}
+
 /// What the answer depends on. Two answers with equal receipts are equal.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 struct Receipt {
@@ -173,13 +192,15 @@ struct Receipt {
 
 /// The rules of this world, besides those of the index. It changes whenever an answer may.
 const RULES: &str = "sectile-docs-1";
-const DEFAULT_SECTIONS: usize = 3;
+pub(super) const DEFAULT_SECTIONS: usize = 3;
 /// Longest text of a section in an answer, in bytes.
 const MOST_CONTENT: usize = 6_000;
 /// Longest text of all sections of an answer, in bytes. Each has at least the share of `LEAST_CONTENT`.
 const MOST_CONTENTS: usize = 24_000;
 const LEAST_CONTENT: usize = 600;
 const CLOSEST_HEADINGS: usize = 5;
+/// Most documents that an overview names which could not be loaded.
+const MOST_SKIPPED: usize = 20;
 
 /// A question that has to be searched for.
 struct Asked<'a> {
@@ -198,15 +219,24 @@ pub(super) fn answer(
     max_sections: Option<usize>,
     explain: bool,
 ) -> Result<Answered, Failure> {
+    let is_overview = query.trim().is_empty();
+    let usual = match is_overview {
+        true => Role::ALL.len(),
+        false => DEFAULT_SECTIONS,
+    };
+    // The settings may allow fewer than are usual. Then an answer depends on that as if it had been asked for.
+    let bounded = (docs.max_sections < usual).then_some(docs.max_sections);
+    let max_sections = max_sections.or(bounded);
+    let most = max_sections.unwrap_or(usual);
     let receipt = receipt(shelf, query, max_sections, explain);
-    if query.trim().is_empty() {
-        return Ok(overview(docs, shelf, max_sections, receipt));
+    if is_overview {
+        return Ok(overview(docs, shelf, most, receipt));
     }
     let parsed = Query::parse(query).map_err(refused)?;
     let asked = Asked {
         text: query,
         query: parsed,
-        most: max_sections.unwrap_or(DEFAULT_SECTIONS.min(docs.max_sections)),
+        most,
         explain,
     };
     let favours = favours(&sectile_retrieval::words(query));
@@ -284,6 +314,8 @@ fn assembled(
         unknown_terms: Vec::new(),
         phrases_ignored: false,
         help: None,
+        skipped_total: shelf.skipped.len(),
+        skipped_documents: Vec::new(),
         receipt,
     }
 }
@@ -396,7 +428,7 @@ fn receipt(shelf: &Shelf, query: &str, max_sections: Option<usize>, explain: boo
 }
 
 /// One section for each role, in the order of roles: the first that says something.
-fn overview(docs: &Docs, shelf: &Shelf, max_sections: Option<usize>, receipt: Receipt) -> Answered {
+fn overview(docs: &Docs, shelf: &Shelf, most: usize, receipt: Receipt) -> Answered {
     let of_role = |role: Role| {
         let mut passages = shelf.passages.iter();
         passages.find(|(document, _)| docs.documents[*document].doc.role == role)
@@ -404,7 +436,7 @@ fn overview(docs: &Docs, shelf: &Shelf, max_sections: Option<usize>, receipt: Re
     let chosen: Vec<(usize, usize)> = Role::ALL
         .into_iter()
         .filter_map(|role| of_role(role).copied())
-        .take(max_sections.unwrap_or(Role::ALL.len()))
+        .take(most)
         .collect();
     let mut budget = Budget::new(chosen.len());
     let sections = chosen
@@ -413,6 +445,7 @@ fn overview(docs: &Docs, shelf: &Shelf, max_sections: Option<usize>, receipt: Re
         .map(|(at, rank)| section(docs, *at, rank, Explained::default(), &mut budget))
         .collect();
     let listed = shelf.documents.iter().map(|at| &docs.documents[*at]);
+    let skipped = shelf.skipped.iter().map(|at| &docs.skipped[*at]);
     Answered {
         sections,
         docs_covered: covered(docs, chosen.iter().map(|(document, _)| *document)),
@@ -425,7 +458,15 @@ fn overview(docs: &Docs, shelf: &Shelf, max_sections: Option<usize>, receipt: Re
         corrected: Vec::new(),
         unknown_terms: Vec::new(),
         phrases_ignored: false,
-        help: None,
+        help: shelf.documents.is_empty().then(Help::without_documents),
+        skipped_total: shelf.skipped.len(),
+        skipped_documents: skipped
+            .take(MOST_SKIPPED)
+            .map(|one| SkippedDocument {
+                name: one.name.clone(),
+                reason: one.reason.code(),
+            })
+            .collect(),
         receipt,
     }
 }
@@ -552,7 +593,23 @@ fn followup(docs: &Docs, role: Role, at: (usize, usize)) -> String {
     )
 }
 
+impl Help {
+    /// For somebody to whom nothing can be shown, because there is nothing or because policies leave nothing: which of the two,
+    /// a caller cannot tell.
+    fn without_documents() -> Self {
+        Self {
+            message: "There is no document that you may read, so nothing can be found. Ask the operator: either none is loaded, or \
+                      `server.tools.allowlist` or `server.auth.allowed_tools` names the tool and no document."
+                .to_owned(),
+            closest_headings: Vec::new(),
+        }
+    }
+}
+
 fn help(docs: &Docs, shelf: &Shelf, query: &str) -> Help {
+    if shelf.documents.is_empty() {
+        return Help::without_documents();
+    }
     let folded = sectile_retrieval::fold(query);
     let mut headings: Vec<(usize, usize)> = shelf
         .passages

@@ -15,7 +15,9 @@ use std::{
 };
 
 use sectile_retrieval::{MAX_PASSAGES, Section, sections};
-use sectile_vault::{NotePath, PassedOver, Place, ReadError, Root, RootError, Walk, WalkError};
+use sectile_vault::{
+    LeftOut, NotePath, PassedOver, Place, ReadError, Root, RootError, Walk, WalkError,
+};
 
 use self::described::{Described, describe};
 pub(crate) use self::skipped::{SkipReason, Skipped};
@@ -68,6 +70,10 @@ pub(crate) struct Corpus {
     pub(crate) documents: Vec<Doc>,
     /// In the same order.
     pub(crate) skipped: Vec<Skipped>,
+    /// What folders keep to themselves, hidden or ignored, in the same order. Nothing is wrong with it.
+    pub(crate) left_out: Vec<Skipped>,
+    /// The places that settings or a person name and that do not exist, as labels. Nobody is served a part of what was asked for.
+    pub(crate) missing: Vec<String>,
     /// What was not as its author wanted, in sentences: slugs that clash, front matter that cannot be used.
     pub(crate) notes: Vec<String>,
 }
@@ -84,6 +90,8 @@ pub(crate) struct Embedded {
 #[derive(Clone, Debug)]
 pub(crate) struct CorpusSettings {
     pub(crate) include_embedded: bool,
+    /// The folder that paths of the settings count from, where somebody named it.
+    pub(crate) root: Option<GivenPath>,
     pub(crate) listed: Vec<Listed>,
     pub(crate) extra_paths: Vec<GivenPath>,
     pub(crate) max_doc_bytes: u64,
@@ -152,7 +160,11 @@ impl Corpus {
             sections: 0,
             slugs: HashSet::new(),
             seen: HashSet::new(),
+            left_out: Vec::new(),
         };
+        if let Some(root) = &settings.root {
+            loader.root(root);
+        }
         if settings.include_embedded {
             for document in embedded {
                 loader.embedded(document);
@@ -164,7 +176,7 @@ impl Corpus {
         for path in &settings.extra_paths {
             loader.extra_path(path);
         }
-        loader.corpus
+        loader.finish()
     }
 
     /// Bytes of all documents together.
@@ -182,11 +194,15 @@ struct Loader<'a> {
     slugs: HashSet<String>,
     /// Files that had their turn, without links.
     seen: HashSet<PathBuf>,
+    /// Where it is, and what is said of it.
+    left_out: Vec<(PathBuf, Skipped)>,
 }
 
 /// Who a document is before its bytes are looked at.
 struct Candidate<'a> {
     label: &'a str,
+    /// What clients may know of the label: nothing of where the folder is.
+    name: &'a str,
     file_name: &'a str,
     origin: Origin,
     listed: Option<&'a Listed>,
@@ -196,6 +212,7 @@ impl Loader<'_> {
     fn embedded(&mut self, document: &Embedded) {
         let candidate = Candidate {
             label: document.name,
+            name: document.name,
             file_name: file_name(document.name),
             origin: Origin::Manual,
             listed: None,
@@ -222,9 +239,16 @@ impl Loader<'_> {
                 }
                 self.file(&root, &note, &label, &listed.path, Some(listed));
             }
-            Ok(Place::Folder(_)) => self.skip(label, SkipReason::FolderInList),
-            Ok(_) => self.skip(label, SkipReason::NotAFile),
-            Err(error) => self.skip(label, error.into()),
+            Ok(Place::Folder(_)) => self.skip_named(label, Some(listed), SkipReason::FolderInList),
+            Ok(_) => self.skip_named(label, Some(listed), SkipReason::NotAFile),
+            Err(error) => self.skip_named(label, Some(listed), error.into()),
+        }
+    }
+
+    /// Whoever names a folder wants documents from there, so one that does not exist is a mistake.
+    fn root(&mut self, root: &GivenPath) {
+        if let Err(RootError::NotFound) = Place::at(&root.location) {
+            self.corpus.missing.push(label(&root.written));
         }
     }
 
@@ -237,8 +261,13 @@ impl Loader<'_> {
                 }
             }
             Ok(Place::Folder(root)) => self.folder(&root, &label),
-            Ok(_) => self.skip(label, SkipReason::NotAFile),
-            Err(error) => self.skip(label, error.into()),
+            Ok(_) => self.skip_named(label, None, SkipReason::NotAFile),
+            Err(error) => {
+                if error == RootError::NotFound {
+                    self.corpus.missing.push(label.clone());
+                }
+                self.skip_named(label, None, error.into());
+            }
         }
     }
 
@@ -255,6 +284,7 @@ impl Loader<'_> {
         let name = name.and_then(|name| name.to_str());
         let candidate = Candidate {
             label,
+            name: file_name(label),
             file_name: name.unwrap_or(note.file_name()),
             origin: Origin::Extra,
             listed,
@@ -283,16 +313,17 @@ impl Loader<'_> {
                         limit: MOST_FOLDERS,
                     },
                 };
-                return self.skip(folder_label.to_owned(), reason);
+                return self.skip_named(folder_label.to_owned(), None, reason);
             }
         };
+        let folder_name = own_name(folder_label);
         // Two sorted lists become one, so that what is skipped is told in the order of paths, whatever the reason.
         let mut passed_over = survey.passed_over.into_iter().peekable();
         for note in survey.documents {
             while let Some((path, why)) =
                 passed_over.next_if(|(path, _)| path.as_str() < note.as_str())
             {
-                self.passed_over(&joined(folder_label, &path), why);
+                self.passed_over(folder_label, &path, why);
             }
             let place = root.location().join(note.as_str());
             if !is_md(note.file_name()) || !self.seen.insert(place) {
@@ -301,6 +332,7 @@ impl Loader<'_> {
             let label = joined(folder_label, note.as_str());
             let candidate = Candidate {
                 label: &label,
+                name: &joined(folder_name, note.as_str()),
                 file_name: note.file_name(),
                 origin: Origin::Extra,
                 listed: None,
@@ -309,21 +341,54 @@ impl Loader<'_> {
             self.take(&candidate, bytes);
         }
         for (path, why) in passed_over {
-            self.passed_over(&joined(folder_label, &path), why);
+            self.passed_over(folder_label, &path, why);
+        }
+        for (path, why) in survey.left_out {
+            self.left_out(root, folder_label, &path, why);
         }
     }
 
+    /// What a folder keeps to itself is worth a word to its owner, when it could have been a document, or a folder of some.
+    fn left_out(&mut self, root: &Root, folder_label: &str, path: &str, why: LeftOut) {
+        if !path.ends_with('/') && !is_md(path) {
+            return;
+        }
+        let reason = match why {
+            LeftOut::Hidden => SkipReason::Hidden,
+            _ => SkipReason::Ignored,
+        };
+        let name = joined(own_name(folder_label), path);
+        let skipped = Skipped::new(joined(folder_label, path), &name, None, reason);
+        self.left_out.push((root.location().join(path), skipped));
+    }
+
+    /// What was left out in one place may have been named by itself in another.
+    fn finish(mut self) -> Corpus {
+        for (place, skipped) in self.left_out {
+            if self.seen.insert(place) {
+                self.corpus.left_out.push(skipped);
+            }
+        }
+        self.corpus
+    }
+
     /// What a walk passed over is worth a word when it could have been a document, or a folder of some.
-    fn passed_over(&mut self, label: &str, why: PassedOver) {
+    fn passed_over(&mut self, folder_label: &str, path: &str, why: PassedOver) {
         let reason = match why {
             PassedOver::LinkToFolder => SkipReason::Link,
             PassedOver::Unreadable(kind) => SkipReason::Unreadable(kind),
-            _ if !is_md(label) => return,
+            _ if !is_md(path) => return,
             PassedOver::Link => SkipReason::Link,
             PassedOver::OddName => SkipReason::OddName,
             _ => SkipReason::NotAFile,
         };
-        self.skip(label.to_owned(), reason);
+        let name = joined(own_name(folder_label), path);
+        self.skip(Skipped::new(
+            joined(folder_label, path),
+            &name,
+            None,
+            reason,
+        ));
     }
 
     /// The bytes of a file. Nothing is read that could not be kept anyway.
@@ -346,7 +411,7 @@ impl Loader<'_> {
     fn take(&mut self, candidate: &Candidate<'_>, bytes: Result<Cow<'static, [u8]>, SkipReason>) {
         match bytes.and_then(|bytes| self.checked(bytes)) {
             Ok(bytes) => self.add(candidate, bytes),
-            Err(reason) => self.skip(candidate.label.to_owned(), reason),
+            Err(reason) => self.skip(candidate.skipped(reason)),
         }
     }
 
@@ -374,7 +439,7 @@ impl Loader<'_> {
         let sections = sections(&bytes, &title);
         if self.sections + sections.len() > MAX_PASSAGES {
             let limit = MAX_PASSAGES;
-            return self.skip(label.to_owned(), SkipReason::TooManySections { limit });
+            return self.skip(candidate.skipped(SkipReason::TooManySections { limit }));
         }
         self.sections += sections.len();
         let notes = &mut self.corpus.notes;
@@ -403,8 +468,20 @@ impl Loader<'_> {
         });
     }
 
-    fn skip(&mut self, label: String, reason: SkipReason) {
-        self.corpus.skipped.push(Skipped { label, reason });
+    /// Something that was named by itself, of which clients may know the last part of the path.
+    fn skip_named(&mut self, label: String, listed: Option<&Listed>, reason: SkipReason) {
+        let name = file_name(&label).to_owned();
+        self.skip(Skipped::new(label, &name, listed, reason));
+    }
+
+    fn skip(&mut self, skipped: Skipped) {
+        self.corpus.skipped.push(skipped);
+    }
+}
+
+impl Candidate<'_> {
+    fn skipped(&self, reason: SkipReason) -> Skipped {
+        Skipped::new(self.label.to_owned(), self.name, self.listed, reason)
     }
 }
 
@@ -430,7 +507,7 @@ impl From<ReadError> for SkipReason {
     }
 }
 
-fn is_md(name: &str) -> bool {
+pub(super) fn is_md(name: &str) -> bool {
     let name = file_name(name);
     let ending = name.len().checked_sub(3).and_then(|at| name.get(at..));
     name.len() > 3 && ending.is_some_and(|ending| ending.eq_ignore_ascii_case(".md"))
@@ -438,6 +515,14 @@ fn is_md(name: &str) -> bool {
 
 fn file_name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
+/// The name of a folder without the way to it.
+fn own_name(folder_label: &str) -> &str {
+    match file_name(folder_label) {
+        ".." => ".",
+        name => name,
+    }
 }
 
 /// A path as it may be shown: as written when it is relative, else only its last part.

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use sectile_markdown::Digest;
 use sectile_retrieval::{Index, Meanings, Passage, Section};
 
-use super::{Docs, Document};
+use super::{Docs, Document, NotLoaded};
 use crate::mcp::{Failure, FailureKind};
 
 /// Some of the documents, ready to be searched.
@@ -13,6 +13,8 @@ use crate::mcp::{Failure, FailureKind};
 pub(super) struct Shelf {
     /// Which documents of the world these are.
     pub(super) documents: Vec<usize>,
+    /// Which of those that were not loaded may be told of.
+    pub(super) skipped: Vec<usize>,
     /// The passages of the index: a document, and a section of it. Sections without text are none.
     pub(super) passages: Vec<(usize, usize)>,
     pub(super) index: Index,
@@ -26,21 +28,26 @@ pub(super) struct Shelf {
 const MOST_SHELVES: usize = 16;
 
 impl Docs {
-    /// The documents that `may_see` allows.
-    pub(super) fn shelf(&self, may_see: impl Fn(&Document) -> bool) -> Result<Arc<Shelf>, Failure> {
+    /// The documents that `may_see` allows, by their addresses.
+    pub(super) fn shelf(&self, may_see: impl Fn(&str) -> bool) -> Result<Arc<Shelf>, Failure> {
         let documents: Vec<usize> = (0..self.documents.len())
-            .filter(|at| may_see(&self.documents[*at]))
+            .filter(|at| may_see(&self.documents[*at].uri))
+            .collect();
+        // Where something is kept from a caller, a name of what is not even loaded could be one of those that are kept.
+        let sees_all = documents.len() == self.documents.len();
+        let skipped: Vec<usize> = (0..self.skipped.len())
+            .filter(|at| sees_all && may_see(&self.skipped[*at].uri))
             .collect();
         let mut shelves = self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = shelves
             .iter()
-            .position(|shelf| shelf.documents == documents)
+            .position(|shelf| shelf.documents == documents && shelf.skipped == skipped)
         {
             let shelf = shelves.remove(at);
             shelves.push(Arc::clone(&shelf));
             return Ok(shelf);
         }
-        let shelf = Arc::new(self.new_shelf(documents)?);
+        let shelf = Arc::new(self.new_shelf(documents, skipped)?);
         if shelves.len() == MOST_SHELVES {
             shelves.remove(0);
         }
@@ -48,7 +55,7 @@ impl Docs {
         Ok(shelf)
     }
 
-    fn new_shelf(&self, documents: Vec<usize>) -> Result<Shelf, Failure> {
+    fn new_shelf(&self, documents: Vec<usize>, skipped: Vec<usize>) -> Result<Shelf, Failure> {
         let passages: Vec<(usize, usize)> = documents
             .iter()
             .flat_map(|document| {
@@ -60,8 +67,9 @@ impl Docs {
         let index = Index::new(self.passages(&passages))
             .map_err(|error| Failure::new(FailureKind::TooLarge, error.to_string()))?;
         Ok(Shelf {
-            digest: self.digest(&documents),
+            digest: self.digest(&documents, &skipped),
             documents,
+            skipped,
             passages,
             index,
             meanings: OnceLock::new(),
@@ -88,7 +96,7 @@ impl Docs {
     }
 
     /// Tells sets of documents apart by all that an answer can show of them.
-    fn digest(&self, documents: &[usize]) -> Digest {
+    fn digest(&self, documents: &[usize], skipped: &[usize]) -> Digest {
         let mut lines = String::new();
         for at in documents {
             let Document { doc, uri } = &self.documents[*at];
@@ -99,6 +107,12 @@ impl Docs {
                 doc.description,
                 Digest::of(&doc.bytes).to_string()
             ]);
+            lines.push_str(&shown.to_string());
+            lines.push('\n');
+        }
+        for at in skipped {
+            let NotLoaded { name, reason, .. } = &self.skipped[*at];
+            let shown = serde_json::json!([name, reason.code()]);
             lines.push_str(&shown.to_string());
             lines.push('\n');
         }

@@ -22,7 +22,7 @@ use super::{
     library::Library,
 };
 use crate::structure::Note;
-use sectile_retrieval::Listed;
+use sectile_retrieval::{Listed, TOP};
 
 /// The file that says how to call a collection.
 const MANIFEST: &str = "collection.toml";
@@ -154,7 +154,7 @@ pub(crate) fn card(
     let newest = notebooks.iter().map(modified).max();
     Ok(CollectionCard {
         collection_id: collection.to_owned(),
-        title: title_of(manifest.title, collection),
+        title: title_of(storage, manifest.title, collection),
         date_range: DateRange {
             start: first.or_else(|| day(oldest?)).unwrap_or_default(),
             end: last.or_else(|| day(newest?)).unwrap_or_default(),
@@ -210,13 +210,19 @@ fn is_none(count: &usize) -> bool {
 /// The title of a collection: its manifest's, else one made of its name.
 pub(crate) fn title(storage: &Library, collection: &str) -> Result<String, NotebookError> {
     let manifest = manifest(storage, collection)?;
-    Ok(title_of(manifest.title, collection))
+    Ok(title_of(storage, manifest.title, collection))
 }
 
-fn title_of(given: Option<String>, collection: &str) -> String {
+fn title_of(storage: &Library, given: Option<String>, collection: &str) -> String {
+    /// Of notebooks at the top of a storage that has no name to show.
+    const UNNAMED: &str = "Notes at the top";
+    let name = match collection {
+        TOP => storage.name().unwrap_or_else(|| UNNAMED.to_owned()),
+        _ => collection.to_owned(),
+    };
     given
-        .or_else(|| Note::new(collection, b"").title())
-        .unwrap_or_else(|| collection.to_owned())
+        .or_else(|| Note::new(&name, b"").title())
+        .unwrap_or(name)
 }
 
 /// What the manifest of a collection says; nothing when there is none.

@@ -92,9 +92,12 @@ impl Library {
         collection: &str,
         file: &NotePath,
     ) -> Result<Option<Vec<u8>>, NotebookError> {
-        match file.segments().next() {
-            Some(ARTIFACTS) => self.of_artifacts(self.artifacts.read_artifact(collection, file)),
-            _ => self.of_notebooks(self.notebooks.read(collection, file)),
+        if file.segments().next() != Some(ARTIFACTS) {
+            return self.of_notebooks(self.notebooks.read(collection, file));
+        }
+        match self.artifacts.read_artifact(collection, file) {
+            Err(StorageError::CollectionNotFound) => self.require(collection).map(|()| None),
+            found => self.of_artifacts(found),
         }
     }
 
@@ -117,6 +120,11 @@ impl Library {
         self.of_notebooks(self.notebooks.require(collection))
     }
 
+    /// See [`NotebookStorage::name`].
+    pub(crate) fn name(&self) -> Option<String> {
+        self.notebooks.name()
+    }
+
     /// See [`NotebookStorage::watch`].
     pub(crate) fn watch(
         &self,
@@ -132,7 +140,11 @@ impl Library {
         collection: &str,
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<NotePath>, NotebookError> {
-        self.of_artifacts(self.artifacts.artifact_files(collection, stop))
+        match self.artifacts.artifact_files(collection, stop) {
+            // A storage of artifacts need not have heard of a collection from which nothing was derived.
+            Err(StorageError::CollectionNotFound) => self.require(collection).map(|()| Vec::new()),
+            found => self.of_artifacts(found),
+        }
     }
 
     /// Whether its notebooks can be read now.

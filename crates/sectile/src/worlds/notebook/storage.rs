@@ -1,7 +1,8 @@
 //! Notebooks in a folder.
 //!
 //! A folder is a storage: each folder directly in it is a collection, unless its name begins with `_` or `.`; every `.md`
-//! file below a collection is a notebook, except below its `_artifacts` folder. What is hidden, ignored, excluded or
+//! file below a collection is a notebook, except below its `_artifacts` folder. The `.md` files directly in it are one more
+//! collection, [`TOP`]. What is hidden, ignored, excluded or
 //! behind a link is not there at all: neither listed nor read.
 
 use std::{
@@ -13,8 +14,8 @@ use std::{
 
 use notify::{RecursiveMode, Watcher as _};
 use sectile_retrieval::{
-    ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, StorageLimit,
-    is_collection_name, is_notebook,
+    ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, StorageLimit, TOP,
+    is_at_top, is_collection_name, is_notebook,
 };
 use sectile_vault::{FileStamp, NotePath, ReadError, Root, RootError, Walk, WalkError};
 
@@ -79,8 +80,22 @@ impl FolderStorage {
         }
     }
 
+    /// The path of a file of a collection, where it can be one.
+    fn path_of(collection: &str, file: &NotePath) -> Option<NotePath> {
+        if collection == TOP {
+            return Some(file.clone()).filter(is_at_top);
+        }
+        let whole = format!("{collection}/{file}");
+        let path = NotePath::parse_vault(&whole).ok();
+        path.filter(|path| path.as_str() == whole && is_collection_name(collection))
+    }
+
     /// Whether the folder has a collection called exactly so, byte for byte.
     fn has(&self, collection: &str) -> Result<bool, StorageError> {
+        if collection == TOP {
+            let has = self.root.has_at_top(&self.walk, &is_notebook);
+            return has.map_err(|error| failed(&error));
+        }
         if !is_collection_name(collection) {
             return Ok(false);
         }
@@ -107,6 +122,10 @@ impl NotebookStorage for FolderStorage {
             .folders(&self.walk)
             .map_err(|error| failed(&error))?;
         folders.retain(|name| is_collection_name(name));
+        if self.has(TOP)? {
+            folders.push(TOP.to_owned());
+            folders.sort();
+        }
         Ok(folders)
     }
 
@@ -116,7 +135,11 @@ impl NotebookStorage for FolderStorage {
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Listed>, StorageError> {
         self.require(collection)?;
-        let listed = match self.root.list(collection, &self.walk, stop) {
+        let listed = match collection {
+            TOP => self.root.list_top(&self.walk, stop),
+            _ => self.root.list(collection, &self.walk, stop),
+        };
+        let listed = match listed {
             Ok(listed) => listed,
             Err(error) if is_absence(&error) => return Err(StorageError::CollectionNotFound),
             Err(error) => return Err(failed(&error)),
@@ -133,14 +156,11 @@ impl NotebookStorage for FolderStorage {
 
     fn read(&self, collection: &str, file: &NotePath) -> Result<Option<Vec<u8>>, StorageError> {
         let gone = || self.require(collection).map(|()| None);
-        let whole = format!("{collection}/{file}");
-        let path = NotePath::parse_vault(&whole).ok();
-        let Some(path) = path.filter(|path| path.as_str() == whole) else {
+        let Some(path) = Self::path_of(collection, file) else {
             return gone();
         };
         let is_wanted = !is_notebook(file) || self.walk.includes(path.as_str());
-        if !is_collection_name(collection)
-            || !is_wanted
+        if !is_wanted
             || !self
                 .root
                 .reaches(&path, &self.walk)
@@ -159,9 +179,9 @@ impl NotebookStorage for FolderStorage {
         collection: &str,
         file: &NotePath,
     ) -> Result<Option<Vec<u8>>, StorageError> {
-        match NotePath::parse_vault(&format!("{collection}/{file}")) {
-            Ok(path) => self.plain(&path),
-            Err(_) => Ok(None),
+        match Self::path_of(collection, file) {
+            Some(path) => self.plain(&path),
+            None => Ok(None),
         }
     }
 
@@ -184,12 +204,26 @@ impl NotebookStorage for FolderStorage {
             }
         });
         let mut watcher = told.ok()?;
-        let folder = self.root.location().join(collection);
-        if let Err(error) = watcher.watch(&folder, RecursiveMode::Recursive) {
+        let (folder, mode) = match collection {
+            TOP => (
+                self.root.location().to_path_buf(),
+                RecursiveMode::NonRecursive,
+            ),
+            _ => (
+                self.root.location().join(collection),
+                RecursiveMode::Recursive,
+            ),
+        };
+        if let Err(error) = watcher.watch(&folder, mode) {
             tracing::warn!(kind = ?error.kind, "changes to notebooks are noticed only now and then");
             return None;
         }
         Some(Box::new(watcher))
+    }
+
+    fn name(&self) -> Option<String> {
+        let name = self.root.location().file_name()?;
+        name.to_str().map(str::to_owned)
     }
 }
 
@@ -211,8 +245,14 @@ impl ArtifactStorage for FolderStorage {
         collection: &str,
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<NotePath>, StorageError> {
-        self.require(collection)?;
-        let folder = format!("{collection}/{ARTIFACTS}");
+        let folder = match collection {
+            // There may be artifacts here of notebooks that are elsewhere.
+            TOP => ARTIFACTS.to_owned(),
+            _ => {
+                self.require(collection)?;
+                format!("{collection}/{ARTIFACTS}")
+            }
+        };
         let folders = Cell::new(0_usize);
         let is_enough = || {
             folders.set(folders.get() + 1);
@@ -228,7 +268,9 @@ impl ArtifactStorage for FolderStorage {
                     "`{ARTIFACTS}` of the collection has more than {MAX_ARTIFACT_FOLDERS} folders."
                 )));
             }
-            Err(error) if is_absence(&error) => return Ok(Vec::new()),
+            Err(error) if is_absence(&error) => {
+                return self.require(collection).map(|()| Vec::new());
+            }
             Err(error) => return Err(failed(&error)),
         };
         let files = listed.iter().filter_map(|(file, _)| {

@@ -60,8 +60,8 @@ fn without_settings_the_manual_is_what_there_is() {
     );
 }
 
-#[test]
-fn settings_say_what_loads_and_the_rest_is_skipped_with_a_reason() {
+/// A settings file and documents of every kind.
+fn guides() -> Desk {
     let desk = Desk::new(&[
         ("conf/sectile.toml", SETTINGS),
         ("conf/guides/flow.md", "# Flow\n\nText.\n"),
@@ -80,8 +80,19 @@ fn settings_say_what_loads_and_the_rest_is_skipped_with_a_reason() {
         ),
     ]);
     desk.write("conf/guides/latin.md", b"caf\xe9\n");
+    desk
+}
+
+#[test]
+fn settings_say_what_loads_and_the_rest_is_skipped_with_a_reason() {
+    let desk = guides();
     let ran = desk.run(&["docs", "check", "--config", "conf/sectile.toml"]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.stderr
+            .starts_with("error: `missing.md` does not exist.\nhint: "),
+        "{ran:?}"
+    );
     let found = report(&ran);
     assert_eq!(
         found["documents"][0],
@@ -157,10 +168,23 @@ fn settings_say_what_loads_and_the_rest_is_skipped_with_a_reason() {
     let strict = desk.run(&["docs", "check", "--config", "conf/sectile.toml", "--strict"]);
     assert_eq!(strict.code, Some(1), "{strict:?}");
     assert_eq!(strict.stdout, ran.stdout);
+}
+
+#[test]
+fn a_strict_check_fails_when_something_is_skipped() {
+    let desk = guides();
+    let all_there = SETTINGS.replace(", \"missing.md\"", "");
+    desk.write("conf/all-there.toml", all_there.as_bytes());
+    let arguments = ["docs", "check", "--config", "conf/all-there.toml"];
+    let ran = desk.run(&arguments);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+    let strict = desk.run(&[&arguments[..], &["--strict"]].concat());
+    assert_eq!(strict.code, Some(1), "{strict:?}");
+    assert_eq!(strict.stdout, ran.stdout);
     assert!(
         strict
             .stderr
-            .starts_with("error: 3 documents are skipped, 2 notes.\nhint: "),
+            .starts_with("error: 2 documents are skipped, 2 notes.\nhint: "),
         "{strict:?}"
     );
 }
@@ -197,7 +221,7 @@ fn paths_on_the_command_line_are_added_and_count_from_here() {
     let ran = desk.run(&["docs", "check", "nowhere", "--strict", "--json"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert_eq!(each(&report(&ran)["skipped"], "path"), ["nowhere"]);
-    assert_eq!(desk.run(&["docs", "check", "nowhere"]).code, Some(0));
+    assert_eq!(desk.run(&["docs", "check", "nowhere"]).code, Some(1));
 }
 
 #[test]

@@ -134,6 +134,59 @@ fn empty_query_returns_overview_across_roles() {
 }
 
 #[test]
+fn max_sections_bounds_the_overview_as_well_and_the_schema_says_so() {
+    for most in [1, 2, 3, 4, 7] {
+        let library = Library::with(&format!("max_sections = {most}\n"));
+        let mut client = library.open();
+        let roles: Vec<String> = client.search(json!({ "query": "" }))["sections"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|section| text(&section["doc_role"]))
+            .collect();
+        let all = ["reasoning", "decision", "ontology", "pattern"];
+        assert_eq!(roles, all[..all.len().min(most)], "{most}");
+        let listed = client.ask("tools/list", json!({}));
+        let schema = &listed["result"]["tools"][0]["inputSchema"]["properties"]["max_sections"];
+        assert_eq!(
+            schema["description"],
+            format!(
+                "The most sections to answer. When it is left out: {}, and in an overview {}.",
+                most.min(3),
+                most.min(4)
+            )
+        );
+        assert_eq!(schema["maximum"], most);
+        for arguments in [json!({ "query": "lane" }), json!({ "query": "" })] {
+            let usual = client.search(arguments.clone());
+            let mut wanted = arguments.clone();
+            wanted["max_sections"] = json!(most);
+            let wanted = client.search(wanted);
+            if most < 3 {
+                assert_eq!(usual, wanted, "{most} {arguments}");
+            }
+        }
+    }
+}
+
+/// What the settings allow decides an answer like an argument does, so the receipt tells it as well.
+#[test]
+fn equal_receipts_mean_equal_answers_under_other_settings_too() {
+    let mut seen = std::collections::BTreeMap::new();
+    for most in 1..=5 {
+        let library = Library::with(&format!("max_sections = {most}\n"));
+        let mut client = library.open();
+        for query in ["lane", ""] {
+            let answer = client.search(json!({ "query": query }));
+            let receipt = answer["receipt"].to_string();
+            let known = seen.entry(receipt).or_insert_with(|| answer.clone());
+            assert_eq!(*known, answer, "{most} {query:?}");
+        }
+    }
+    assert_eq!(seen.len(), 3 + 4, "one receipt for each number of sections");
+}
+
+#[test]
 fn followups_name_sections_of_other_roles_for_the_same_question() {
     let library = Library::sample("");
     let mut client = library.open();
@@ -344,8 +397,24 @@ fn sse_resources_and_search_behave_identically_to_http() {
             let mut streamed = plain.clone();
             streamed["params"]["_meta"]["progressToken"] = json!("p");
             let (plain, streamed) = (http.post(era, &plain), http.post(era, &streamed));
-            let last = streamed.events().pop().unwrap_or_else(|| streamed.json());
+            assert_eq!(plain.header("content-type"), Some("application/json"));
+            let last = match method {
+                "tools/call" => {
+                    assert_eq!(streamed.header("content-type"), Some("text/event-stream"));
+                    let mut events = streamed.events();
+                    let last = events.pop().unwrap();
+                    assert!(!events.is_empty(), "{streamed:?}");
+                    for event in events {
+                        assert_eq!(event["method"], "notifications/progress", "{event}");
+                        assert_eq!(event["params"]["progressToken"], "p", "{event}");
+                    }
+                    last
+                }
+                // Nothing happens on the way to these.
+                _ => streamed.json(),
+            };
             assert_eq!(last, plain.json(), "{era:?} {method}");
+            assert_eq!(streamed.status, plain.status, "{era:?} {method}");
         }
     }
 }

@@ -221,6 +221,7 @@ fn a_folder_is_a_collection_and_every_document_below_it_a_notebook() {
     assert_eq!(
         said.collect::<Vec<_>>(),
         [
+            json!([".", "vault", [], 1, 0]),
             json!(["journal", "journal", [], 2, 0]),
             json!(["lab", "The lab", ["ice"], 2, 4]),
             json!(["physics", "physics", [], 1, 0]),

@@ -184,3 +184,34 @@ fn a_folder_swapped_for_a_link_is_never_walked_through() {
         }
     });
 }
+
+#[test]
+fn documents_at_the_top_are_listed_without_what_is_below() {
+    let (folder, root) = folder(&[
+        (".gitignore", "left-out.md\n"),
+        ("b.md", "four"),
+        ("a.markdown", ""),
+        ("left-out.md", ""),
+        (".hidden.md", ""),
+        ("x.txt", ""),
+        ("deep/c.md", ""),
+        ("back\\slash.md", ""),
+    ]);
+    symlink("b.md", folder.path().join("link.md")).unwrap();
+    let all = Walk::default();
+    let listed = root.list_top(&all, &|| false);
+    assert_eq!(names(listed.clone()), ["a.markdown", "b.md"]);
+    assert_eq!(listed.unwrap()[1].1.bytes, 4);
+    assert_eq!(
+        names(root.list_top(&walk(&["a*"], &[]), &|| false)),
+        ["a.markdown"]
+    );
+    assert_eq!(root.list_top(&all, &|| true), Err(WalkError::Stopped));
+    let has = |walk: &Walk, ending: &str| {
+        root.has_at_top(walk, &|path: &NotePath| path.as_str().ends_with(ending))
+            .unwrap()
+    };
+    assert!(has(&all, ".md") && has(&all, ".markdown"));
+    assert!(!has(&walk(&[], &["b.md"]), ".md"));
+    assert!(!has(&walk(&["a*"], &[]), ".md"));
+}

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use sectile_markdown::{Digest, Mapping, Source, Value, is_slug, slug};
 
-use super::{Listed, Role};
+use super::{Listed, Role, is_md};
 
 pub(super) const MAX_SLUG: usize = 64;
 /// Characters kept of a title.
@@ -25,10 +25,7 @@ pub(super) struct Described {
 
 pub(super) fn describe(bytes: &[u8], file_name: &str, listed: Option<&Listed>) -> Described {
     let source = Source::new(bytes);
-    let stem = file_name.len().checked_sub(".md".len());
-    let stem = stem
-        .and_then(|end| file_name.get(..end))
-        .unwrap_or(file_name);
+    let stem = stem(file_name);
     let mut front_matter = FrontMatter::read(&source);
     let written_title = front_matter
         .text("title", MAX_TITLE)
@@ -49,6 +46,22 @@ pub(super) fn describe(bytes: &[u8], file_name: &str, listed: Option<&Listed>) -
         description: written_description.unwrap_or_else(|| derived_description(&source)),
         problems: front_matter.problems,
     }
+}
+
+/// The slug of a document that says nothing of its own.
+pub(super) fn slug_of_file(file_name: &str) -> String {
+    derived_slug(if is_md(file_name) {
+        stem(file_name)
+    } else {
+        file_name
+    })
+}
+
+/// A name of a file without its ending, which is `.md` in whatever case.
+fn stem(file_name: &str) -> &str {
+    let end = file_name.len().checked_sub(".md".len());
+    end.and_then(|end| file_name.get(..end))
+        .unwrap_or(file_name)
 }
 
 /// `wanted`, or the first of `wanted-2`, `wanted-3`... that is not taken.

@@ -2,12 +2,35 @@
 
 use std::{fmt, io};
 
+use super::{Listed, described::slug_of_file, file_name};
+
 /// A document, or a place for documents, that is not loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Skipped {
     /// Which one, for people: never a path of the machine.
     pub(crate) label: String,
+    /// Which one, for clients: nothing of where its folder is.
+    pub(crate) name: String,
+    /// The slug that it would have by its list or its name, so that policies can speak of it.
+    pub(crate) slug: String,
     pub(crate) reason: SkipReason,
+}
+
+impl Skipped {
+    pub(super) fn new(
+        label: String,
+        name: &str,
+        listed: Option<&Listed>,
+        reason: SkipReason,
+    ) -> Self {
+        let slug = listed.and_then(|listed| listed.slug.clone());
+        Self {
+            slug: slug.unwrap_or_else(|| slug_of_file(file_name(name.trim_end_matches('/')))),
+            name: name.to_owned(),
+            label,
+            reason,
+        }
+    }
 }
 
 /// What is wrong with it.
@@ -21,6 +44,10 @@ pub(crate) enum SkipReason {
     /// A link that was found inside a folder. One that is named by itself is followed.
     Link,
     OddName,
+    /// Its name begins with a dot.
+    Hidden,
+    /// An ignore file leaves it out.
+    Ignored,
     Unreadable(io::ErrorKind),
     NotUtf8,
     Empty,
@@ -51,6 +78,8 @@ impl SkipReason {
             Self::NotAFile => "not_a_file",
             Self::Link => "link",
             Self::OddName => "odd_name",
+            Self::Hidden => "hidden",
+            Self::Ignored => "ignored",
             Self::Unreadable(_) => "unreadable",
             Self::NotUtf8 => "not_utf8",
             Self::Empty => "empty",
@@ -70,17 +99,25 @@ impl fmt::Display for SkipReason {
                 f.write_str("does not exist; correct the path, or take it out of the settings")
             }
             Self::NotMarkdown => {
-                f.write_str("is no `.md` file; list Markdown documents or folders only")
+                f.write_str("is not an `.md` file; list Markdown documents or folders only")
             }
             Self::FolderInList => {
                 f.write_str("is a folder; put it under `docs.extra_paths` instead")
             }
-            Self::NotAFile => f.write_str("is no ordinary file; replace it by one, or remove it"),
+            Self::NotAFile => {
+                f.write_str("is not an ordinary file; replace it by one, or remove it")
+            }
             Self::Link => f.write_str(
                 "is a link inside a folder, which is not followed; list its target by itself",
             ),
             Self::OddName => f.write_str(
                 "has a name that cannot be used; rename it in UTF-8, without backslashes",
+            ),
+            Self::Hidden => {
+                f.write_str("is hidden; rename it without the dot, or list it by itself")
+            }
+            Self::Ignored => f.write_str(
+                "is left out by a `.gitignore` or `.ignore` file; list it by itself to load it",
             ),
             Self::Unreadable(kind) => write!(f, "cannot be read ({kind}); check its permissions"),
             Self::NotUtf8 => f.write_str("is not UTF-8; save it as UTF-8"),

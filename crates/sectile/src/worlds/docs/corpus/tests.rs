@@ -27,6 +27,7 @@ fn settings(folder: &TempDir, extra: &[&str], listed: &[&str]) -> CorpusSettings
     };
     CorpusSettings {
         include_embedded: true,
+        root: None,
         listed: listed
             .iter()
             .map(|written| Listed {

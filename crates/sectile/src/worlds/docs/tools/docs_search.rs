@@ -4,7 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::{Docs, Offer, answer::Answered};
+use super::super::{
+    Docs, Offer,
+    answer::{Answered, DEFAULT_SECTIONS},
+    corpus::Role,
+};
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, JsonObject, Pace, Tool, input_schema,
     output_schema, run,
@@ -18,7 +22,8 @@ pub(super) fn tool(namespace: &str, offer: Offer) -> Tool<Docs> {
         access: Access::Read,
         idempotent: true,
         open_world: false,
-        pace: Pace::Quick,
+        // The first question of callers who see the same documents has these indexed.
+        pace: Pace::Slow,
         input: input(offer.max_sections),
         output: if offer.meaning_as_last_resort {
             output_schema::<Answered>
@@ -34,9 +39,9 @@ pub(super) fn tool(namespace: &str, offer: Offer) -> Tool<Docs> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Params {
-    /// A question or some words; up to 2,048 bytes and 32 words. Empty: an overview, one section for each role.
+    /// A question or some words; up to 2,048 bytes and 32 words. Empty: an overview, one section for each role, as far as max_sections allows.
     query: String,
-    /// The most sections to answer; 3 when it is left out.
+    // What is said of it depends on the settings.
     max_sections: Option<usize>,
     /// Whether to say how each score came about.
     #[serde(default)]
@@ -47,17 +52,18 @@ struct Params {
 fn input(max_sections: usize) -> fn() -> JsonObject {
     fn schema<const MOST: usize>() -> JsonObject {
         let mut schema = input_schema::<Params>();
-        let property = schema
-            .get_mut("properties")
-            .and_then(|properties| properties.get_mut("max_sections"));
-        if let Some(property) = property {
+        let (usual, of_overview) = (DEFAULT_SECTIONS.min(MOST), Role::ALL.len().min(MOST));
+        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
             // As the contract has it: left out or a number, never null.
-            *property = json!({
+            let max_sections = json!({
                 "type": "integer",
                 "minimum": 1,
                 "maximum": MOST,
-                "description": property["description"],
+                "description": format!(
+                    "The most sections to answer. When it is left out: {usual}, and in an overview {of_overview}."
+                ),
             });
+            properties.insert("max_sections".to_owned(), max_sections);
         }
         schema
     }
