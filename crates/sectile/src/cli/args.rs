@@ -116,7 +116,7 @@ pub(super) struct NoteArgs {
         hide_default_value = true
     )]
     pub(super) root: PathBuf,
-    /// Print JSON even on a terminal.
+    /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -152,7 +152,7 @@ pub(super) struct ToolsArgs {
     /// Settings file that says what roles may use [default: the one named by SECTILE_CONFIG, if any].
     #[arg(long, value_name = "FILE", requires = "role")]
     pub(super) config: Option<PathBuf>,
-    /// Print the full contract as JSON even on a terminal.
+    /// Print the full contract as JSON.
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -183,7 +183,7 @@ pub(super) enum AuthCommand {
     List {
         #[command(flatten)]
         place: KeysPlace,
-        /// Print JSON even on a terminal.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
@@ -260,7 +260,7 @@ pub(super) struct DocsCheckArgs {
     /// Fail when a document is skipped, a slug is taken, or front matter cannot be used.
     #[arg(long)]
     pub(super) strict: bool,
-    /// Print JSON even on a terminal.
+    /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -283,7 +283,7 @@ pub(super) struct DocsSearchArgs {
     /// Say how each score came about.
     #[arg(long)]
     pub(super) explain: bool,
-    /// Print JSON even on a terminal.
+    /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -306,7 +306,7 @@ pub(super) struct DocsEvalArgs {
     /// Fail below this many percent of questions with an expected section among the first three.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub(super) min_hit_3: Option<u8>,
-    /// Print JSON even on a terminal.
+    /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -364,7 +364,7 @@ pub(super) enum ConfigCommand {
         /// Settings file [default: the one named by SECTILE_CONFIG, if any].
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
-        /// Print JSON even on a terminal.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },

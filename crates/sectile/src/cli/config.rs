@@ -9,7 +9,7 @@ use super::{
     args::{ConfigArgs, ConfigCommand},
     library::Opened,
     serve::folder_of,
-    ui::{CliError, DIM, GOOD, NAME, Styled, print, wants_json},
+    ui::{CliError, DIM, GOOD, NAME, Styled, print},
 };
 use crate::{
     config::{self, Settings, keys},
@@ -87,7 +87,7 @@ fn show(file: Option<&Path>, json: bool) -> Result<(), CliError> {
     let loaded = config::load(file.as_deref(), &[])?;
     Settings::resolve(&loaded, &folder_of(file.as_deref()), worlds::cards_in)?;
     let keys = keys();
-    if wants_json(json) {
+    if json {
         let rows: Vec<Value> = keys
             .iter()
             .map(|key| {

@@ -10,7 +10,7 @@ use std::path::Path;
 use super::{
     args::{DocsArgs, DocsCheckArgs, DocsCommand, DocsSource},
     serve::folder_of,
-    ui::{BAD, CliError, DIM, HEADING, NAME, Styled, print, visible, wants_json},
+    ui::{BAD, CliError, DIM, HEADING, NAME, Styled, print, visible},
 };
 use crate::{
     config::{self, DocsPath, DocsRole, DocsSettings, Settings},
@@ -112,7 +112,7 @@ fn check(args: &DocsCheckArgs) -> Result<(), CliError> {
         .iter()
         .map(|doc| (doc, examine(&doc.bytes)))
         .collect();
-    if wants_json(args.json) {
+    if args.json {
         let report = report_json(&corpus, &documents, &settings);
         print(format_args!("{report}\n"))?;
     } else {

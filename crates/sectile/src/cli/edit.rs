@@ -19,7 +19,7 @@ use self::args::{EditCommand, Place, Target, WriteFlags};
 pub(super) use self::{args::EditArgs, show::diff};
 use super::{
     trust::editor_options,
-    ui::{CliError, print, wants_json},
+    ui::{CliError, print, print_note_text},
 };
 use crate::{
     config::{self, Settings},
@@ -44,7 +44,10 @@ pub(super) fn run(args: &EditArgs) -> Result<(), CliError> {
         }
         EditCommand::Get { target, subtree } => {
             let section = desk.get(target, *subtree)?;
-            desk.print(&section, show::section)
+            match args.json {
+                true => print(format_args!("{section}\n")),
+                false => print_note_text(&show::section(&section)),
+            }
         }
         EditCommand::Insert {
             path,
@@ -213,7 +216,7 @@ impl Desk {
     }
 
     fn print(&self, value: &Value, show: fn(&Value) -> String) -> Result<(), CliError> {
-        if wants_json(self.json) {
+        if self.json {
             print(format_args!("{value}\n"))
         } else {
             print(show(value))

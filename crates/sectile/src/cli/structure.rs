@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     args::NoteArgs,
-    ui::{CliError, DIM, HEADING, Styled, aligned, print, visible, wants_json},
+    ui::{CliError, DIM, HEADING, Styled, aligned, print, visible},
 };
 use crate::{
     config::{self, Settings},
@@ -17,7 +17,7 @@ use crate::{
 
 pub(super) fn run(tool: &str, args: &NoteArgs) -> Result<(), CliError> {
     let answer = call(tool, args)?;
-    if wants_json(args.json) {
+    if args.json {
         return print(format_args!("{}\n", answer.text));
     }
     let value: Value = serde_json::from_str(&answer.text).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Output for people and for pipes: standard output carries results, standard error everything else.
+//! Output, the same on a terminal and in a pipe but for colours: standard output carries results, standard error everything else.
 
 use std::{
     fmt,
@@ -103,15 +103,28 @@ impl From<io::Error> for CliError {
     }
 }
 
-/// Whether results should be JSON: on request, or when nobody is looking.
-pub(super) fn wants_json(requested: bool) -> bool {
-    requested || !io::stdout().is_terminal()
-}
-
 /// Writes `text` to standard output. A reader that went away, as `head` does, is no error.
 pub(super) fn print(text: impl fmt::Display) -> Result<(), CliError> {
     let mut stdout = anstream::stdout().lock();
     match write!(stdout, "{text}").and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Writes text of a note to standard output: byte for byte into a pipe or a file, so that it can be edited and put back, and
+/// on a terminal without the control characters that could take it over.
+pub(super) fn print_note_text(text: &str) -> Result<(), CliError> {
+    let mut stdout = io::stdout().lock();
+    let shown = if stdout.is_terminal() {
+        visible_lines(text)
+    } else {
+        text.to_owned()
+    };
+    match stdout
+        .write_all(shown.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
     }
@@ -144,4 +157,16 @@ pub(super) fn visible(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })
         .collect()
+}
+
+/// Lines from a note for a terminal: line ends and tabs stay.
+fn visible_lines(text: &str) -> String {
+    let lines = text.split_inclusive('\n').map(|line| {
+        let end = if line.ends_with("\r\n") { 2 } else { 0 };
+        let (line, end) = line.split_at(line.len() - end);
+        let kept = |c: char| matches!(c, '\n' | '\t') || !c.is_control();
+        let shown = line.chars().map(|c| if kept(c) { c } else { '\u{fffd}' });
+        shown.collect::<String>() + end
+    });
+    lines.collect()
 }

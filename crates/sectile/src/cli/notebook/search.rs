@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{args::SearchArgs, failed, open, require};
 use crate::{
-    cli::ui::{CliError, DIM, NAME, Styled, print, visible, wants_json},
+    cli::ui::{CliError, DIM, NAME, Styled, print, visible},
     worlds::{
         editor,
         notebook::shelf::{Found, Shelf},
@@ -31,7 +31,7 @@ pub(super) fn search(args: &SearchArgs) -> Result<(), CliError> {
     let found = shelf
         .search(&args.query.join(" "), args.most, &|| false)
         .map_err(|error| failed(&error))?;
-    if wants_json(args.json) {
+    if args.json {
         return print(format_args!("{}\n", as_json(&found)));
     }
     print(shown(&found))

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{args::VerifyArgs, failed, open, require};
 use crate::{
-    cli::ui::{BAD, CliError, DIM, GOOD, NAME, Styled, print, visible, wants_json},
+    cli::ui::{BAD, CliError, DIM, GOOD, NAME, Styled, print, visible},
     worlds::notebook::{
         artifacts::{self, Checked, Drift},
         library::Library,
@@ -47,7 +47,7 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<(), CliError> {
         rows.push(Row::of(&storage, collection)?);
     }
     let problems: usize = rows.iter().map(Row::problems).sum();
-    if wants_json(args.json) {
+    if args.json {
         let report = Report {
             verified: problems == 0,
             collections: rows,

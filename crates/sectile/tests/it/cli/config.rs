@@ -58,7 +58,7 @@ fn every_default_that_init_shows_can_be_uncommented() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let rows = rows(
         &home
-            .run(&["config", "show", "--config", "sectile.toml"])
+            .run(&["config", "show", "--json", "--config", "sectile.toml"])
             .stdout,
     );
     assert_eq!(rows.len(), uncommented);
@@ -241,7 +241,7 @@ fn show_tells_every_value_and_where_it_comes_from() {
         &environment,
     );
     let named = [&environment[..], &[("SECTILE_CONFIG", "sectile.toml")]].concat();
-    let by_variable = home.run_with(&["config", "show"], &named);
+    let by_variable = home.run_with(&["config", "show", "--json"], &named);
     assert_eq!(by_flag.stdout, by_variable.stdout);
     let rows = rows(&by_flag.stdout);
     for (key, value, origin) in expected {

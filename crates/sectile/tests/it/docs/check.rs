@@ -36,7 +36,7 @@ fn each<'a>(list: &'a Value, key: &str) -> Vec<&'a str> {
 #[test]
 fn without_settings_the_manual_is_what_there_is() {
     let desk = Desk::new(&[]);
-    let ran = desk.run(&["docs", "check", "--strict"]);
+    let ran = desk.run(&["docs", "check", "--strict", "--json"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
     let report = report(&ran);
     assert!(each(&report["documents"], "slug").contains(&"editor"));
@@ -80,7 +80,7 @@ fn settings_say_what_loads_and_the_rest_is_skipped_with_a_reason() {
         ),
     ]);
     desk.write("conf/guides/latin.md", b"caf\xe9\n");
-    let ran = desk.run(&["docs", "check", "--config", "conf/sectile.toml"]);
+    let ran = desk.run(&["docs", "check", "--json", "--config", "conf/sectile.toml"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
     let found = report(&ran);
     assert_eq!(
@@ -154,7 +154,14 @@ fn settings_say_what_loads_and_the_rest_is_skipped_with_a_reason() {
         (&json!(false), &json!(true))
     );
 
-    let strict = desk.run(&["docs", "check", "--config", "conf/sectile.toml", "--strict"]);
+    let strict = desk.run(&[
+        "docs",
+        "check",
+        "--json",
+        "--config",
+        "conf/sectile.toml",
+        "--strict",
+    ]);
     assert_eq!(strict.code, Some(1), "{strict:?}");
     assert_eq!(strict.stdout, ran.stdout);
     assert!(
@@ -185,6 +192,7 @@ fn paths_on_the_command_line_are_added_and_count_from_here() {
         "--config",
         "conf/sectile.toml",
         "--strict",
+        "--json",
     ]);
     // Headings that are empty or repeated are worth a word, and no failure.
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -267,7 +275,15 @@ fn devices_pipes_and_links_neither_block_nor_fail() {
     std::os::unix::fs::symlink("..", desk.path("g/up")).unwrap();
     std::os::unix::fs::symlink("/dev/zero", desk.path("g/zero.md")).unwrap();
     std::os::unix::fs::symlink("/dev/zero", desk.path("zero.md")).unwrap();
-    let ran = desk.run(&["docs", "check", "g", "g/pipe.md", "zero.md", "/dev/zero"]);
+    let ran = desk.run(&[
+        "docs",
+        "check",
+        "--json",
+        "g",
+        "g/pipe.md",
+        "zero.md",
+        "/dev/zero",
+    ]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let found = report(&ran);
     assert_eq!(
