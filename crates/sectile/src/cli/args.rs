@@ -1,8 +1,34 @@
 //! The arguments of every command, with the help texts.
 
-use std::path::PathBuf;
+use std::{any::TypeId, path::PathBuf};
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{
+    Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
+    builder::{PathBufValueParser, TypedValueParser as _},
+};
+
+use crate::config::without_tilde;
+
+/// The arguments of this process. A leading `~` of a path is the home folder: a shell leaves it alone in `--root=~/notes`, and
+/// programs that start this one do not go through a shell.
+pub(super) fn parsed() -> Args {
+    let matches = taking_tildes(Args::command()).get_matches();
+    match Args::from_arg_matches(&matches) {
+        Ok(args) => args,
+        Err(error) => error.exit(),
+    }
+}
+
+fn taking_tildes(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| {
+        if arg.get_value_parser().type_id() == TypeId::of::<PathBuf>() {
+            arg.value_parser(PathBufValueParser::new().map(without_tilde))
+        } else {
+            arg
+        }
+    });
+    command.mut_subcommands(taking_tildes)
+}
 
 /// Markdown for AI agents, one section at a time, over MCP.
 ///

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     args::{AddKeyArgs, AuthArgs, AuthCommand, KeysPlace},
-    serve::folder_of,
+    settings::folder_of,
     ui::{CliError, DIM, GOOD, HEADING, Styled, aligned, print, tell, visible},
 };
 use crate::{

@@ -9,19 +9,16 @@ use std::path::Path;
 
 use super::{
     args::{DocsArgs, DocsCheckArgs, DocsCommand, DocsSource},
-    serve::folder_of,
+    settings,
     ui::{BAD, CliError, DIM, HEADING, NAME, Styled, print, visible},
 };
 use crate::{
-    config::{self, DocsPath, DocsRole, DocsSettings, Settings},
-    worlds::{
-        self,
-        docs::{
-            Docs, Offer,
-            corpus::{Corpus, CorpusSettings, Doc, GivenPath, Listed, Role},
-            examine::{Examined, Found, LONG_SECTION, examine},
-            manual, resources,
-        },
+    config::{DocsPath, DocsRole, DocsSettings, without_tilde},
+    worlds::docs::{
+        Docs, Offer,
+        corpus::{Corpus, CorpusSettings, Doc, GivenPath, Listed, Role},
+        examine::{Examined, Found, LONG_SECTION, examine},
+        manual, resources,
     },
 };
 
@@ -34,13 +31,8 @@ pub(super) fn run(args: &DocsArgs) -> Result<(), CliError> {
 }
 
 /// The settings of the docs world, with `paths` from the command line added.
-fn settings(config: Option<&Path>, paths: &[String]) -> Result<DocsSettings, CliError> {
-    let file = config
-        .map(Path::to_path_buf)
-        .or_else(config::named_config_file);
-    let loaded = config::load(file.as_deref(), &[])?;
-    let settings = Settings::resolve(&loaded, &folder_of(file.as_deref()), worlds::cards_in)?;
-    let mut settings = settings.docs;
+fn settings_with(config: Option<&Path>, paths: &[String]) -> Result<DocsSettings, CliError> {
+    let mut settings = settings::settings(config)?.docs;
     settings
         .extra_paths
         .extend(paths.iter().map(|path| given_path(path)));
@@ -51,13 +43,13 @@ fn settings(config: Option<&Path>, paths: &[String]) -> Result<DocsSettings, Cli
 pub(super) fn given_path(path: &str) -> DocsPath {
     DocsPath {
         written: path.to_owned(),
-        location: path.into(),
+        location: without_tilde(path.into()),
     }
 }
 
 /// The world that these arguments ask for, and what there is to say about its documents.
 fn world(source: &DocsSource) -> Result<(Docs, DocsSettings), CliError> {
-    let settings = settings(source.config.as_deref(), &source.paths)?;
+    let settings = settings_with(source.config.as_deref(), &source.paths)?;
     let corpus = Corpus::load(&corpus_settings(&settings), manual::EMBEDDED);
     for skipped in &corpus.skipped {
         anstream::eprintln!("skipped {}", visible(&skipped.to_string()));
@@ -105,7 +97,7 @@ pub(super) fn corpus_settings(settings: &DocsSettings) -> CorpusSettings {
 }
 
 fn check(args: &DocsCheckArgs) -> Result<(), CliError> {
-    let settings = settings(args.config.as_deref(), &args.paths)?;
+    let settings = settings_with(args.config.as_deref(), &args.paths)?;
     let corpus = Corpus::load(&corpus_settings(&settings), manual::EMBEDDED);
     let documents: Vec<(&Doc, Examined)> = corpus
         .documents

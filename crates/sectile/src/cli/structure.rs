@@ -4,15 +4,12 @@ use serde_json::{Value, json};
 
 use super::{
     args::NoteArgs,
+    settings::settings,
     ui::{CliError, DIM, HEADING, Styled, aligned, print, visible},
 };
 use crate::{
-    config::{self, Settings},
     mcp::{Answer, CallContext, JsonObject},
-    worlds::{
-        self,
-        vault::{self, Vault},
-    },
+    worlds::vault::{self, Vault},
 };
 
 pub(super) fn run(tool: &str, args: &NoteArgs) -> Result<(), CliError> {
@@ -30,8 +27,7 @@ pub(super) fn run(tool: &str, args: &NoteArgs) -> Result<(), CliError> {
 }
 
 fn call(tool: &str, args: &NoteArgs) -> Result<Answer, CliError> {
-    let loaded = config::load(config::named_config_file().as_deref(), &[])?;
-    let settings = Settings::resolve(&loaded, &super::serve::folder_of(None), worlds::cards_in)?;
+    let settings = settings(None)?;
     let vault = Vault::open(&args.root, settings.max_note_bytes).map_err(|error| {
         CliError::failed(format_args!("the root cannot be read: {error}."))
             .next("give the folder of your notes with --root DIR")

@@ -8,6 +8,8 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 
+use crate::{config::Mistakes, files};
+
 pub(super) const HEADING: Style = Style::new().bold();
 pub(super) const NAME: Style = AnsiColor::Cyan.on_default();
 pub(super) const DIM: Style = Style::new().dimmed();
@@ -29,6 +31,8 @@ impl<T: fmt::Display> fmt::Display for Styled<T> {
 #[derive(Debug)]
 pub(super) struct CliError {
     message: String,
+    /// What else is wrong, each in a sentence.
+    more: Vec<String>,
     next: Option<String>,
     exit: u8,
     /// The message is a JSON object for a script, and stands alone.
@@ -40,6 +44,7 @@ impl CliError {
     pub(super) fn failed(message: impl fmt::Display) -> Self {
         Self {
             message: message.to_string(),
+            more: Vec::new(),
             next: None,
             exit: 1,
             is_json: false,
@@ -50,6 +55,7 @@ impl CliError {
     pub(super) fn usage(message: impl fmt::Display) -> Self {
         Self {
             message: message.to_string(),
+            more: Vec::new(),
             next: None,
             exit: 2,
             is_json: false,
@@ -81,6 +87,9 @@ impl CliError {
             true => format!("{}\n", self.message),
             false => format!("{} {}\n", Styled(BAD, "error:"), self.message),
         };
+        for more in self.more {
+            lines += &format!("{} {more}\n", Styled(BAD, "error:"));
+        }
         if let Some(next) = self.next {
             lines += &format!("{} {next}\n", Styled(HEADING, "hint:"));
         }
@@ -91,15 +100,23 @@ impl CliError {
     }
 }
 
-impl From<crate::config::ConfigError> for CliError {
-    fn from(error: crate::config::ConfigError) -> Self {
-        Self::failed(error)
+impl From<Mistakes> for CliError {
+    fn from(mistakes: Mistakes) -> Self {
+        let mut texts = mistakes.texts().into_iter();
+        let first = texts.next().unwrap_or_default();
+        Self {
+            more: texts.collect(),
+            ..Self::failed(first)
+        }
     }
 }
 
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
-        Self::failed(format_args!("the system refused ({})", error.kind()))
+        Self::failed(format_args!(
+            "the system refused ({})",
+            files::reason(error.kind())
+        ))
     }
 }
 

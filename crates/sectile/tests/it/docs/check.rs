@@ -33,6 +33,8 @@ fn each<'a>(list: &'a Value, key: &str) -> Vec<&'a str> {
         .collect()
 }
 
+const CHECK: [&str; 5] = ["docs", "check", "--json", "--config", "conf/sectile.toml"];
+
 #[test]
 fn without_settings_the_manual_is_what_there_is() {
     let desk = Desk::new(&[]);
@@ -80,7 +82,7 @@ fn settings_say_what_loads_and_the_rest_is_skipped_with_a_reason() {
         ),
     ]);
     desk.write("conf/guides/latin.md", b"caf\xe9\n");
-    let ran = desk.run(&["docs", "check", "--json", "--config", "conf/sectile.toml"]);
+    let ran = desk.run(&CHECK);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
     let found = report(&ran);
     assert_eq!(
@@ -154,14 +156,7 @@ fn settings_say_what_loads_and_the_rest_is_skipped_with_a_reason() {
         (&json!(false), &json!(true))
     );
 
-    let strict = desk.run(&[
-        "docs",
-        "check",
-        "--json",
-        "--config",
-        "conf/sectile.toml",
-        "--strict",
-    ]);
+    let strict = desk.run(&[&CHECK[..], &["--strict"]].concat());
     assert_eq!(strict.code, Some(1), "{strict:?}");
     assert_eq!(strict.stdout, ran.stdout);
     assert!(
@@ -220,15 +215,15 @@ fn wrong_settings_are_refused_before_anything_is_read() {
     for (arguments, expected) in [
         (
             &["docs", "check", "--config", "unknown.toml"][..],
-            "unknown.toml: unknown setting `docs.documents.rol`. Did you mean `docs.documents.role`?",
+            "unknown.toml, line 3, column 1: unknown setting `docs.documents.rol`. Did you mean `docs.documents.role`?",
         ),
         (
             &["docs", "check", "--config", "range.toml"],
-            "range.toml: `docs.max_docs` must be a whole number from 1 to 256.",
+            "range.toml, line 2, column 12: `docs.max_docs` must be a whole number from 1 to 256.",
         ),
         (
             &["config", "check", "unknown.toml"],
-            "unknown.toml: unknown setting `docs.documents.rol`. Did you mean `docs.documents.role`?",
+            "unknown.toml, line 3, column 1: unknown setting `docs.documents.rol`. Did you mean `docs.documents.role`?",
         ),
     ] {
         let ran = desk.run(arguments);
@@ -251,7 +246,7 @@ fn the_list_of_documents_is_shown_and_described_like_every_setting() {
     assert_eq!(row["origin"], "sectile.toml");
     assert_eq!(
         row["value"],
-        "[{ path = \"a.md\", role = \"decision\" }, { path = \"b.md\" }]"
+        json!([{ "path": "a.md", "role": "decision" }, { "path": "b.md" }])
     );
     let schema = report(&desk.run(&["config", "schema"]));
     let docs = &schema["properties"]["docs"]["properties"];
