@@ -13,6 +13,7 @@ mod library;
 mod notebook;
 mod reference;
 mod serve;
+mod settings;
 mod structure;
 mod tools;
 mod trust;
@@ -20,13 +21,11 @@ mod ui;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 use self::args::Command;
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
-    let args = args::Args::parse();
+    let args = args::parsed();
     let result = match args.command {
         Command::Serve(args) => serve::run(&args),
         Command::Sections(args) => structure::run("get_section_source", &args),

@@ -17,12 +17,12 @@ mod settings;
 
 pub(crate) use self::{
     docs::{DocsPath, DocsSettings},
-    env::{home_folder, named_config_file, os_variable, variable as variable_name},
-    error::ConfigError,
+    env::{home_folder, named_config_file, os_variable, variable as variable_name, without_tilde},
+    error::{ConfigError, Mistakes},
     front::{AccessSettings, FrontSettings},
     hosted::HostedSettings,
     keys::{Key, Kind, keys, schema},
-    layers::{Flag, Loaded, Origin, load},
+    layers::{Flag, Loaded, Origin, load, load_for_all_mistakes},
     notebook::{ArtifactPlace, NotebookSettings},
     raw::{DocsRole, EditorErrors, LogFormat, LogLevel},
     settings::{EditorSettings, LogSettings, Settings},

@@ -245,6 +245,16 @@ pub(crate) fn stderr_without_waiting() -> Option<std::fs::File> {
     None
 }
 
+/// What the system says of a file, in plain words.
+pub(crate) fn reason(kind: io::ErrorKind) -> String {
+    match kind {
+        io::ErrorKind::NotFound => "it does not exist".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
+        kind => kind.to_string(),
+    }
+}
+
 /// `path`, which must exist, made absolute.
 pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize()

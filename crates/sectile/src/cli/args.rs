@@ -1,8 +1,34 @@
 //! The arguments of every command, with the help texts.
 
-use std::path::PathBuf;
+use std::{any::TypeId, path::PathBuf};
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{
+    Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
+    builder::{PathBufValueParser, TypedValueParser as _},
+};
+
+use crate::config::without_tilde;
+
+/// The arguments of this process. A leading `~` of a path is the home folder: a shell leaves it alone in `--root=~/notes`, and
+/// programs that start this one do not go through a shell.
+pub(super) fn parsed() -> Args {
+    let matches = taking_tildes(Args::command()).get_matches();
+    match Args::from_arg_matches(&matches) {
+        Ok(args) => args,
+        Err(error) => error.exit(),
+    }
+}
+
+fn taking_tildes(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| {
+        if arg.get_value_parser().type_id() == TypeId::of::<PathBuf>() {
+            arg.value_parser(PathBufValueParser::new().map(without_tilde))
+        } else {
+            arg
+        }
+    });
+    command.mut_subcommands(taking_tildes)
+}
 
 /// Markdown for AI agents, one section at a time, over MCP.
 ///
@@ -116,7 +142,7 @@ pub(super) struct NoteArgs {
         hide_default_value = true
     )]
     pub(super) root: PathBuf,
-    /// Print JSON even on a terminal.
+    /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -152,7 +178,7 @@ pub(super) struct ToolsArgs {
     /// Settings file that says what roles may use [default: the one named by SECTILE_CONFIG, if any].
     #[arg(long, value_name = "FILE", requires = "role")]
     pub(super) config: Option<PathBuf>,
-    /// Print the full contract as JSON even on a terminal.
+    /// Print the full contract as JSON.
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -183,7 +209,7 @@ pub(super) enum AuthCommand {
     List {
         #[command(flatten)]
         place: KeysPlace,
-        /// Print JSON even on a terminal.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
@@ -260,7 +286,7 @@ pub(super) struct DocsCheckArgs {
     /// Fail when a document is skipped, a slug is taken, or front matter cannot be used.
     #[arg(long)]
     pub(super) strict: bool,
-    /// Print JSON even on a terminal.
+    /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -283,7 +309,7 @@ pub(super) struct DocsSearchArgs {
     /// Say how each score came about.
     #[arg(long)]
     pub(super) explain: bool,
-    /// Print JSON even on a terminal.
+    /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -306,7 +332,7 @@ pub(super) struct DocsEvalArgs {
     /// Fail below this many percent of questions with an expected section among the first three.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub(super) min_hit_3: Option<u8>,
-    /// Print JSON even on a terminal.
+    /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -364,7 +390,7 @@ pub(super) enum ConfigCommand {
         /// Settings file [default: the one named by SECTILE_CONFIG, if any].
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
-        /// Print JSON even on a terminal.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{
     args::{AddKeyArgs, AuthArgs, AuthCommand, KeysPlace},
-    serve::folder_of,
-    ui::{CliError, DIM, GOOD, HEADING, Styled, aligned, print, tell, visible, wants_json},
+    settings::folder_of,
+    ui::{CliError, DIM, GOOD, HEADING, Styled, aligned, print, tell, visible},
 };
 use crate::{
     access::{API_KEY_HEADER, KeyFile, KeyHolder},
@@ -56,7 +56,7 @@ fn add_key(args: &AddKeyArgs) -> Result<(), CliError> {
 
 fn list(place: &KeysPlace, json: bool) -> Result<(), CliError> {
     let keys = read(place)?;
-    if wants_json(json) {
+    if json {
         let rows: Vec<Value> = keys
             .entries()
             .map(|key| {

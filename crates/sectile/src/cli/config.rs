@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use sectile_vault::{Place, RootError, editor::is_markdown};
+use sectile_vault::{Place, Root, RootError, editor::is_markdown};
 use serde_json::{Value, json};
 
 use super::{
     args::{ConfigArgs, ConfigCommand},
     library::Opened,
-    serve::folder_of,
-    ui::{CliError, DIM, GOOD, NAME, Styled, print, wants_json},
+    settings,
+    ui::{CliError, DIM, GOOD, NAME, Styled, print},
 };
 use crate::{
-    config::{self, Settings, keys},
-    files, worlds,
+    config::{self, ConfigError, Mistakes, keys},
+    files,
 };
 
 pub(super) fn run(args: &ConfigArgs) -> Result<(), CliError> {
@@ -31,6 +31,7 @@ fn init(file: &Path) -> Result<(), CliError> {
             CliError::failed("the file exists already; nothing was changed.")
                 .next("check it with `sectile config check`, or give another name")
         }
+        std::io::ErrorKind::NotFound => CliError::failed("the folder for the file does not exist."),
         kind => CliError::failed(format_args!("the file cannot be written ({kind}).")),
     })?;
     let name = file.display();
@@ -56,19 +57,45 @@ fn template() -> String {
 }
 
 fn check(file: &Path) -> Result<(), CliError> {
-    let loaded = config::load(Some(file), &[])?;
-    let settings = Settings::resolve(&loaded, &folder_of(Some(file)), worlds::cards_in)?;
-    if let Some(root) = &settings.vault_root {
-        crate::worlds::vault::Vault::open(root, settings.max_note_bytes)
-            .map_err(|error| CliError::failed(format_args!("vault.root: {error}.")))?;
+    let (loaded, settings) = settings::read(Some(file), &[])?;
+    settings::warn(&loaded);
+    let mut mistakes = Mistakes::default();
+    let mut unusable = |key: &str, written: &str, problem: String| {
+        mistakes.add(ConfigError::Unusable {
+            origin: loaded.origin(key),
+            key: key.to_owned(),
+            written: written.to_owned(),
+            problem,
+        });
+    };
+    if let Some(Err(error)) = settings.vault_root.as_deref().map(readable) {
+        unusable("vault.root", &loaded.raw.vault.root, error.to_string());
     }
-    if let Some(root) = &settings.editor.root {
-        editable(root).map_err(|what| CliError::failed(format_args!("editor.root: {what}.")))?;
+    if let Some(Err(problem)) = settings.editor.root.as_deref().map(editable) {
+        unusable("editor.root", &loaded.raw.editor.root, problem);
+    }
+    let library = &loaded.raw.notebook;
+    match settings.notebook.root.as_deref().map(readable) {
+        Some(Err(error)) if library.root.is_empty() => unusable(
+            "notebook.notebook_storage.path",
+            &library.notebook_storage.path,
+            error.to_string(),
+        ),
+        Some(Err(error)) => unusable("notebook.root", &library.root, error.to_string()),
+        _ => {}
+    }
+    if !mistakes.is_empty() {
+        return Err(mistakes.into());
     }
     if settings.notebook.is_configured() {
         Opened::of(&settings.notebook, settings.max_note_bytes)?;
     }
     print(format_args!("{} {}\n", Styled(GOOD, "ok"), file.display()))
+}
+
+/// Whether `root` is a folder that can be read.
+fn readable(root: &Path) -> Result<(), RootError> {
+    Root::open(root).map(drop)
 }
 
 /// Why nothing can be edited at `root`.
@@ -84,19 +111,16 @@ pub(super) fn editable(root: &Path) -> Result<(), String> {
 }
 
 fn show(file: Option<&Path>, json: bool) -> Result<(), CliError> {
-    let file = file
-        .map(Path::to_path_buf)
-        .or_else(config::named_config_file);
-    let loaded = config::load(file.as_deref(), &[])?;
-    Settings::resolve(&loaded, &folder_of(file.as_deref()), worlds::cards_in)?;
+    let (loaded, _) = settings::read(settings::named(file).as_deref(), &[])?;
+    settings::warn(&loaded);
     let keys = keys();
-    if wants_json(json) {
+    if json {
         let rows: Vec<Value> = keys
             .iter()
             .map(|key| {
                 json!({
                     "key": key.path,
-                    "value": loaded.value(key),
+                    "value": loaded.json_value(key),
                     "origin": loaded.origin(&key.path).to_string(),
                     "description": key.description,
                 })

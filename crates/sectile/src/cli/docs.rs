@@ -9,11 +9,11 @@ use std::path::Path;
 
 use super::{
     args::{DocsArgs, DocsCheckArgs, DocsCommand, DocsSource},
-    serve::folder_of,
-    ui::{BAD, CliError, DIM, HEADING, NAME, Styled, print, visible, wants_json},
+    settings,
+    ui::{BAD, CliError, DIM, HEADING, NAME, Styled, print, visible},
 };
 use crate::{
-    config::{self, DocsPath, DocsRole, DocsSettings, Settings},
+    config::{DocsPath, DocsRole, DocsSettings, Settings, without_tilde},
     worlds::{
         self,
         docs::{
@@ -34,17 +34,13 @@ pub(super) fn run(args: &DocsArgs) -> Result<(), CliError> {
 }
 
 /// The settings of the docs world, with `paths` from the command line added.
-fn settings(config: Option<&Path>, paths: &[String]) -> Result<DocsSettings, CliError> {
+fn settings_with(config: Option<&Path>, paths: &[String]) -> Result<DocsSettings, CliError> {
     Ok(all_settings(config, paths)?.docs)
 }
 
 /// All settings, with `paths` from the command line added to those of the docs world.
 fn all_settings(config: Option<&Path>, paths: &[String]) -> Result<Settings, CliError> {
-    let file = config
-        .map(Path::to_path_buf)
-        .or_else(config::named_config_file);
-    let loaded = config::load(file.as_deref(), &[])?;
-    let mut settings = Settings::resolve(&loaded, &folder_of(file.as_deref()), worlds::cards_in)?;
+    let mut settings = settings::settings(config)?;
     settings
         .docs
         .extra_paths
@@ -56,13 +52,13 @@ fn all_settings(config: Option<&Path>, paths: &[String]) -> Result<Settings, Cli
 pub(super) fn given_path(path: &str) -> DocsPath {
     DocsPath {
         written: path.to_owned(),
-        location: path.into(),
+        location: without_tilde(path.into()),
     }
 }
 
 /// The world that these arguments ask for, and what there is to say about its documents.
 fn world(source: &DocsSource) -> Result<(Docs, DocsSettings), CliError> {
-    let settings = settings(source.config.as_deref(), &source.paths)?;
+    let settings = settings_with(source.config.as_deref(), &source.paths)?;
     let corpus = corpus(&settings)?;
     for skipped in &corpus.skipped {
         anstream::eprintln!("skipped {}", visible(&skipped.to_string()));
@@ -170,7 +166,7 @@ fn check(args: &DocsCheckArgs) -> Result<(), CliError> {
         .iter()
         .map(|doc| (doc, examine(&doc.bytes)))
         .collect();
-    if wants_json(args.json) {
+    if args.json {
         let report = report_json(&corpus, &documents, settings);
         print(format_args!("{report}\n"))?;
     } else {

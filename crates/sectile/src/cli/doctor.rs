@@ -11,14 +11,13 @@ use super::{
     config::editable,
     connect, docs,
     library::Opened,
-    serve::folder_of,
+    settings,
     trust::journal_key,
     ui::{BAD, CliError, DIM, GOOD, Styled, print, visible},
 };
 use crate::{
-    config::{self, DocsSettings, NotebookSettings, Settings},
+    config::{self, DocsSettings, NotebookSettings},
     worlds::{
-        self,
         docs::{corpus::Corpus, manual},
         notebook::{
             errors::NotebookError,
@@ -34,8 +33,11 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
     let mut problems = 0;
     note(&format!("sectile {}", env!("CARGO_PKG_VERSION")))?;
     let file = args.config.clone().or_else(config::named_config_file);
-    let settings = match read_settings(file.as_deref()) {
-        Ok(settings) => {
+    let settings = match settings::read(file.as_deref(), &[]) {
+        Ok((loaded, settings)) => {
+            if let Some(warning) = loaded.warning() {
+                note(&format!("settings: {warning}"))?;
+            }
             good(if file.is_some() {
                 "settings: the file is right"
             } else {
@@ -43,9 +45,11 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
             })?;
             Some(settings)
         }
-        Err(error) => {
-            problems += 1;
-            bad(&format!("settings: {error}"))?;
+        Err(mistakes) => {
+            for mistake in mistakes.texts() {
+                problems += 1;
+                bad(&format!("settings: {mistake}"))?;
+            }
             None
         }
     };
@@ -272,11 +276,6 @@ fn journal(root: &Path, key: JournalKey) -> Result<usize, CliError> {
             Ok(1)
         }
     }
-}
-
-fn read_settings(file: Option<&Path>) -> Result<Settings, config::ConfigError> {
-    let loaded = config::load(file, &[])?;
-    Settings::resolve(&loaded, &folder_of(file), worlds::cards_in)
 }
 
 fn good(text: &str) -> Result<(), CliError> {

@@ -18,15 +18,14 @@ use serde_json::{Value, json};
 use self::args::{EditCommand, Place, Target, WriteFlags};
 pub(super) use self::{args::EditArgs, show::diff};
 use super::{
+    settings::settings,
     trust::editor_options,
-    ui::{CliError, print, wants_json},
+    ui::{CliError, print, print_note_text},
 };
 use crate::{
-    config::{self, Settings},
     files,
     mcp::{CallContext, Failure, JsonObject},
     worlds::{
-        self,
         editor::{self, EditorWorld, ErrorStyle, Extent},
         notebook::storage::INDEX_FOLDER,
     },
@@ -44,7 +43,10 @@ pub(super) fn run(args: &EditArgs) -> Result<(), CliError> {
         }
         EditCommand::Get { target, subtree } => {
             let section = desk.get(target, *subtree)?;
-            desk.print(&section, show::section)
+            match args.json {
+                true => print(format_args!("{section}\n")),
+                false => print_note_text(&show::section(&section)),
+            }
         }
         EditCommand::Insert {
             path,
@@ -132,11 +134,9 @@ struct Desk {
 
 impl Desk {
     fn open(args: &EditArgs) -> Result<Self, CliError> {
-        let loaded = config::load(config::named_config_file().as_deref(), &[])?;
-        let settings =
-            Settings::resolve(&loaded, &super::serve::folder_of(None), worlds::cards_in)?;
+        let settings = settings(None)?;
         #[cfg(debug_assertions)]
-        if let Some(fault) = config::fault() {
+        if let Some(fault) = crate::config::fault() {
             sectile_vault::fault::arm(&fault);
         }
         let root = match &args.root {
@@ -213,7 +213,7 @@ impl Desk {
     }
 
     fn print(&self, value: &Value, show: fn(&Value) -> String) -> Result<(), CliError> {
-        if wants_json(self.json) {
+        if self.json {
             print(format_args!("{value}\n"))
         } else {
             print(show(value))

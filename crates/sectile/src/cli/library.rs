@@ -10,16 +10,13 @@ use sectile_backends::{Objects, Postgres, S3Settings, Waiting};
 use sectile_retrieval::{ArtifactStorage, NotebookStorage, built_in};
 use sectile_vault::Walk;
 
-use super::{serve::folder_of, ui::CliError};
+use super::{settings::settings, ui::CliError};
 use crate::{
-    config::{self, ArtifactPlace, NotebookSettings, Settings},
-    worlds::{
-        self,
-        notebook::{
-            Library,
-            shelves::Indexes,
-            storage::{FolderStorage, MAX_NOTE_BYTES},
-        },
+    config::{ArtifactPlace, NotebookSettings},
+    worlds::notebook::{
+        Library,
+        shelves::Indexes,
+        storage::{FolderStorage, MAX_NOTE_BYTES},
     },
 };
 
@@ -50,8 +47,7 @@ impl Opened {
             return Self::folder(given, MAX_NOTE_BYTES)
                 .map_err(|error| CliError::failed(format_args!("ROOT cannot be used: {error}.")));
         }
-        let loaded = config::load(Some(given), &[])?;
-        let settings = Settings::resolve(&loaded, &folder_of(Some(given)), worlds::cards_in)?;
+        let settings = settings(Some(given))?;
         if !settings.notebook.is_configured() {
             let error = "the settings file says nothing of notebooks.";
             return Err(CliError::usage(error)

@@ -14,11 +14,12 @@ use super::{
     args::{ServeArgs, World},
     docs,
     library::Opened,
+    settings,
     trust::editor_options,
     ui::CliError,
 };
 use crate::{
-    config::{self, ConfigError, EditorErrors, Flag, FrontSettings, Loaded, Settings},
+    config::{self, EditorErrors, Flag, FrontSettings, Loaded, Mistakes, Settings},
     mcp::{Surface, stdio},
     observe::{AuditLog, Metrics, Watch},
     telemetry,
@@ -33,8 +34,11 @@ use crate::{
 };
 
 pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
-    let mut settings = settings(args)?;
+    let (loaded, mut settings) = settings_of(args)?;
     telemetry::start(settings.log);
+    if let Some(warning) = loaded.warning() {
+        tracing::warn!("{warning}");
+    }
     keep_freed_memory();
     let on_stdio = args.http.is_none() && args.world.is_some();
     settings.limits.inline_when_alone = on_stdio;
@@ -65,19 +69,18 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
 }
 
 /// The settings of this run: file, environment, then what the command line says.
-fn settings(args: &ServeArgs) -> Result<Settings, CliError> {
-    let (loaded, base) = load(args)?;
-    let mut settings = Settings::resolve(&loaded, &base, worlds::cards_in)?;
+fn settings_of(args: &ServeArgs) -> Result<(Loaded, Settings), Mistakes> {
+    let (file, flags) = sources(args);
+    let (loaded, mut settings) = settings::read(file.as_deref(), &flags)?;
     if args.world == Some(World::Docs) {
         let paths = args.path.iter().map(|path| docs::given_path(path));
         settings.docs.extra_paths.extend(paths);
     }
-    Ok(settings)
+    Ok((loaded, settings))
 }
 
-/// The settings as written, and the folder that paths in their file count from.
-fn load(args: &ServeArgs) -> Result<(Loaded, PathBuf), ConfigError> {
-    let file = args.config.clone().or_else(config::named_config_file);
+/// The settings file, and what the command line says.
+fn sources(args: &ServeArgs) -> (Option<PathBuf>, Vec<Flag>) {
     let mut flags = Vec::new();
     let root = match args.world {
         Some(World::Vault) => Some("vault.root"),
@@ -102,15 +105,7 @@ fn load(args: &ServeArgs) -> Result<(Loaded, PathBuf), ConfigError> {
             name: "--http",
         });
     }
-    let loaded = config::load(file.as_deref(), &flags)?;
-    Ok((loaded, folder_of(file.as_deref())))
-}
-
-/// The folder that relative paths of a settings file count from.
-pub(super) fn folder_of(file: Option<&Path>) -> PathBuf {
-    file.and_then(Path::parent)
-        .map(Path::to_path_buf)
-        .unwrap_or_default()
+    (settings::named(args.config.as_deref()), flags)
 }
 
 fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Surface>, CliError> {

@@ -4,20 +4,17 @@ use serde_json::{Value, json};
 
 use super::{
     args::NoteArgs,
-    ui::{CliError, DIM, HEADING, Styled, aligned, print, visible, wants_json},
+    settings::settings,
+    ui::{CliError, DIM, HEADING, Styled, aligned, print, visible},
 };
 use crate::{
-    config::{self, Settings},
     mcp::{Answer, CallContext, JsonObject},
-    worlds::{
-        self,
-        vault::{self, Vault},
-    },
+    worlds::vault::{self, Vault},
 };
 
 pub(super) fn run(tool: &str, args: &NoteArgs) -> Result<(), CliError> {
     let answer = call(tool, args)?;
-    if wants_json(args.json) {
+    if args.json {
         return print(format_args!("{}\n", answer.text));
     }
     let value: Value = serde_json::from_str(&answer.text).unwrap_or_default();
@@ -30,8 +27,7 @@ pub(super) fn run(tool: &str, args: &NoteArgs) -> Result<(), CliError> {
 }
 
 fn call(tool: &str, args: &NoteArgs) -> Result<Answer, CliError> {
-    let loaded = config::load(config::named_config_file().as_deref(), &[])?;
-    let settings = Settings::resolve(&loaded, &super::serve::folder_of(None), worlds::cards_in)?;
+    let settings = settings(None)?;
     let vault = Vault::open(&args.root, settings.max_note_bytes).map_err(|error| {
         CliError::failed(format_args!("the root cannot be read: {error}."))
             .next("give the folder of your notes with --root DIR")

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     args::{RoleName, ToolsArgs},
-    ui::{CliError, DIM, HEADING, Styled, aligned, print, wants_json},
+    ui::{CliError, DIM, HEADING, Styled, aligned, print},
 };
 use crate::{
     access::{Role, Thing},
@@ -24,7 +24,7 @@ pub(super) fn run(args: &ToolsArgs) -> Result<(), CliError> {
                 .is_none_or(|wanted| wanted.get_name() == world.name)
         })
         .collect();
-    if wants_json(args.json) {
+    if args.json {
         let listing: Vec<Value> = worlds.iter().map(world_json).collect();
         return print(format_args!("{}\n", Value::Array(listing)));
     }

@@ -8,13 +8,10 @@ use serde_json::json;
 
 use super::{
     args::TrustArgs,
-    serve::folder_of,
+    settings::settings,
     ui::{CliError, print, visible},
 };
-use crate::{
-    config::{self, EditorSettings, Settings},
-    files, worlds,
-};
+use crate::{config::EditorSettings, files, worlds};
 
 /// How an editor works with these settings.
 pub(super) fn editor_options(
@@ -39,7 +36,7 @@ pub(super) fn journal_key(
         Some(file) => files::secret_bytes(file, !read_only).map_err(|error| {
             CliError::failed(format_args!(
                 "the key of your history cannot be read or made ({}).",
-                error.kind()
+                files::reason(error.kind())
             ))
             .next("name a file that you may write with editor.key_file, or remove the one that is there")
         })?,
@@ -62,9 +59,7 @@ pub(super) fn key_of_this_process() -> Result<JournalKey, CliError> {
 }
 
 pub(super) fn run(args: &TrustArgs) -> Result<(), CliError> {
-    let file = args.config.clone().or_else(config::named_config_file);
-    let loaded = config::load(file.as_deref(), &[])?;
-    let settings = Settings::resolve(&loaded, &folder_of(file.as_deref()), worlds::cards_in)?;
+    let settings = settings(args.config.as_deref())?;
     let options = editor_options(&settings.editor, args.dry_run)?;
     let trusted = vault_editor::trust(&args.path, &options).map_err(|error| {
         let what = match error {

@@ -1,4 +1,4 @@
-//! Output for people and for pipes: standard output carries results, standard error everything else.
+//! Output, the same on a terminal and in a pipe but for colours: standard output carries results, standard error everything else.
 
 use std::{
     fmt,
@@ -7,6 +7,8 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
+
+use crate::{config::Mistakes, files};
 
 pub(super) const HEADING: Style = Style::new().bold();
 pub(super) const NAME: Style = AnsiColor::Cyan.on_default();
@@ -29,6 +31,8 @@ impl<T: fmt::Display> fmt::Display for Styled<T> {
 #[derive(Debug)]
 pub(super) struct CliError {
     message: String,
+    /// What else is wrong, each in a sentence.
+    more: Vec<String>,
     next: Option<String>,
     exit: u8,
     /// The message is a JSON object for a script, and stands alone.
@@ -40,6 +44,7 @@ impl CliError {
     pub(super) fn failed(message: impl fmt::Display) -> Self {
         Self {
             message: message.to_string(),
+            more: Vec::new(),
             next: None,
             exit: 1,
             is_json: false,
@@ -50,6 +55,7 @@ impl CliError {
     pub(super) fn usage(message: impl fmt::Display) -> Self {
         Self {
             message: message.to_string(),
+            more: Vec::new(),
             next: None,
             exit: 2,
             is_json: false,
@@ -81,6 +87,9 @@ impl CliError {
             true => format!("{}\n", self.message),
             false => format!("{} {}\n", Styled(BAD, "error:"), self.message),
         };
+        for more in self.more {
+            lines += &format!("{} {more}\n", Styled(BAD, "error:"));
+        }
         if let Some(next) = self.next {
             lines += &format!("{} {next}\n", Styled(HEADING, "hint:"));
         }
@@ -91,27 +100,48 @@ impl CliError {
     }
 }
 
-impl From<crate::config::ConfigError> for CliError {
-    fn from(error: crate::config::ConfigError) -> Self {
-        Self::failed(error)
+impl From<Mistakes> for CliError {
+    fn from(mistakes: Mistakes) -> Self {
+        let mut texts = mistakes.texts().into_iter();
+        let first = texts.next().unwrap_or_default();
+        Self {
+            more: texts.collect(),
+            ..Self::failed(first)
+        }
     }
 }
 
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
-        Self::failed(format_args!("the system refused ({})", error.kind()))
+        Self::failed(format_args!(
+            "the system refused ({})",
+            files::reason(error.kind())
+        ))
     }
-}
-
-/// Whether results should be JSON: on request, or when nobody is looking.
-pub(super) fn wants_json(requested: bool) -> bool {
-    requested || !io::stdout().is_terminal()
 }
 
 /// Writes `text` to standard output. A reader that went away, as `head` does, is no error.
 pub(super) fn print(text: impl fmt::Display) -> Result<(), CliError> {
     let mut stdout = anstream::stdout().lock();
     match write!(stdout, "{text}").and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Writes text of a note to standard output: byte for byte into a pipe or a file, so that it can be edited and put back, and
+/// on a terminal without the control characters that could take it over.
+pub(super) fn print_note_text(text: &str) -> Result<(), CliError> {
+    let mut stdout = io::stdout().lock();
+    let shown = if stdout.is_terminal() {
+        visible_lines(text)
+    } else {
+        text.to_owned()
+    };
+    match stdout
+        .write_all(shown.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
     }
@@ -144,4 +174,16 @@ pub(super) fn visible(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })
         .collect()
+}
+
+/// Lines from a note for a terminal: line ends and tabs stay.
+fn visible_lines(text: &str) -> String {
+    let lines = text.split_inclusive('\n').map(|line| {
+        let end = if line.ends_with("\r\n") { 2 } else { 0 };
+        let (line, end) = line.split_at(line.len() - end);
+        let kept = |c: char| matches!(c, '\n' | '\t') || !c.is_control();
+        let shown = line.chars().map(|c| if kept(c) { c } else { '\u{fffd}' });
+        shown.collect::<String>() + end
+    });
+    lines.collect()
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use sectile_markdown::is_slug;
 
 use super::{
-    ConfigError, DocsRole, Loaded, Origin,
+    ConfigError, DocsRole, Loaded, Mistakes, Origin, env,
     keys::{Key, keys},
 };
 
@@ -57,7 +57,7 @@ pub(crate) struct DocsDocument {
 
 impl DocsSettings {
     /// Checks what was loaded. Paths from a file count from its folder, `base`, or from `docs.root`.
-    pub(super) fn resolve(loaded: &Loaded, base: &Path) -> Result<Self, ConfigError> {
+    pub(super) fn resolve(loaded: &Loaded, base: &Path) -> Result<Self, Mistakes> {
         let raw = &loaded.raw.docs;
         let refused = |key: &str, expected: String| ConfigError::WrongValue {
             origin: loaded.origin(key),
@@ -65,8 +65,8 @@ impl DocsSettings {
             expected,
         };
         let root = match loaded.origin("docs.root") {
-            Origin::File(_) | Origin::Default => base.join(&raw.root),
-            _ => PathBuf::from(&raw.root),
+            Origin::File(_) | Origin::Default => base.join(env::without_tilde((&raw.root).into())),
+            _ => env::without_tilde((&raw.root).into()),
         };
         let named_root = (!raw.root.is_empty()).then(|| DocsPath {
             written: raw.root.clone(),
@@ -75,12 +75,13 @@ impl DocsSettings {
         let place = |key: &str, written: &str| DocsPath {
             written: written.to_owned(),
             location: match loaded.origin(key) {
-                Origin::File(_) => root.join(written),
-                _ => PathBuf::from(written),
+                Origin::File(_) => root.join(env::without_tilde(written.into())),
+                _ => env::without_tilde(written.into()),
             },
         };
+        let mut mistakes = Mistakes::default();
         if !is_namespace(&raw.namespace) {
-            return Err(refused(
+            mistakes.add(refused(
                 "docs.namespace",
                 "1 to 32 lower-case letters, digits and single hyphens, starting with a letter, such as decision-gate"
                     .to_owned(),
@@ -88,7 +89,7 @@ impl DocsSettings {
         }
         if raw.extra_paths.len() > MOST_EXTRA_PATHS || raw.extra_paths.iter().any(String::is_empty)
         {
-            return Err(refused(
+            mistakes.add(refused(
                 "docs.extra_paths",
                 format!("a list of at most {MOST_EXTRA_PATHS} paths, none of them empty"),
             ));
@@ -96,15 +97,15 @@ impl DocsSettings {
         let mut documents = Vec::with_capacity(raw.documents.len());
         for (index, entry) in raw.documents.iter().enumerate() {
             let refused = |name: &str, expected: &str| ConfigError::WrongValue {
-                origin: loaded.origin("docs.documents"),
+                origin: loaded.origin_of_entry("docs.documents", index),
                 key: format!("docs.documents.{name}"),
                 expected: format!("{expected} (table {})", index + 1),
             };
             if entry.path.is_empty() {
-                return Err(refused("path", "given, relative to docs.root"));
+                mistakes.add(refused("path", "given, relative to docs.root"));
             }
             if !entry.slug.is_empty() && !is_slug(&entry.slug, MAX_SLUG) {
-                return Err(refused(
+                mistakes.add(refused(
                     "slug",
                     "1 to 64 lower-case letters, digits and hyphens, starting with a letter or a digit",
                 ));
@@ -117,6 +118,9 @@ impl DocsSettings {
                 role: entry.role,
                 description: given(&entry.description),
             });
+        }
+        if !mistakes.is_empty() {
+            return Err(mistakes);
         }
         let is_set = |key: &Key| loaded.origin(&key.path) != Origin::Default;
         Ok(Self {

@@ -21,6 +21,12 @@ pub(super) fn overrides() -> Vec<(String, String)> {
     found
 }
 
+/// Whether a variable with our prefix is written like those that override settings, `SECTILE_A__B`.
+pub(super) fn looks_like_a_setting(name: &str) -> bool {
+    name.strip_prefix(PREFIX)
+        .is_some_and(|rest| rest.contains("__"))
+}
+
 /// The variable that overrides the setting at `path`: `SECTILE_SERVER__TOOLS__MODE`.
 pub(crate) fn variable(path: &str) -> String {
     format!("{PREFIX}{}", path.replace('.', "__").to_uppercase())
@@ -46,6 +52,15 @@ pub(super) fn secret(name: &str) -> Option<String> {
 /// The user's home folder.
 pub(crate) fn home_folder() -> Option<PathBuf> {
     std::env::home_dir()
+}
+
+/// `path` with the home folder in place of a leading `~`, which a shell puts there only at the beginning of a word.
+pub(crate) fn without_tilde(path: PathBuf) -> PathBuf {
+    match (path.strip_prefix("~"), home_folder()) {
+        (Ok(below), Some(home)) if below.as_os_str().is_empty() => home,
+        (Ok(below), Some(home)) => home.join(below),
+        _ => path,
+    }
 }
 
 /// Where programs keep what belongs to the user and to this machine, such as keys that they made themselves.

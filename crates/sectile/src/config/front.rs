@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    ConfigError, Loaded, Origin, env,
+    ConfigError, Loaded, Mistakes, Origin, env,
     raw::{self, Raw},
     settings::known_names,
 };
@@ -94,8 +94,8 @@ impl Files<'_> {
     pub(super) fn place(self, key: &str, value: &str) -> Option<PathBuf> {
         match (self.loaded.origin(key), value) {
             (_, "") => None,
-            (Origin::File(_), place) => Some(self.base.join(place)),
-            (_, place) => Some(PathBuf::from(place)),
+            (Origin::File(_), place) => Some(self.base.join(env::without_tilde(place.into()))),
+            (_, place) => Some(env::without_tilde(place.into())),
         }
     }
 
@@ -110,7 +110,7 @@ impl Files<'_> {
                 Err(_) => "it is not UTF-8".to_owned(),
             },
             Ok(None) => "it is too large".to_owned(),
-            Err(error) => error.kind().to_string(),
+            Err(error) => files::reason(error.kind()),
         };
         Err(self.refuse(key, format!("a file that can be read ({problem})")))
     }
@@ -170,16 +170,26 @@ impl Files<'_> {
 
 impl FrontSettings {
     /// Checks what was loaded. Paths from a file count from its folder, `base`.
-    pub(super) fn resolve(loaded: &Loaded, base: &Path) -> Result<Self, ConfigError> {
+    pub(super) fn resolve(loaded: &Loaded, base: &Path) -> Result<Self, Mistakes> {
         let files = Files { loaded, base };
         let raw = &loaded.raw.server;
-        let public_url = public_url(files, &raw.http.public_url)?;
+        let mut mistakes = Mistakes::default();
+        let public_url = mistakes.take(public_url(files, &raw.http.public_url));
+        let bind = mistakes.take(bind(files));
+        let trusted_proxies = mistakes.take(addresses(files, &raw.http.trusted_proxies));
+        let metrics = mistakes.take(metrics(files, &raw.metrics.bind));
+        let audit = mistakes.take(audit(files, &raw.audit));
+        let (Some(public_url), Some(bind), Some(trusted_proxies), Some(metrics), Some(audit)) =
+            (public_url, bind, trusted_proxies, metrics, audit)
+        else {
+            return Err(mistakes);
+        };
         let mut hosts = raw.http.allowed_hosts.clone();
         hosts.extend(public_url.as_ref().and_then(|url| host_of(url)));
         Ok(Self {
-            bind: bind(files)?,
+            bind,
             origins: Origins::new(hosts, raw.http.allowed_origins.clone()),
-            trusted_proxies: addresses(files, &raw.http.trusted_proxies)?,
+            trusted_proxies,
             public_url,
             max_connections: raw.http.max_connections,
             max_connections_per_address: match raw.http.max_connections_per_address {
@@ -201,14 +211,8 @@ impl FrontSettings {
                 raw.limits.requests_per_minute,
                 raw.limits.address_requests_per_minute,
             ),
-            metrics: match raw.metrics.bind.as_str() {
-                "" => None,
-                text => Some(socket_address(text).ok_or_else(|| {
-                    let key = "server.metrics.bind";
-                    files.refuse(key, "an address with a port, such as 127.0.0.1:9420")
-                })?),
-            },
-            audit: audit(files, &raw.audit)?,
+            metrics,
+            audit,
         })
     }
 }
@@ -219,30 +223,36 @@ impl AccessSettings {
         loaded: &Loaded,
         base: &Path,
         worlds: &dyn Fn() -> Vec<WorldCard>,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, Mistakes> {
         let files = Files { loaded, base };
         let raw = &loaded.raw.server;
-        let keys = keys(files, &raw.auth)?;
-        let tokens = tokens(files, &raw.auth.tokens)?;
-        let context = context(files, &raw.auth.context, tokens.is_some())?;
+        let mut mistakes = Mistakes::default();
+        let keys = mistakes.take(keys(files, &raw.auth));
+        let tokens = mistakes.take(tokens(files, &raw.auth.tokens));
+        // Tokens that are not right would have been taken.
+        let has_tokens = tokens.as_ref().is_none_or(Option::is_some);
+        let context = mistakes.take(context(files, &raw.auth.context, has_tokens));
+        let roles = mistakes.take(Self::roles(loaded, worlds));
+        let tls = mistakes.take(tls(files, &raw.http));
+        let (Some(keys), Some(tokens), Some(context), Some(roles), Some(tls)) =
+            (keys, tokens, context, roles, tls)
+        else {
+            return Err(mistakes);
+        };
         let auth = (keys.is_some() || tokens.is_some()).then_some(AuthSettings {
             keys,
             tokens,
             context,
             clock: SystemTime::now,
         });
-        Ok(Self {
-            auth,
-            roles: Self::roles(loaded, worlds)?,
-            tls: tls(files, &raw.http)?,
-        })
+        Ok(Self { auth, roles, tls })
     }
 
     /// What each role may use, without a look at any secret.
     pub(crate) fn roles(
         loaded: &Loaded,
         worlds: &dyn Fn() -> Vec<WorldCard>,
-    ) -> Result<Acl, ConfigError> {
+    ) -> Result<Acl, Mistakes> {
         let raw = &loaded.raw.server;
         let lists = [
             (Role::Viewer, &raw.auth.roles.viewer),
@@ -250,12 +260,17 @@ impl AccessSettings {
             (Role::Evaluator, &raw.auth.roles.evaluator),
             (Role::Admin, &raw.auth.roles.admin),
         ];
+        let mut mistakes = Mistakes::default();
         let mut given = Vec::new();
         for (role, list) in lists {
             let key = format!("server.auth.roles.{role}");
-            given.push((role, known_names(&key, list, loaded.origin(&key), worlds)?));
+            let names = mistakes.take(known_names(&key, list, loaded, worlds));
+            given.extend(names.map(|names| (role, names)));
         }
-        Ok(Acl::new(given))
+        match mistakes.is_empty() {
+            true => Ok(Acl::new(given)),
+            false => Err(mistakes),
+        }
     }
 
     /// Where API keys are kept, if the settings name a file. It need not exist.
@@ -285,7 +300,9 @@ fn socket_address(text: &str) -> Option<SocketAddr> {
 fn bind(files: Files<'_>) -> Result<SocketAddr, ConfigError> {
     const KEY: &str = "server.http.bind";
     let address = socket_address(&files.loaded.raw.server.http.bind);
-    let may_be_anywhere = has_auth(&files.loaded.raw);
+    // Where signing in is wrongly set, that is the mistake.
+    let may_be_anywhere =
+        has_auth(&files.loaded.raw) || files.loaded.mistakes.mention("server.auth");
     match address {
         Some(address) if may_be_anywhere || address.ip().is_loopback() => Ok(address),
         _ => Err(ConfigError::NotLoopback {
@@ -311,6 +328,17 @@ fn public_url(files: Files<'_>, text: &str) -> Result<Option<String>, ConfigErro
 fn host_of(url: &str) -> Option<String> {
     let uri: http::Uri = url.parse().ok()?;
     Some(uri.authority()?.as_str().to_owned())
+}
+
+fn metrics(files: Files<'_>, text: &str) -> Result<Option<SocketAddr>, ConfigError> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let expected = "an address with a port, such as 127.0.0.1:9420";
+    let address = socket_address(text);
+    address
+        .map(Some)
+        .ok_or_else(|| files.refuse("server.metrics.bind", expected))
 }
 
 fn addresses(files: Files<'_>, list: &[String]) -> Result<Vec<IpAddr>, ConfigError> {

@@ -1,11 +1,14 @@
 //! Defaults, file, environment and flags on top of each other, with the origin of every value.
 
+mod spots;
+
 use std::{cell::LazyCell, collections::BTreeMap, fmt, path::Path};
 
 use toml::{Table, Value};
 
+use self::spots::{Spots, joined};
 use super::{
-    ConfigError, Key, env,
+    ConfigError, Key, Mistakes, env,
     error::nearest,
     keys::{Kind, keys},
     raw::Raw,
@@ -16,19 +19,50 @@ use crate::files;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Default,
-    /// Name of the settings file, without its folder.
-    File(String),
+    /// A settings file.
+    File(Spot),
     /// Name of the environment variable.
     Environment(String),
     /// Name of the command line flag or argument.
     Flag(&'static str),
 }
 
+/// A place in a settings file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Spot {
+    /// Name of the file, without its folder.
+    pub(crate) file: String,
+    /// From 1.
+    pub(crate) line: usize,
+    /// From 1, in characters.
+    pub(crate) column: usize,
+}
+
+impl Origin {
+    /// As far as it can be said, for messages.
+    pub(super) fn place(&self) -> String {
+        match self {
+            Self::File(spot) => {
+                format!("{}, line {}, column {}", spot.file, spot.line, spot.column)
+            }
+            other => other.to_string(),
+        }
+    }
+
+    /// Line and column, in a file.
+    pub(super) fn position(&self) -> Option<(usize, usize)> {
+        match self {
+            Self::File(spot) => Some((spot.line, spot.column)),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
-            Self::File(name) => f.write_str(name),
+            Self::File(spot) => f.write_str(&spot.file),
             Self::Environment(name) => f.write_str(name),
             Self::Flag(name) => f.write_str(name),
         }
@@ -42,11 +76,16 @@ pub(crate) struct Flag {
     pub(crate) name: &'static str,
 }
 
-/// The settings as written, from all layers.
+/// The settings as written, from all layers, without those that are wrong.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) raw: Raw,
-    values: BTreeMap<String, (Value, Origin)>,
+    values: Values,
+    /// Where single entries of lists stand in the file, by path and number: `server.tools.denylist.0`.
+    entries: BTreeMap<String, Spot>,
+    pub(super) mistakes: Mistakes,
+    /// Variables with our prefix that are not settings, and do not look as if they were meant to be.
+    stray_variables: Vec<String>,
 }
 
 impl Loaded {
@@ -57,6 +96,15 @@ impl Loaded {
             .map_or(Origin::Default, |(_, origin)| origin.clone())
     }
 
+    /// The origin of an entry of the list at `path`.
+    pub(super) fn origin_of_entry(&self, path: &str, index: usize) -> Origin {
+        let spot = self.entries.get(&format!("{path}.{index}"));
+        match (self.origin(path), spot) {
+            (Origin::File(_), Some(spot)) => Origin::File(spot.clone()),
+            (origin, _) => origin,
+        }
+    }
+
     /// The value of `key` as TOML.
     pub(crate) fn value(&self, key: &Key) -> String {
         match self.values.get(&key.path) {
@@ -64,10 +112,49 @@ impl Loaded {
             None => key.default.to_string(),
         }
     }
+
+    /// The value of `key` as JSON.
+    pub(crate) fn json_value(&self, key: &Key) -> serde_json::Value {
+        let set = self.values.get(&key.path);
+        set.and_then(|(value, _)| serde_json::to_value(value).ok())
+            .unwrap_or_else(|| key.default.clone())
+    }
+
+    /// What is odd and does not matter, in a sentence.
+    pub(crate) fn warning(&self) -> Option<String> {
+        if self.stray_variables.is_empty() {
+            return None;
+        }
+        let known: Vec<String> = keys().iter().map(|key| env::variable(&key.path)).collect();
+        let said = self.stray_variables.iter().map(|name| {
+            let meant = nearest_variable(name, &known);
+            match meant {
+                Some(meant) => format!("{name} (did you mean {meant}?)"),
+                None => name.clone(),
+            }
+        });
+        let names = said.collect::<Vec<_>>().join(", ");
+        Some(format!(
+            "variables that are not settings are ignored: {names}"
+        ))
+    }
 }
 
 /// Reads all layers. `file` must exist when given.
-pub(crate) fn load(file: Option<&Path>, flags: &[Flag]) -> Result<Loaded, ConfigError> {
+pub(crate) fn load(file: Option<&Path>, flags: &[Flag]) -> Result<Loaded, Mistakes> {
+    let loaded = load_for_all_mistakes(file, flags)?;
+    match loaded.mistakes.is_empty() {
+        true => Ok(loaded),
+        false => Err(Mistakes::default().after(&loaded.mistakes)),
+    }
+}
+
+/// Like [`load`], for [`Settings::resolve`](super::Settings::resolve), which says all mistakes at once: those that are
+/// found here are kept, and an error is only a file that cannot be read at all.
+pub(crate) fn load_for_all_mistakes(
+    file: Option<&Path>,
+    flags: &[Flag],
+) -> Result<Loaded, Mistakes> {
     load_with(file, &env::overrides(), flags)
 }
 
@@ -75,106 +162,179 @@ pub(super) fn load_with(
     file: Option<&Path>,
     environment: &[(String, String)],
     flags: &[Flag],
-) -> Result<Loaded, ConfigError> {
-    let mut values = BTreeMap::new();
+) -> Result<Loaded, Mistakes> {
     // The table of keys takes longer to make than the rest of a start without a file.
     let keys = LazyCell::new(keys);
+    let mut found = Found::default();
     if let Some(path) = file {
-        read_file(path, &keys, &mut values)?;
+        found.read_file(path, &keys)?;
     }
+    let mut stray_variables = Vec::new();
     for (name, text) in environment {
-        let key = keys
-            .iter()
-            .find(|key| env::variable(&key.path) == *name)
-            .ok_or_else(|| {
+        match keys.iter().find(|key| env::variable(&key.path) == *name) {
+            Some(key) => found.put_text(key, text, &Origin::Environment(name.clone())),
+            // A service manager may have set it: Kubernetes sets SECTILE_PORT where a service is called so.
+            None if !env::looks_like_a_setting(name) => stray_variables.push(name.clone()),
+            None => {
                 let known: Vec<String> = keys.iter().map(|key| env::variable(&key.path)).collect();
-                ConfigError::UnknownKey {
+                found.mistakes.add(ConfigError::UnknownKey {
                     origin: Origin::Environment("environment".to_owned()),
                     key: name.clone(),
                     nearest: nearest(name, known.iter().map(String::as_str)),
-                }
-            })?;
-        put_text(key, text, &Origin::Environment(name.clone()), &mut values)?;
+                });
+            }
+        }
     }
     for flag in flags {
         let value = Value::String(flag.value.clone());
-        values.insert(flag.key.to_owned(), (value, Origin::Flag(flag.name)));
+        found
+            .values
+            .insert(flag.key.to_owned(), (value, Origin::Flag(flag.name)));
     }
     Ok(Loaded {
-        raw: to_raw(&values),
-        values,
+        raw: to_raw(&found.values),
+        values: found.values,
+        entries: found.spots.entries,
+        mistakes: found.mistakes,
+        stray_variables,
     })
 }
 
 type Values = BTreeMap<String, (Value, Origin)>;
 
-fn read_file(path: &Path, keys: &[Key], values: &mut Values) -> Result<(), ConfigError> {
-    let file = path
-        .file_name()
-        .unwrap_or(path.as_os_str())
-        .to_string_lossy()
-        .into_owned();
-    let text = files::read_text(path)
-        .map_err(|error| ConfigError::Unreadable {
-            file: file.clone(),
-            kind: error.kind(),
-        })?
-        .ok_or_else(|| ConfigError::NoFile { file: file.clone() })?;
-    let table: Table = text.parse().map_err(|error: toml::de::Error| {
-        let offset = error.span().map_or(0, |span| span.start).min(text.len());
-        let line = text.as_bytes()[..offset]
-            .iter()
-            .filter(|byte| **byte == b'\n')
-            .count()
-            + 1;
-        ConfigError::Syntax {
-            file: file.clone(),
-            line,
-            message: error.message().replace('\n', " "),
-        }
-    })?;
-    flatten("", table, keys, &Origin::File(file), values)
+/// The setting that a variable without `__` was most likely meant to be: only one that differs in nothing else.
+fn nearest_variable<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
+    let letters = |name: &str| name.replace('_', "");
+    known.iter().find(|known| letters(known) == letters(name))
 }
 
-fn flatten(
-    prefix: &str,
-    table: Table,
-    keys: &[Key],
-    origin: &Origin,
-    values: &mut Values,
-) -> Result<(), ConfigError> {
-    for (name, value) in table {
-        let path = if prefix.is_empty() {
-            name
-        } else {
-            format!("{prefix}.{name}")
-        };
-        if let Some(key) = keys.iter().find(|key| key.path == path) {
-            put(key, value, origin, values)?;
-            continue;
-        }
-        let is_section = keys
-            .iter()
-            .any(|key| key.path.starts_with(&format!("{path}.")));
-        match value {
-            Value::Table(inner) if is_section => flatten(&path, inner, keys, origin, values)?,
-            _ if is_section => {
-                return Err(ConfigError::WrongValue {
-                    origin: origin.clone(),
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    values: Values,
+    spots: Spots,
+    mistakes: Mistakes,
+}
+
+impl Found {
+    fn read_file(&mut self, path: &Path, keys: &[Key]) -> Result<(), Mistakes> {
+        let file = path
+            .file_name()
+            .unwrap_or(path.as_os_str())
+            .to_string_lossy()
+            .into_owned();
+        let text = files::read_text(path)
+            .map_err(|error| ConfigError::Unreadable {
+                file: file.clone(),
+                reason: files::reason(error.kind()),
+            })?
+            .ok_or_else(|| ConfigError::NoFile { file: file.clone() })?;
+        self.spots = Spots::read(&file, &text)?;
+        let table: Table = text
+            .parse()
+            .map_err(|error| self.spots.syntax(&text, &error))?;
+        self.flatten("", table, keys);
+        Ok(())
+    }
+
+    fn flatten(&mut self, prefix: &str, table: Table, keys: &[Key]) {
+        for (name, value) in table {
+            let path = joined(prefix, &name);
+            if let Some(key) = keys.iter().find(|key| key.path == path) {
+                let origin = self.spots.value(&path);
+                self.put(key, value, &origin);
+                continue;
+            }
+            let is_section = keys
+                .iter()
+                .any(|key| key.path.starts_with(&format!("{path}.")));
+            match value {
+                Value::Table(inner) if is_section => self.flatten(&path, inner, keys),
+                _ if is_section => self.mistakes.add(ConfigError::WrongValue {
+                    origin: self.spots.key(&path),
                     expected: format!("a section, written as [{path}]"),
                     key: path,
-                });
-            }
-            _ => {
-                return Err(ConfigError::UnknownKey {
-                    origin: origin.clone(),
+                }),
+                _ => self.mistakes.add(ConfigError::UnknownKey {
+                    origin: self.spots.key(&path),
                     nearest: nearest(&path, known_paths(keys).iter().map(String::as_str)),
                     key: path,
-                });
+                }),
             }
         }
     }
-    Ok(())
+
+    fn put_text(&mut self, key: &Key, text: &str, origin: &Origin) {
+        let value = match &key.kind {
+            Kind::Text | Kind::OneOf(_) | Kind::Tables(_) => Value::String(text.to_owned()),
+            Kind::Switch => match text.trim().parse() {
+                Ok(switch) => Value::Boolean(switch),
+                Err(_) => Value::String(text.to_owned()),
+            },
+            Kind::Integer { .. } => match text.trim().parse() {
+                Ok(number) => Value::Integer(number),
+                Err(_) => Value::String(text.to_owned()),
+            },
+            Kind::Texts => {
+                let items = text
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|item| !item.is_empty());
+                Value::Array(items.map(|item| Value::String(item.to_owned())).collect())
+            }
+        };
+        self.put(key, value, origin);
+    }
+
+    fn put(&mut self, key: &Key, value: Value, origin: &Origin) {
+        if let (Kind::Tables(inner), Value::Array(items)) = (&key.kind, &value)
+            && items.iter().all(Value::is_table)
+        {
+            let tables = items.iter().filter_map(Value::as_table).enumerate();
+            let wrong = tables
+                .filter(|(index, table)| !self.check_table(key, *index, table, inner))
+                .count();
+            if wrong > 0 {
+                return;
+            }
+        } else if !fits(&key.kind, &value) {
+            let mut expected = key.kind.describe();
+            if matches!(key.kind, Kind::Tables(_)) {
+                expected += &format!(" in the settings file, each headed [[{}]]", key.path);
+            }
+            return self.mistakes.add(ConfigError::WrongValue {
+                origin: origin.clone(),
+                key: key.path.clone(),
+                expected,
+            });
+        }
+        self.values
+            .insert(key.path.clone(), (value, origin.clone()));
+    }
+
+    /// Checks one table of the list `key`. Whether it is right.
+    fn check_table(&mut self, key: &Key, index: usize, table: &Table, known: &[Key]) -> bool {
+        let mut is_right = true;
+        for (name, value) in table {
+            let path = joined(&key.path, name);
+            let place = format!("{}.{index}.{name}", key.path);
+            match known.iter().find(|known| known.path == path) {
+                Some(known) if fits(&known.kind, value) => continue,
+                Some(known) => self.mistakes.add(ConfigError::WrongValue {
+                    origin: self.spots.value(&place),
+                    key: path,
+                    expected: format!("{} (table {})", known.kind.describe(), index + 1),
+                }),
+                None => self.mistakes.add(ConfigError::UnknownKey {
+                    origin: self.spots.key(&place),
+                    nearest: nearest(&path, known.iter().map(|known| known.path.as_str())),
+                    key: path,
+                }),
+            }
+            is_right = false;
+        }
+        is_right
+    }
 }
 
 /// Settings and the sections they stand in.
@@ -189,84 +349,6 @@ fn known_paths(keys: &[Key]) -> Vec<String> {
             .collect::<Vec<_>>()
     };
     keys.iter().flat_map(with_sections).collect()
-}
-
-fn put_text(
-    key: &Key,
-    text: &str,
-    origin: &Origin,
-    values: &mut Values,
-) -> Result<(), ConfigError> {
-    let value = match &key.kind {
-        Kind::Text | Kind::OneOf(_) | Kind::Tables(_) => Value::String(text.to_owned()),
-        Kind::Switch => match text.trim().parse() {
-            Ok(switch) => Value::Boolean(switch),
-            Err(_) => Value::String(text.to_owned()),
-        },
-        Kind::Integer { .. } => match text.trim().parse() {
-            Ok(number) => Value::Integer(number),
-            Err(_) => Value::String(text.to_owned()),
-        },
-        Kind::Texts => {
-            let items = text
-                .split(',')
-                .map(str::trim)
-                .filter(|item| !item.is_empty());
-            Value::Array(items.map(|item| Value::String(item.to_owned())).collect())
-        }
-    };
-    put(key, value, origin, values)
-}
-
-fn put(key: &Key, value: Value, origin: &Origin, values: &mut Values) -> Result<(), ConfigError> {
-    if let (Kind::Tables(inner), Value::Array(items)) = (&key.kind, &value)
-        && items.iter().all(Value::is_table)
-    {
-        let tables = items.iter().filter_map(Value::as_table);
-        tables
-            .enumerate()
-            .try_for_each(|(index, table)| check_table(key, index, table, inner, origin))?;
-    } else if !fits(&key.kind, &value) {
-        let mut expected = key.kind.describe();
-        if matches!(key.kind, Kind::Tables(_)) {
-            expected += &format!(" in the settings file, each headed [[{}]]", key.path);
-        }
-        return Err(ConfigError::WrongValue {
-            origin: origin.clone(),
-            key: key.path.clone(),
-            expected,
-        });
-    }
-    values.insert(key.path.clone(), (value, origin.clone()));
-    Ok(())
-}
-
-/// Checks one table of the list `key`.
-fn check_table(
-    key: &Key,
-    index: usize,
-    table: &Table,
-    known: &[Key],
-    origin: &Origin,
-) -> Result<(), ConfigError> {
-    for (name, value) in table {
-        let path = format!("{}.{name}", key.path);
-        let Some(known) = known.iter().find(|known| known.path == path) else {
-            return Err(ConfigError::UnknownKey {
-                origin: origin.clone(),
-                nearest: nearest(&path, known.iter().map(|known| known.path.as_str())),
-                key: path,
-            });
-        };
-        if !fits(&known.kind, value) {
-            return Err(ConfigError::WrongValue {
-                origin: origin.clone(),
-                key: path,
-                expected: format!("{} (table {})", known.kind.describe(), index + 1),
-            });
-        }
-    }
-    Ok(())
 }
 
 /// Whether a value, which is no list of tables, is of this kind.

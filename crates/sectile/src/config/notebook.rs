@@ -12,7 +12,7 @@ use serde_json::Value;
 use sectile_backends::{PostgresSettings, S3Credentials, S3Settings, S3Style};
 
 use super::{
-    ConfigError, Loaded, Origin,
+    ConfigError, Loaded, Mistakes, Origin,
     front::Files,
     raw::{NotebookConstraints, S3, VectorStorage},
     settings::share_of,
@@ -55,69 +55,30 @@ const ARTIFACTS: &str = "notebook.artifact_storage";
 
 impl NotebookSettings {
     /// Checks what was loaded. Paths from a file count from its folder, `base`.
-    pub(super) fn resolve(loaded: &Loaded, base: &Path) -> Result<Self, ConfigError> {
+    pub(super) fn resolve(loaded: &Loaded, base: &Path) -> Result<Self, Mistakes> {
         let raw = &loaded.raw.notebook;
         let files = Files { loaded, base };
-        let max_note_bytes = loaded.raw.vault.max_note_bytes;
-        let storage = &raw.notebook_storage;
-        let path_key = format!("{NOTEBOOKS}.path");
-        let mut root = files.place(ROOT, &raw.root);
-        let is_flag = matches!(loaded.origin(ROOT), Origin::Flag(_));
-        let bucket = match storage.kind.as_str() {
-            "filesystem" => {
-                let path = files.place(&path_key, &storage.path);
-                if !is_flag && root.is_some() && path.is_some() && root != path {
-                    return Err(files.refuse(
-                        &path_key,
-                        "left out when notebook.root is set: both are the folder of the collections",
-                    ));
-                }
-                root = root.or(path);
-                None
-            }
-            // A folder on the command line is what is served.
-            "s3" | "supabase" if is_flag => None,
-            "s3" | "supabase" if root.is_some() => {
-                let expected = format!("empty when {NOTEBOOKS}.type is {}", storage.kind);
-                return Err(files.refuse(ROOT, expected));
-            }
-            kind @ ("s3" | "supabase") => Some(s3(
-                files,
-                NOTEBOOKS,
-                kind,
-                (&storage.path, &storage.s3),
-                max_note_bytes,
-            )?),
-            _ => {
-                return Err(
-                    files.refuse(&format!("{NOTEBOOKS}.type"), "filesystem, s3 or supabase")
-                );
-            }
+        let mut mistakes = Mistakes::default();
+        let notebooks = mistakes.take(notebooks(files));
+        let root = notebooks.as_ref().and_then(|(root, _)| root.as_ref());
+        let artifacts = mistakes.take(artifacts(files, root));
+        let postgres = mistakes.take(postgres(files, &raw.vector_storage));
+        let shared_secret = mistakes.take(shared_secret(files));
+        let (Some((root, bucket)), Some(artifacts), Some(postgres), Some(shared_secret)) =
+            (notebooks, artifacts, postgres, shared_secret)
+        else {
+            return Err(mistakes);
         };
-        let place = &raw.artifact_storage;
-        let artifacts = match (place.kind.as_str(), place.path.as_str()) {
-            ("filesystem" | "s3", "") => None,
-            ("filesystem", path) => files
-                .place(&format!("{ARTIFACTS}.path"), path)
-                .filter(|place| Some(place) != root.as_ref())
-                .map(ArtifactPlace::Folder),
-            ("s3", path) => {
-                let bucket = s3(files, ARTIFACTS, "s3", (path, &place.s3), max_note_bytes)?;
-                Some(ArtifactPlace::Bucket(Box::new(bucket)))
-            }
-            _ => return Err(files.refuse(&format!("{ARTIFACTS}.type"), "filesystem or s3")),
-        };
-        let postgres = postgres(files, &raw.vector_storage)?;
         let mut server_limits = numbers(SERVER, &loaded.raw.server);
         server_limits.insert(
             CALLS_OF_A_CALLER.to_owned(),
             share_of(&loaded.raw.server.limits) as u64,
         );
         if bucket.is_some() {
-            server_limits.extend(numbers(NOTEBOOKS, storage));
+            server_limits.extend(numbers(NOTEBOOKS, &raw.notebook_storage));
         }
         if matches!(artifacts, Some(ArtifactPlace::Bucket(_))) {
-            server_limits.extend(numbers(ARTIFACTS, place));
+            server_limits.extend(numbers(ARTIFACTS, &raw.artifact_storage));
         }
         if postgres.is_some() {
             server_limits.extend(numbers(VECTORS, &raw.vector_storage));
@@ -130,7 +91,7 @@ impl NotebookSettings {
             bucket,
             artifacts,
             constraints: raw.constraints,
-            shared_secret: shared_secret(files)?,
+            shared_secret,
         })
     }
 
@@ -163,6 +124,73 @@ fn numbers(section: &str, values: &impl Serialize) -> BTreeMap<String, u64> {
         }
     }
     found
+}
+
+/// The folder or the bucket of the collections.
+fn notebooks(files: Files<'_>) -> Result<(Option<PathBuf>, Option<S3Settings>), ConfigError> {
+    let loaded = files.loaded;
+    let raw = &loaded.raw.notebook;
+    let storage = &raw.notebook_storage;
+    let path_key = format!("{NOTEBOOKS}.path");
+    let mut root = files.place(ROOT, &raw.root);
+    let is_flag = matches!(loaded.origin(ROOT), Origin::Flag(_));
+    let bucket = match storage.kind.as_str() {
+        "filesystem" => {
+            let path = files.place(&path_key, &storage.path);
+            if !is_flag && root.is_some() && path.is_some() && root != path {
+                return Err(files.refuse(
+                    &path_key,
+                    "left out when notebook.root is set: both are the folder of the collections",
+                ));
+            }
+            root = root.or(path);
+            None
+        }
+        // A folder on the command line is what is served.
+        "s3" | "supabase" if is_flag => None,
+        "s3" | "supabase" if root.is_some() => {
+            let expected = format!("empty when {NOTEBOOKS}.type is {}", storage.kind);
+            return Err(files.refuse(ROOT, expected));
+        }
+        kind @ ("s3" | "supabase") => Some(s3(
+            files,
+            NOTEBOOKS,
+            kind,
+            (&storage.path, &storage.s3),
+            loaded.raw.vault.max_note_bytes,
+        )?),
+        _ => {
+            return Err(files.refuse(&format!("{NOTEBOOKS}.type"), "filesystem, s3 or supabase"));
+        }
+    };
+    Ok((root, bucket))
+}
+
+/// Where artifacts are, when they are not with the notebooks in `root`.
+fn artifacts(
+    files: Files<'_>,
+    root: Option<&PathBuf>,
+) -> Result<Option<ArtifactPlace>, ConfigError> {
+    let place = &files.loaded.raw.notebook.artifact_storage;
+    let artifacts = match (place.kind.as_str(), place.path.as_str()) {
+        ("filesystem" | "s3", "") => None,
+        ("filesystem", path) => files
+            .place(&format!("{ARTIFACTS}.path"), path)
+            .filter(|place| Some(place) != root)
+            .map(ArtifactPlace::Folder),
+        ("s3", path) => {
+            let bucket = s3(
+                files,
+                ARTIFACTS,
+                "s3",
+                (path, &place.s3),
+                files.loaded.raw.vault.max_note_bytes,
+            )?;
+            Some(ArtifactPlace::Bucket(Box::new(bucket)))
+        }
+        _ => return Err(files.refuse(&format!("{ARTIFACTS}.type"), "filesystem or s3")),
+    };
+    Ok(artifacts)
 }
 
 /// The database of the vectors, if they are in one.

@@ -10,7 +10,8 @@ use sectile_vault::{Walk, editor::EditorLimits};
 
 use super::{
     AccessSettings, ConfigError, DocsSettings, EditorErrors, FrontSettings, HostedSettings, Loaded,
-    LogFormat, LogLevel, NotebookSettings, Origin, env::state_folder, error::nearest, raw,
+    LogFormat, LogLevel, Mistakes, NotebookSettings, env::state_folder, error::nearest,
+    front::Files, raw,
 };
 use crate::mcp::{
     Limits, Policy, WorldCard, fixed_part,
@@ -54,21 +55,34 @@ pub(crate) struct LogSettings {
 }
 
 impl Settings {
-    /// Checks what was loaded. Paths from a file count from its folder, `base`.
+    /// Checks what was loaded, and says all that is wrong with it at once. Paths from a file count from its folder, `base`.
     pub(crate) fn resolve(
         loaded: &Loaded,
         base: &Path,
         worlds: fn(&str) -> Vec<WorldCard>,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, Mistakes> {
         let raw = &loaded.raw;
         let worlds = || worlds(&raw.docs.namespace);
-        let names =
-            |key: &str, list: &[String]| known_names(key, list, loaded.origin(key), &worlds);
-        let place = |key: &str, value: &str| match (&loaded.origin(key), value) {
-            (_, "") => None,
-            (Origin::File(_), place) => Some(base.join(place)),
-            (_, place) => Some(PathBuf::from(place)),
+        let mut mistakes = Mistakes::default();
+        let front = mistakes.take(FrontSettings::resolve(loaded, base));
+        let access = mistakes.take(AccessSettings::resolve(loaded, base, &worlds));
+        let hosted = mistakes.take(HostedSettings::resolve(loaded, base));
+        let policy = mistakes.take(policy(loaded, &worlds));
+        let editor = mistakes.take(EditorSettings::resolve(loaded, base));
+        let docs = mistakes.take(DocsSettings::resolve(loaded, base));
+        let notebook = mistakes.take(NotebookSettings::resolve(loaded, base));
+        let mistakes = mistakes.after(&loaded.mistakes);
+        let (Some(front), Some(access), Some(hosted), Some(policy)) =
+            (front, access, hosted, policy)
+        else {
+            return Err(mistakes);
         };
+        let (Some(editor), Some(docs), Some(notebook)) = (editor, docs, notebook) else {
+            return Err(mistakes);
+        };
+        if !mistakes.is_empty() {
+            return Err(mistakes);
+        }
         Ok(Self {
             log: LogSettings {
                 level: raw.log.level,
@@ -83,34 +97,59 @@ impl Settings {
                 inline_when_alone: false,
             },
             max_message_bytes: raw.server.limits.max_message_bytes,
-            front: FrontSettings::resolve(loaded, base)?,
-            access: AccessSettings::resolve(loaded, base, &worlds)?,
-            hosted: HostedSettings::resolve(loaded, base)?,
-            policy: Policy {
-                visibility: Visibility {
-                    mode: raw.server.tools.mode,
-                    allow: names("server.tools.allowlist", &raw.server.tools.allowlist)?,
-                    deny: names("server.tools.denylist", &raw.server.tools.denylist)?,
-                },
-                authorisation: Authorisation {
-                    allowed: names("server.auth.allowed_tools", &raw.server.auth.allowed_tools)?,
-                },
-                roles: Arc::default(),
-            },
-            vault_root: place("vault.root", &raw.vault.root),
+            front,
+            access,
+            hosted,
+            policy,
+            vault_root: Files { loaded, base }.place("vault.root", &raw.vault.root),
             max_note_bytes: raw.vault.max_note_bytes,
-            editor: EditorSettings {
-                root: place("editor.root", &raw.editor.root),
-                errors: raw.editor.errors,
-                limits: editor_limits(&raw.editor),
-                max_answer_bytes: raw.editor.max_answer_bytes,
-                walk: walk(loaded)?,
-                key_file: place("editor.key_file", &raw.editor.key_file)
-                    .or_else(|| Some(state_folder()?.join("sectile/journal.key"))),
-            },
-            docs: DocsSettings::resolve(loaded, base)?,
-            notebook: NotebookSettings::resolve(loaded, base)?,
+            editor,
+            docs,
+            notebook,
         })
+    }
+}
+
+impl EditorSettings {
+    /// Checks what was loaded. Paths from a file count from its folder, `base`.
+    fn resolve(loaded: &Loaded, base: &Path) -> Result<Self, Mistakes> {
+        let raw = &loaded.raw.editor;
+        let files = Files { loaded, base };
+        Ok(Self {
+            root: files.place("editor.root", &raw.root),
+            errors: raw.errors,
+            limits: editor_limits(raw),
+            max_answer_bytes: raw.max_answer_bytes,
+            walk: walk(loaded)?,
+            key_file: files
+                .place("editor.key_file", &raw.key_file)
+                .or_else(|| Some(state_folder()?.join("sectile/journal.key"))),
+        })
+    }
+}
+
+/// What exists and what may be called.
+fn policy(loaded: &Loaded, worlds: &dyn Fn() -> Vec<WorldCard>) -> Result<Policy, Mistakes> {
+    let raw = &loaded.raw.server;
+    let mut mistakes = Mistakes::default();
+    let mut names = |key: &str, list: &[String]| {
+        let names = mistakes.take(known_names(key, list, loaded, worlds));
+        names.unwrap_or_default()
+    };
+    let policy = Policy {
+        visibility: Visibility {
+            mode: raw.tools.mode,
+            allow: names("server.tools.allowlist", &raw.tools.allowlist),
+            deny: names("server.tools.denylist", &raw.tools.denylist),
+        },
+        authorisation: Authorisation {
+            allowed: names("server.auth.allowed_tools", &raw.auth.allowed_tools),
+        },
+        roles: Arc::default(),
+    };
+    match mistakes.is_empty() {
+        true => Ok(policy),
+        false => Err(mistakes),
     }
 }
 
@@ -137,27 +176,45 @@ fn editor_limits(raw: &raw::Editor) -> EditorLimits {
     }
 }
 
-/// Patterns are checked one list at a time, so that the message names the right one.
-fn walk(loaded: &Loaded) -> Result<Walk, ConfigError> {
+/// Patterns are checked one at a time, so that each message names the right one.
+fn walk(loaded: &Loaded) -> Result<Walk, Mistakes> {
     let raw = &loaded.raw.editor;
-    let checked = |key: &str, include: &[String], exclude: &[String]| {
-        Walk::new(include.to_vec(), exclude.to_vec()).map_err(|error| ConfigError::BadPattern {
+    let mut mistakes = Mistakes::default();
+    for (key, patterns) in [
+        ("editor.include", &raw.include),
+        ("editor.exclude", &raw.exclude),
+    ] {
+        for (index, pattern) in patterns.iter().enumerate() {
+            if let Err(error) = Walk::new(vec![pattern.clone()], Vec::new()) {
+                mistakes.add(ConfigError::BadPattern {
+                    origin: loaded.origin_of_entry(key, index),
+                    key: key.to_owned(),
+                    pattern: error.pattern,
+                });
+            }
+        }
+    }
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
+    let walk = Walk::new(raw.include.clone(), raw.exclude.clone());
+    walk.map_err(|error| {
+        let key = "editor.exclude";
+        Mistakes::from(ConfigError::BadPattern {
             origin: loaded.origin(key),
             key: key.to_owned(),
             pattern: error.pattern,
         })
-    };
-    checked("editor.include", &raw.include, &[])?;
-    checked("editor.exclude", &raw.include, &raw.exclude)
+    })
 }
 
 /// A misspelt name in a policy would silently protect nothing, so it is an error.
 pub(super) fn known_names(
     key: &str,
     list: &[String],
-    origin: Origin,
+    loaded: &Loaded,
     worlds: &dyn Fn() -> Vec<WorldCard>,
-) -> Result<Names, ConfigError> {
+) -> Result<Names, Mistakes> {
     if list.is_empty() {
         return Ok(Names::default());
     }
@@ -185,16 +242,19 @@ pub(super) fn known_names(
             families.any(|family| uri.starts_with(family.trim_end_matches('/')))
         })
     };
-    match list
-        .iter()
-        .find(|name| !known.contains(name) && !is_resource(name))
-    {
-        Some(unknown) => Err(ConfigError::UnknownName {
-            origin,
-            key: key.to_owned(),
-            nearest: nearest(unknown, known.iter().map(String::as_str)),
-            name: unknown.clone(),
-        }),
-        None => Ok(Names::new(list.iter().cloned())),
+    let mut mistakes = Mistakes::default();
+    for (index, name) in list.iter().enumerate() {
+        if !known.contains(name) && !is_resource(name) {
+            mistakes.add(ConfigError::UnknownName {
+                origin: loaded.origin_of_entry(key, index),
+                key: key.to_owned(),
+                nearest: nearest(name, known.iter().map(String::as_str)),
+                name: name.clone(),
+            });
+        }
+    }
+    match mistakes.is_empty() {
+        true => Ok(Names::new(list.iter().cloned())),
+        false => Err(mistakes),
     }
 }

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{layers::load_with, *};
+use super::{
+    layers::{Spot, load_with},
+    *,
+};
 use crate::worlds;
 
 struct File {
@@ -32,9 +35,21 @@ fn resolve(text: &str, environment: &[(&str, &str)]) -> Result<Settings, String>
         .map_err(|error| error.to_string())
 }
 
+/// Checks what is said of a settings file, wherever in it that is: [`check_error_at`] looks at the place.
 #[track_caller]
 fn check_error(text: &str, expected: &str) {
-    assert_eq!(resolve(text, &[]).err().expect("an error"), expected);
+    let said = resolve(text, &[]).err().expect("an error");
+    let (place, rest) = said.split_once(": ").expect("a place");
+    assert!(place.starts_with("sectile.toml, line "), "{said}");
+    assert_eq!(format!("sectile.toml: {rest}"), expected);
+}
+
+/// Checks what is said of a settings file, and of which line and column.
+#[track_caller]
+fn check_error_at(text: &str, (line, column): (usize, usize), expected: &str) {
+    let said = resolve(text, &[]).err().expect("an error");
+    let place = format!("sectile.toml, line {line}, column {column}");
+    assert_eq!(said, format!("{place}: {expected}"));
 }
 
 #[test]
@@ -52,7 +67,11 @@ fn every_key_can_be_set_and_read_back() {
         let loaded = load_with(Some(&file.path), &[], &[]).unwrap();
         assert_eq!(
             loaded.origin(&key.path),
-            Origin::File("sectile.toml".to_owned()),
+            Origin::File(Spot {
+                file: "sectile.toml".to_owned(),
+                line: 2,
+                column: name.chars().count() + " = ".len() + 1,
+            }),
             "{}",
             key.path
         );
@@ -97,12 +116,12 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
         "[servr]\nx = 1\n",
         "sectile.toml: unknown setting `servr`. Did you mean `server`?",
     );
-    let error = resolve("", &[("SECTILE_LOG_LEVEL", "info")])
+    let error = resolve("", &[("SECTILE_LOG__LEVL", "info")])
         .err()
         .expect("an error");
     assert_eq!(
         error,
-        "environment: unknown setting `SECTILE_LOG_LEVEL`. Did you mean `SECTILE_LOG__LEVEL`?"
+        "environment: unknown setting `SECTILE_LOG__LEVL`. Did you mean `SECTILE_LOG__LEVEL`?"
     );
 }
 
@@ -141,15 +160,18 @@ fn wrong_values_are_refused() {
         "[server.tools]\nallowlist = [1]\n",
         "sectile.toml: `server.tools.allowlist` must be a list of texts.",
     );
-    check_error(
+    check_error_at(
         "[log\n",
-        "sectile.toml, line 1: not valid TOML: unclosed table, expected `]`.",
+        (1, 5),
+        "not valid TOML: unclosed table, expected `]`.",
     );
     let error = resolve("[server.http]\nbind = \"0.0.0.0:80\"\n", &[])
         .err()
         .expect("an error");
     assert!(
-        error.starts_with("sectile.toml: `server.http.bind` must be a loopback address"),
+        error.starts_with(
+            "sectile.toml, line 2, column 8: `server.http.bind` must be a loopback address"
+        ),
         "{error}"
     );
 }
@@ -416,4 +438,142 @@ fn wrong_settings_of_notebook_are_refused() {
     ] {
         check_error(text, &format!("sectile.toml: {expected}"));
     }
+}
+
+#[test]
+fn all_mistakes_are_said_at_once_each_with_its_line_and_column() {
+    let file = file(
+        "foo = 1\n[vault]\nrot = \"x\"\n[editor]\nroot = 5\nexclude = [\"a\", \"[\"]\n[log]\nlevel = \"loud\"\n\
+         [server.http]\nbind = \"0.0.0.0:80\"\npublic_url = \"x\"\n[server.tools]\n\
+         denylist = [\"get_note_outline\",\n  \"get_note_outlines\", \"é\", \"undoo\"]\n\
+         [[docs.documents]]\npath = \"a.md\"\n[[docs.documents]]\npath = 1\ntitel = \"x\"\n\
+         [notebook.notebook_storage]\ntype = \"s4\"\n[notebook.vector_storage]\ntype = \"tape\"\n",
+    );
+    let environment = [("SECTILE_LOG__FORMAT".to_owned(), "xml".to_owned())];
+    let loaded = load_with(Some(&file.path), &environment, &[]).unwrap();
+    let settings = Settings::resolve(&loaded, Path::new(""), worlds::cards_in);
+    let error = settings.err().expect("mistakes");
+    let place = |said: &String| said.split(": ").next().unwrap_or_default().to_owned();
+    let places: Vec<String> = error.texts().iter().map(place).collect();
+    let expected = [
+        (1, 1),
+        (3, 1),
+        (5, 8),
+        (6, 17),
+        (8, 9),
+        (10, 8),
+        (11, 14),
+        (14, 3),
+        (14, 24),
+        (14, 29),
+        (18, 8),
+        (19, 1),
+        (21, 8),
+        (23, 8),
+    ];
+    let expected = expected
+        .iter()
+        .map(|(line, column)| format!("sectile.toml, line {line}, column {column}"))
+        .chain(["SECTILE_LOG__FORMAT".to_owned()]);
+    assert_eq!(places, expected.collect::<Vec<_>>(), "{error}");
+}
+
+#[test]
+fn a_mistake_is_not_said_a_second_time_for_what_follows_from_it() {
+    check_error_at(
+        "[server.http]\nbind = \"0.0.0.0:80\"\n[server.auth]\nkeys_file = 5\n",
+        (4, 13),
+        "`server.auth.keys_file` must be text in quotes.",
+    );
+    check_error_at(
+        "[docs]\nnamespace = 5\n",
+        (2, 13),
+        "`docs.namespace` must be text in quotes.",
+    );
+}
+
+#[test]
+fn every_line_that_is_not_toml_is_named() {
+    let error = resolve("[log]\nlevel = \n\n[vault]\nroot == \"x\"\n", &[]);
+    let error = error.err().expect("an error");
+    for line in [2, 5] {
+        let place = format!("sectile.toml, line {line}, column ");
+        assert_eq!(error.matches(&place).count(), 1, "{error}");
+    }
+}
+
+#[test]
+fn more_mistakes_than_anybody_reads_are_counted() {
+    let text: String = (0..150).map(|key| format!("key{key} = 1\n")).collect();
+    let file = file(&text);
+    let error = load(Some(&file.path), &[]).expect_err("nothing is known");
+    let texts = error.texts();
+    assert_eq!(texts.len(), 101);
+    assert_eq!(texts[100], "There are 50 more mistakes.");
+}
+
+#[test]
+fn unknown_variables_without_two_underscores_are_only_warned_about() {
+    let kubernetes = [
+        "SECTILE_PORT",
+        "SECTILE_PORT_7420_TCP_ADDR",
+        "SECTILE_SERVICE_HOST",
+        "SECTILE__A_SERVICE_HOST",
+        "SECTILE_LOG_LEVEL",
+    ];
+    let environment: Vec<(String, String)> = kubernetes
+        .iter()
+        .map(|name| ((*name).to_owned(), "secret".to_owned()))
+        .collect();
+    let loaded = load_with(None, &environment, &[]).unwrap();
+    let settings = Settings::resolve(&loaded, Path::new(""), worlds::cards_in);
+    assert!(settings.is_ok());
+    let warning = loaded.warning().unwrap();
+    assert_eq!(
+        warning,
+        "variables that are not settings are ignored: SECTILE_PORT, SECTILE_PORT_7420_TCP_ADDR, SECTILE_SERVICE_HOST, \
+         SECTILE__A_SERVICE_HOST, SECTILE_LOG_LEVEL (did you mean SECTILE_LOG__LEVEL?)"
+    );
+    assert_eq!(load_with(None, &[], &[]).unwrap().warning(), None);
+}
+
+#[test]
+fn a_tilde_in_a_path_is_the_home_folder() {
+    let home = home_folder().expect("a home folder");
+    let text = "[vault]\nroot = \"~/notes\"\n[editor]\nroot = \"~\"\nkey_file = \"~/key\"\n\
+                [docs]\nroot = \"~/checkout\"\nextra_paths = [\"guides\", \"~/more\"]\n\
+                [notebook]\nroot = \"~other/x\"\nindex = \"~/index\"\n";
+    let settings = resolve(text, &[]).unwrap();
+    assert_eq!(settings.vault_root, Some(home.join("notes")));
+    assert_eq!(settings.editor.root, Some(home.clone()));
+    assert_eq!(settings.editor.key_file, Some(home.join("key")));
+    let extra = settings.docs.extra_paths.iter().map(|path| &path.location);
+    assert_eq!(
+        extra.collect::<Vec<_>>(),
+        [&home.join("checkout/guides"), &home.join("more")]
+    );
+    // Of others nothing is known.
+    let other = Path::new("base").join("~other/x");
+    assert_eq!(settings.notebook.root, Some(other));
+    assert_eq!(settings.notebook.index, Some(home.join("index")));
+    let settings = resolve("", &[("SECTILE_VAULT__ROOT", "~/notes")]).unwrap();
+    assert_eq!(settings.vault_root, Some(home.join("notes")));
+}
+
+#[test]
+fn a_value_is_shown_as_json_of_its_kind() {
+    let file = file(
+        "[log]\nlevel = \"warn\"\n[server.tools]\ndenylist = [\"undo\"]\n[docs]\nenabled = false\n",
+    );
+    let loaded = load_with(Some(&file.path), &[], &[]).unwrap();
+    let value = |path: &str| {
+        let keys = keys();
+        let key = keys.iter().find(|key| key.path == path).unwrap();
+        loaded.json_value(key)
+    };
+    assert_eq!(value("log.level"), "warn");
+    assert_eq!(value("server.http.bind"), "127.0.0.1:7420");
+    assert_eq!(value("server.tools.denylist"), serde_json::json!(["undo"]));
+    assert_eq!(value("docs.enabled"), false);
+    assert_eq!(value("server.limits.max_waiting"), 1024);
 }

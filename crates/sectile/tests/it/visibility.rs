@@ -326,13 +326,14 @@ fn a_misspelt_name_keeps_the_server_from_starting() {
                 .stdin(Pipe::null())
                 .output()
                 .unwrap();
+            let column = settings.lines().last().unwrap().len() + " = [".len() + 1;
             let suggestion = nearest
                 .map(|nearest| format!(" Did you mean `{nearest}`?"))
                 .unwrap_or_default();
             assert_eq!(
                 String::from_utf8_lossy(&output.stderr),
                 format!(
-                    "error: sectile.toml: `{key}` names `{name}`, which no world has.{suggestion}\n"
+                    "error: sectile.toml, line 2, column {column}: `{key}` names `{name}`, which no world has.{suggestion}\n"
                 ),
             );
             assert_eq!(output.status.code(), Some(1), "{key}, {name}");

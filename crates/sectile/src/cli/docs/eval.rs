@@ -6,7 +6,7 @@ use super::world;
 use crate::{
     cli::{
         args::DocsEvalArgs,
-        ui::{BAD, CliError, DIM, Styled, print, visible, wants_json},
+        ui::{BAD, CliError, DIM, Styled, print, visible},
     },
     files,
     worlds::docs::eval::{Evaluation, Question, Questions},
@@ -18,7 +18,7 @@ pub(super) fn eval(args: &DocsEvalArgs) -> Result<(), CliError> {
     let evaluation = docs
         .evaluate(&questions)
         .map_err(|failure| CliError::failed(&failure.message))?;
-    if wants_json(args.json) {
+    if args.json {
         print(format_args!("{}\n", report_json(&questions, &evaluation)))?;
     } else {
         print(report_text(&questions, &evaluation))?;

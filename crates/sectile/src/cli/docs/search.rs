@@ -4,7 +4,7 @@ use super::world;
 use crate::{
     cli::{
         args::DocsSearchArgs,
-        ui::{CliError, DIM, HEADING, NAME, Styled, print, visible, wants_json},
+        ui::{CliError, DIM, HEADING, NAME, Styled, print, visible},
     },
     mcp::{CallContext, Failure},
     worlds::docs::{Answered, error_object},
@@ -12,7 +12,7 @@ use crate::{
 
 pub(super) fn search(args: &DocsSearchArgs) -> Result<(), CliError> {
     let (docs, settings) = world(&args.documents)?;
-    let json = wants_json(args.json);
+    let json = args.json;
     let most = settings.max_sections;
     if args
         .max_sections

@@ -20,7 +20,7 @@ pub(in crate::cli) struct EditArgs {
     /// else the document's own folder].
     #[arg(long, global = true, value_name = "DIR")]
     pub(super) root: Option<PathBuf>,
-    /// Print JSON even on a terminal.
+    /// Print JSON.
     #[arg(long, global = true)]
     pub(super) json: bool,
 }

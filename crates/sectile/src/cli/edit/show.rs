@@ -44,6 +44,7 @@ pub(super) fn sections(value: &Value) -> String {
     out
 }
 
+/// The text of a section as it is, for [`super::super::ui::print_note_text`].
 pub(super) fn section(value: &Value) -> String {
     let content = text(value, "content");
     let end = if content.is_empty() || content.ends_with('\n') {
@@ -51,7 +52,7 @@ pub(super) fn section(value: &Value) -> String {
     } else {
         "\n"
     };
-    format!("{}{end}", on_terminal(content))
+    format!("{content}{end}")
 }
 
 pub(super) fn written(value: &Value) -> String {
@@ -208,15 +209,4 @@ pub(super) fn for_a_shell(recovery: &str) -> String {
     words.iter().fold(recovery.to_owned(), |text, (from, to)| {
         text.replace(from, to)
     })
-}
-
-/// Text of a document: line ends and tabs stay, other control characters could take over the terminal.
-fn on_terminal(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\n' | '\t' => c,
-            c if c.is_control() => '\u{fffd}',
-            c => c,
-        })
-        .collect()
 }

@@ -65,7 +65,7 @@ pub(super) struct IndexArgs {
     /// Stay, and bring the index up to date after every change, until stopped.
     #[arg(long)]
     pub(super) watch: bool,
-    /// Print JSON even on a terminal.
+    /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -128,7 +128,7 @@ pub(super) struct SearchArgs {
     /// Folder of the indexes [default: .sectile/notebook in ROOT].
     #[arg(long, value_name = "DIR")]
     pub(super) index: Option<PathBuf>,
-    /// Print JSON even on a terminal.
+    /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -152,7 +152,7 @@ pub(super) struct QuoteArgs {
     /// Characters before and after it, in JSON.
     #[arg(long, value_name = "N", default_value_t = 500)]
     pub(super) context: usize,
-    /// Print JSON even on a terminal.
+    /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -177,7 +177,7 @@ pub(super) struct EvalArgs {
     /// Whose meaning counts [default: static].
     #[arg(long, value_name = "TIER")]
     pub(super) tier: Option<WantedTier>,
-    /// Print JSON even on a terminal.
+    /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -202,7 +202,7 @@ pub(super) struct VerifyArgs {
     /// Print the digests of the notebooks, as sha256sum does and as sha256sum --check takes.
     #[arg(long, requires = "collection", conflicts_with = "json")]
     pub(super) sums: bool,
-    /// Print JSON even on a terminal.
+    /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -262,7 +262,7 @@ pub(super) struct AddArgs {
     /// How far it can be trusted, in a sentence.
     #[arg(long, value_name = "TEXT")]
     pub(super) note: Option<String>,
-    /// Print JSON even on a terminal.
+    /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use self::step::GivenStep;
 use super::{args::AddArgs, failed, open, require};
 use crate::{
-    cli::ui::{CliError, DIM, GOOD, NAME, Styled, print, visible, wants_json},
+    cli::ui::{CliError, DIM, GOOD, NAME, Styled, print, visible},
     files,
     worlds::notebook::{
         artifacts::{
@@ -228,7 +228,7 @@ fn read_back(storage: &Library, args: &AddArgs, record: &Record) -> Result<(), C
 }
 
 fn report(args: &AddArgs, record: &Record) -> Result<(), CliError> {
-    if wants_json(args.json) {
+    if args.json {
         let artifacts = record.payloads.iter().map(|payload| {
             json!({
                 "artifact_id": format!("{}/{}", args.set, payload.file),

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::args::{EvalArgs, WantedTier};
 use crate::{
-    cli::ui::{CliError, DIM, NAME, Styled, print, wants_json},
+    cli::ui::{CliError, DIM, NAME, Styled, print},
     files,
 };
 
@@ -75,7 +75,7 @@ pub(super) fn eval(args: &EvalArgs) -> Result<(), CliError> {
         ))
     })?;
     let [words, both] = set.evaluate(embedder).map_err(CliError::failed)?;
-    if wants_json(args.json) {
+    if args.json {
         let of = |figures: &Figures| {
             json!({
                 "ndcg_at_10": rounded(figures.ndcg),

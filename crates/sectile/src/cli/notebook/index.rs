@@ -24,7 +24,7 @@ use crate::{
     cli::{
         interrupt::Interrupt,
         library::Opened,
-        ui::{CliError, DIM, NAME, Styled, print, tell, visible, wants_json},
+        ui::{CliError, DIM, NAME, Styled, print, tell, visible},
     },
     worlds::{
         editor,
@@ -79,7 +79,7 @@ pub(super) fn index(args: &IndexArgs) -> Result<(), CliError> {
         threads: args.threads.unwrap_or_else(filling::usual_threads),
         interrupt: None,
     };
-    let as_json = wants_json(args.json);
+    let as_json = args.json;
     if args.watch {
         return watch::watch(indexing, as_json);
     }

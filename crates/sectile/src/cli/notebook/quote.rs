@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{args::QuoteArgs, failed, open};
 use crate::{
-    cli::ui::{CliError, DIM, GOOD, NAME, Styled, print, visible, wants_json},
+    cli::ui::{CliError, DIM, GOOD, NAME, Styled, print, visible},
     worlds::{
         editor,
         notebook::{
@@ -23,7 +23,7 @@ pub(super) fn quote(args: &QuoteArgs) -> Result<(), CliError> {
     })?;
     let quote =
         read(&storage, None, &id, args.context, editor::now).map_err(|error| gone(&error))?;
-    if wants_json(args.json) {
+    if args.json {
         return print(format_args!("{}\n", as_json(&quote)));
     }
     print(format_args!(

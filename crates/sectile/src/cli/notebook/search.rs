@@ -8,7 +8,7 @@ use super::{args::SearchArgs, collections, failed, open, require};
 use crate::{
     cli::{
         library::Opened,
-        ui::{CliError, DIM, NAME, Styled, print, visible, wants_json},
+        ui::{CliError, DIM, NAME, Styled, print, visible},
     },
     worlds::{
         editor,
@@ -24,19 +24,18 @@ const SHOWN: usize = 160;
 
 pub(super) fn search(args: &SearchArgs) -> Result<(), CliError> {
     let storage = open(&args.root)?;
-    let json = wants_json(args.json);
     if !args.all {
         require(&storage, &args.collection)?;
         let found = search_one(&storage, args, &args.collection, &args.query.join(" "))
             .map_err(|error| failed(&error))?;
-        return match json {
+        return match args.json {
             true => print(format_args!("{}\n", as_json(&found))),
             false => print(shown(&found)),
         };
     }
     let query = [slice::from_ref(&args.collection), &args.query].concat();
     let found = search_all(&storage, args, &query.join(" "))?;
-    match json {
+    match args.json {
         true => print(format_args!("{}\n", found.as_json())),
         false => print(found.shown()),
     }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{args::VerifyArgs, collections, failed, open, require};
 use crate::{
-    cli::ui::{BAD, CliError, DIM, GOOD, NAME, Styled, print, visible, wants_json},
+    cli::ui::{BAD, CliError, DIM, GOOD, NAME, Styled, print, visible},
     worlds::notebook::{
         artifacts::{self, Checked, Drift},
         library::Library,
@@ -48,7 +48,7 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<(), CliError> {
     }
     let problems: usize = rows.iter().map(Row::problems).sum();
     let looked_at: usize = rows.iter().map(Row::looked_at).sum();
-    if wants_json(args.json) {
+    if args.json {
         let report = Report {
             verified: problems == 0 && looked_at > 0,
             collections: rows,

@@ -5,11 +5,11 @@ use std::{net::SocketAddr, sync::Arc};
 use tokio::{net::TcpListener, runtime};
 use tokio_util::sync::CancellationToken;
 
-use super::{ServeArgs, audit_log, load, stop_on_signals};
+use super::{super::settings::folder_of, ServeArgs, audit_log, sources, stop_on_signals};
 use crate::{
     access::{Acl, Authenticator, Live, Rates},
     cli::ui::CliError,
-    config::{AccessSettings, ConfigError, FrontSettings, Settings},
+    config::{self, AccessSettings, FrontSettings, Mistakes, Settings},
     mcp::{
         Surface,
         http::{self, Door, DoorSettings, HttpSettings, ListenerSettings, ServerTls},
@@ -167,8 +167,10 @@ fn reload_on_signal(replaceable: Replaceable, args: ServeArgs) -> std::io::Resul
     Ok(())
 }
 
-fn read_again(args: &ServeArgs) -> Result<AccessSettings, ConfigError> {
-    let (loaded, base) = load(args)?;
+fn read_again(args: &ServeArgs) -> Result<AccessSettings, Mistakes> {
+    let (file, flags) = sources(args);
+    let loaded = config::load(file.as_deref(), &flags)?;
+    let base = folder_of(file.as_deref());
     let cards = || worlds::cards_in(&loaded.raw.docs.namespace);
     AccessSettings::resolve(&loaded, &base, &cards)
 }

@@ -15,7 +15,7 @@ const COMMANDS: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn a_pipe_gets_the_line_that_a_client_gets() {
+fn with_json_a_shell_gets_the_line_that_a_client_gets() {
     let home = Home::new();
     let vault = TestVault::sample();
     vault.note("ünï/zwei.md", "# Über\r\n\r\n## \u{202e}x\r\n");
@@ -26,14 +26,11 @@ fn a_pipe_gets_the_line_that_a_client_gets() {
             let answer = server.call(Era::Handshake, tool, json!({ "path": path }));
             let expected = format!("{}\n", tool_text(&answer));
             assert_eq!(expected.lines().count(), 1, "{command} {path}");
-            for json in [&[][..], &["--json"]] {
-                let mut arguments = vec![command, path, "--root", text(&root)];
-                arguments.extend(json);
-                let ran = home.run(&arguments);
-                assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
-                assert_eq!(ran.stdout, expected, "{arguments:?}");
-                assert_eq!(ran.stderr, "", "{arguments:?}");
-            }
+            let arguments = [command, path, "--root", text(&root), "--json"];
+            let ran = home.run(&arguments);
+            assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
+            assert_eq!(ran.stdout, expected, "{arguments:?}");
+            assert_eq!(ran.stderr, "", "{arguments:?}");
         }
     }
 }
@@ -42,7 +39,7 @@ fn a_pipe_gets_the_line_that_a_client_gets() {
 fn without_a_root_the_current_folder_counts() {
     let home = Home::new();
     home.write("inbox/one.md", "# One\n");
-    let ran = home.run(&["outline", "inbox/one.md"]);
+    let ran = home.run(&["outline", "inbox/one.md", "--json"]);
     let outline: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(outline["headings"][0]["text"], "One");
 }
@@ -156,20 +153,65 @@ fn the_tool_tables_are_those_of_the_server() {
         })
         .collect();
     let expected = json!([{ "world": "vault", "tools": listed }]);
-    for arguments in [&["tools", "vault"][..], &["tools", "vault", "--json"]] {
-        let ran = home.run(arguments);
-        assert_eq!(ran.stdout, format!("{expected}\n"), "{arguments:?}");
-    }
-    for arguments in [&["tools"][..], &["tools", "--json"]] {
-        let ran = home.run(arguments);
-        let all: Value = serde_json::from_str(&ran.stdout).unwrap();
-        let worlds: Vec<&Value> = all.as_array().unwrap().iter().collect();
-        assert_eq!(worlds[0], &expected[0], "{arguments:?}");
-        let names: Vec<&Value> = worlds.iter().map(|world| &world["world"]).collect();
-        assert_eq!(
-            names,
-            ["vault", "hosted", "editor", "docs", "notebook"],
-            "{arguments:?}"
+    let ran = home.run(&["tools", "vault", "--json"]);
+    assert_eq!(ran.stdout, format!("{expected}\n"));
+    let ran = home.run(&["tools", "--json"]);
+    let all: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let worlds: Vec<&Value> = all.as_array().unwrap().iter().collect();
+    assert_eq!(worlds[0], &expected[0]);
+    let names: Vec<&Value> = worlds.iter().map(|world| &world["world"]).collect();
+    assert_eq!(names, ["vault", "hosted", "editor", "docs", "notebook"]);
+}
+
+/// Every command that has `--json`, with arguments that work in [`furnished`].
+const WITH_JSON: [&[&str]; 18] = [
+    &["sections", "notes/plan.md"],
+    &["outline", "notes/plan.md"],
+    &["tree", "notes/plan.md"],
+    &["facets", "notes/plan.md"],
+    &["edit", "list", "notes/plan.md"],
+    &["edit", "get", "notes/plan.md", "Plan"],
+    &["edit", "update", "notes/plan.md", "Plan", "--content", "x"],
+    &["edit", "history", "notes/plan.md"],
+    &["trust", "notes"],
+    &["tools"],
+    &["auth", "list", "--file", "keys.toml"],
+    &["docs", "search", "undo"],
+    &["docs", "check"],
+    &["notebook", "index", "library"],
+    &["notebook", "search", "library", "lab", "measured"],
+    &["notebook", "verify", "library"],
+    &["config", "show"],
+    &["docs", "eval", "questions.toml"],
+];
+
+fn furnished() -> Home {
+    let home = Home::new();
+    home.write("notes/plan.md", "# Plan\n\nOne.\n");
+    home.write("library/lab/week.md", "# Week\n\nWe measured.\n");
+    home.write(
+        "questions.toml",
+        "[[question]]\nask = \"undo an edit\"\nexpect = [\"recipes\"]\n",
+    );
+    let key = ["auth", "add-key", "--user", "ann", "--file", "keys.toml"];
+    assert_eq!(home.run(&key).code, Some(0));
+    home
+}
+
+#[test]
+fn text_in_pipes_unless_json() {
+    for command in WITH_JSON {
+        let home = furnished();
+        let ran = home.run(command);
+        assert_eq!(ran.code, Some(0), "{command:?}: {ran:?}");
+        assert!(!ran.stdout.is_empty(), "{command:?}");
+        assert!(
+            serde_json::from_str::<Value>(&ran.stdout).is_err(),
+            "{command:?}: {ran:?}"
         );
+        let ran = home.run(&[command, &["--json"]].concat());
+        assert_eq!(ran.code, Some(0), "{command:?}: {ran:?}");
+        serde_json::from_str::<Value>(&ran.stdout)
+            .unwrap_or_else(|error| panic!("{command:?}: {error}: {ran:?}"));
     }
 }

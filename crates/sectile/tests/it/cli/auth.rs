@@ -19,7 +19,7 @@ fn add(home: &Home, more: &[&str]) -> String {
 }
 
 fn list(home: &Home) -> Vec<Value> {
-    let ran = home.run(&[&["auth", "list"][..], &KEYS].concat());
+    let ran = home.run(&[&["auth", "list", "--json"][..], &KEYS].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     serde_json::from_str(&ran.stdout).unwrap()
 }
@@ -193,7 +193,7 @@ fn keys_that_are_made_at_the_same_time_are_all_kept() {
 
 /// The names of the tools of a world that a command lists.
 fn tools(home: &Home, arguments: &[&str]) -> Vec<String> {
-    let ran = home.run(&[&["tools"][..], arguments].concat());
+    let ran = home.run(&[&["tools", "--json"][..], arguments].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let worlds: Value = serde_json::from_str(&ran.stdout).unwrap();
     let tools = worlds[0]["tools"].as_array().unwrap().iter();

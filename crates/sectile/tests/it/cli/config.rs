@@ -1,6 +1,6 @@
 //! `sectile config`: making, checking, showing and describing settings.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Home, text};
 
@@ -58,7 +58,7 @@ fn every_default_that_init_shows_can_be_uncommented() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let rows = rows(
         &home
-            .run(&["config", "show", "--config", "sectile.toml"])
+            .run(&["config", "show", "--json", "--config", "sectile.toml"])
             .stdout,
     );
     assert_eq!(rows.len(), uncommented);
@@ -74,39 +74,47 @@ fn rows(shown: &str) -> Vec<Value> {
 }
 
 /// Settings files that are wrong, and what is said of them.
-const BAD: [(&str, &str); 9] = [
+const BAD: [(&str, &str); 10] = [
     (
         "[server.tools]\nallow_list = []\n",
-        "sectile.toml: unknown setting `server.tools.allow_list`. Did you mean `server.tools.allowlist`?",
+        "sectile.toml, line 2, column 1: unknown setting `server.tools.allow_list`. Did you mean `server.tools.allowlist`?",
     ),
     (
         "[servr.tools]\nmode = 'filter'\n",
-        "sectile.toml: unknown setting `servr`. Did you mean `server`?",
+        "sectile.toml, line 1, column 2: unknown setting `servr`. Did you mean `server`?",
     ),
     (
         "[valt]\nroot = '.'\n",
-        "sectile.toml: unknown setting `valt`. Did you mean `vault`?",
+        "sectile.toml, line 1, column 2: unknown setting `valt`. Did you mean `vault`?",
     ),
-    ("zzzz = 1\n", "sectile.toml: unknown setting `zzzz`."),
+    (
+        "zzzz = 1\n",
+        "sectile.toml, line 1, column 1: unknown setting `zzzz`.",
+    ),
+    (
+        "[log]\nlevel = 'loud'\n\nformat = 3\n",
+        "sectile.toml, line 2, column 9: `log.level` must be one of off, error, warn, info, debug.\n\
+         error: sectile.toml, line 4, column 10: `log.format` must be one of text, json.\n",
+    ),
     (
         "[log]\nlevel = 'loud'\n",
-        "sectile.toml: `log.level` must be one of off, error, warn, info, debug.",
+        "sectile.toml, line 2, column 9: `log.level` must be one of off, error, warn, info, debug.",
     ),
     (
         "[server.limits]\nmax_in_flight = 0\n",
-        "sectile.toml: `server.limits.max_in_flight` must be a whole number from 1 to 512.",
+        "sectile.toml, line 2, column 17: `server.limits.max_in_flight` must be a whole number from 1 to 512.",
     ),
     (
         "[log]\n\nlevel = \n",
-        "sectile.toml, line 3: not valid TOML: ",
+        "sectile.toml, line 3, column 9: not valid TOML: ",
     ),
     (
         "[server.http]\nbind = '0.0.0.0:80'\n",
-        "sectile.toml: `server.http.bind` must be a loopback address with a port",
+        "sectile.toml, line 2, column 8: `server.http.bind` must be a loopback address with a port",
     ),
     (
         "[server.tools]\ndenylist = ['get_note_outlines']\n",
-        "sectile.toml: `server.tools.denylist` names `get_note_outlines`, which no world has. \
+        "sectile.toml, line 2, column 13: `server.tools.denylist` names `get_note_outlines`, which no world has. \
          Did you mean `get_note_outline`?",
     ),
 ];
@@ -132,7 +140,9 @@ fn check_says_what_is_wrong_and_what_was_meant() {
         home.write("sectile.toml", &format!("[editor]\nroot = '{root}'\n"));
         let ran = home.run(&["config", "check"]);
         assert_eq!(ran.code, Some(code), "{root}: {ran:?}");
-        let said = ran.stderr.starts_with("error: editor.root: ");
+        let said = ran.stderr.starts_with(
+            "error: sectile.toml, line 2, column 8: `editor.root` (`missing`) cannot be used: ",
+        );
         assert_eq!(said, code == 1, "{root}: {ran:?}");
     }
 }
@@ -216,32 +226,32 @@ fn show_tells_every_value_and_where_it_comes_from() {
         ),
     ];
     let expected = [
-        ("log.level", "\"debug\"", "SECTILE_LOG__LEVEL"),
-        ("log.format", "\"json\"", "sectile.toml"),
+        ("log.level", json!("debug"), "SECTILE_LOG__LEVEL"),
+        ("log.format", json!("json"), "sectile.toml"),
         (
             "server.tools.denylist",
-            "[\"get_note_outline\"]",
+            json!(["get_note_outline"]),
             "sectile.toml",
         ),
-        ("server.tools.mode", "\"filter\"", "default"),
+        ("server.tools.mode", json!("filter"), "default"),
         (
             "server.limits.max_waiting",
-            "7",
+            json!(7),
             "SECTILE_SERVER__LIMITS__MAX_WAITING",
         ),
         (
             "server.auth.allowed_tools",
-            "[\"get_document_tree\", \"get_section_source\"]",
+            json!(["get_document_tree", "get_section_source"]),
             "SECTILE_SERVER__AUTH__ALLOWED_TOOLS",
         ),
-        ("vault.max_note_bytes", "8388608", "default"),
+        ("vault.max_note_bytes", json!(8_388_608), "default"),
     ];
     let by_flag = home.run_with(
         &["config", "show", "--json", "--config", "sectile.toml"],
         &environment,
     );
     let named = [&environment[..], &[("SECTILE_CONFIG", "sectile.toml")]].concat();
-    let by_variable = home.run_with(&["config", "show"], &named);
+    let by_variable = home.run_with(&["config", "show", "--json"], &named);
     assert_eq!(by_flag.stdout, by_variable.stdout);
     let rows = rows(&by_flag.stdout);
     for (key, value, origin) in expected {
@@ -256,7 +266,7 @@ fn show_tells_every_value_and_where_it_comes_from() {
 fn a_variable_that_is_no_setting_is_refused() {
     let home = Home::new();
     for (name, message) in [
-        ("SECTILE_LOG_LEVEL", "Did you mean `SECTILE_LOG__LEVEL`?"),
+        ("SECTILE_LOG__LEVL", "Did you mean `SECTILE_LOG__LEVEL`?"),
         (
             "SECTILE_LOG__LEVEL",
             "must be one of off, error, warn, info, debug",
@@ -283,4 +293,109 @@ fn the_schema_describes_every_setting() {
         assert!(property["description"].is_string(), "{key}");
     }
     assert_eq!(schema["additionalProperties"], false);
+}
+
+#[test]
+fn unknown_variables_without_two_underscores_are_only_warned_about() {
+    let home = Home::new();
+    home.write("notes/a.md", "# A\n");
+    let environment = [
+        ("SECTILE_SERVICE_HOST", "10.0.0.7"),
+        ("SECTILE_PORT", "tcp://10.0.0.7:7420"),
+        ("SECTILE_LOG_LEVEL", "debug"),
+    ];
+    for arguments in [
+        &["serve", "vault", "notes"][..],
+        &["outline", "notes/a.md"],
+        &["edit", "list", "notes/a.md"],
+        &["config", "show"],
+        &["doctor"],
+    ] {
+        let ran = home.run_with(arguments, &environment);
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        let warning = "variables that are not settings are ignored: SECTILE_LOG_LEVEL (did you mean SECTILE_LOG__LEVEL?), \
+                       SECTILE_PORT, SECTILE_SERVICE_HOST";
+        assert!(said.contains(warning), "{arguments:?}: {ran:?}");
+        assert!(!said.contains("10.0.0.7"), "{arguments:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_tilde_is_expanded_in_settings_and_in_arguments() {
+    let home = Home::new();
+    std::fs::create_dir(home.path("home/notes")).unwrap();
+    std::fs::write(home.path("home/notes/a.md"), "# A\n").unwrap();
+    std::fs::write(home.path("home/set.toml"), "[vault]\nroot = '~/notes'\n").unwrap();
+    for arguments in [
+        &["config", "check", "~/set.toml"][..],
+        &["config", "show", "--config=~/set.toml"],
+        &["outline", "a.md", "--root=~/notes"],
+        &["edit", "list", "a.md", "--root=~/notes"],
+        &["edit", "list", "~/notes/a.md"],
+        &["doctor", "--root=~/notes"],
+        &["connect", "zed", "--root=~/notes"],
+        &["serve", "vault", "~/notes"],
+        &["serve", "vault", "--config=~/set.toml"],
+        &["docs", "check", "--strict", "~/notes"],
+    ] {
+        let ran = home.run(arguments);
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
+    }
+    let ran = home.run(&["connect", "zed", "--root=~/notes"]);
+    assert!(ran.stdout.contains("home/notes\""), "{ran:?}");
+    std::fs::remove_dir_all(home.path("home/notes")).unwrap();
+    let ran = home.run(&["config", "check", "~/set.toml"]);
+    assert_eq!(
+        ran.stderr,
+        "error: set.toml, line 2, column 8: `vault.root` (`~/notes`) cannot be used: the folder does not exist.\n"
+    );
+    // Only a path is: text is taken as it is.
+    home.write("b.md", "# B\n");
+    let update = ["edit", "update", "b.md", "B", "--content=~/x"];
+    assert_eq!(home.run(&update).code, Some(0));
+    assert_eq!(home.read("b.md"), "# B\n\n~/x\n");
+}
+
+#[test]
+fn a_file_that_settings_name_and_that_is_missing_is_said_in_plain_words() {
+    let home = Home::new();
+    home.write("sectile.toml", "[server.auth]\nkeys_file = 'keys.toml'\n");
+    let ran = home.run(&["config", "check"]);
+    assert_eq!(
+        ran.stderr,
+        "error: sectile.toml, line 2, column 13: `server.auth.keys_file` must be a file that can be read (it does not exist).\n"
+    );
+}
+
+#[test]
+fn the_folders_of_all_worlds_are_checked_at_once() {
+    let home = Home::new();
+    home.write(
+        "sectile.toml",
+        "[vault]\nroot = 'a'\n[editor]\nroot = 'b'\n[notebook]\nroot = 'c'\n",
+    );
+    let ran = home.run(&["config", "check"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    for (line, said) in [
+        (2, "`vault.root` (`a`)"),
+        (4, "`editor.root` (`b`)"),
+        (6, "`notebook.root` (`c`)"),
+    ] {
+        let expected =
+            format!("error: sectile.toml, line {line}, column 8: {said} cannot be used: ");
+        assert!(ran.stderr.contains(&expected), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_path_in_the_file_that_a_variable_names_counts_from_that_file() {
+    let home = Home::new();
+    home.write("notes/a.md", "# A\n\nx\n");
+    home.write("etc/sectile.toml", "[editor]\nkey_file = 'key'\n");
+    let environment = [("SECTILE_CONFIG", "etc/sectile.toml")];
+    let update = ["edit", "update", "notes/a.md", "A", "--content", "y"];
+    assert_eq!(home.run_with(&update, &environment).code, Some(0));
+    assert!(home.path("work/etc/key").is_file());
+    assert!(!home.path("work/key").exists());
 }

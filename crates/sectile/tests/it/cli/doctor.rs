@@ -54,7 +54,7 @@ fn every_problem_is_named_and_counted() {
     for (arguments, problems, count) in [
         (
             &["doctor", "--config", "sectile.toml"][..],
-            &["settings: sectile.toml: `log.level` must be one of"][..],
+            &["settings: sectile.toml, line 2, column 9: `log.level` must be one of"][..],
             "1 problem was found",
         ),
         (

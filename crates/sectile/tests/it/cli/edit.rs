@@ -74,7 +74,7 @@ impl Desk {
     }
 
     fn done_with(&self, arguments: &[&str], input: &str) -> Value {
-        let ran = self.run(arguments, input);
+        let ran = self.run(&[arguments, &["--json"]].concat(), input);
         assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
         assert_eq!(ran.stderr, "", "{arguments:?}");
         assert_eq!(ran.stdout.lines().count(), 1, "{arguments:?}: {ran:?}");
@@ -642,13 +642,13 @@ fn the_exit_code_tells_refused_from_wrongly_called() {
 }
 
 #[test]
-fn a_pipe_gets_what_a_client_gets() {
+fn with_json_a_shell_gets_what_a_client_gets() {
     let home = Home::new();
     let vault = TestVault::empty();
     vault.note("plan.md", PLAN);
     let root = vault.root();
     let shell = |arguments: &[&str]| {
-        let all = [&["edit"], arguments, &["--root", text(&root)]].concat();
+        let all = [&["edit", "--json"], arguments, &["--root", text(&root)]].concat();
         let ran = home.run(&all);
         assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
         serde_json::from_str::<Value>(&ran.stdout).unwrap()
@@ -692,4 +692,24 @@ fn a_pipe_gets_what_a_client_gets() {
     let mut history = plan;
     history["limit"] = json!(20);
     assert_eq!(shell(&["history", "plan.md"]), client("history", history));
+}
+
+#[test]
+fn the_text_of_a_section_goes_through_a_pipe_byte_for_byte() {
+    let desk = Desk::new();
+    let text = "# Alpha\r\n\r\nOne \u{1b}[31mred\u{1b}[0m.\r\n\r\n\tcode\u{7}\r\n";
+    desk.home.write("odd.md", text);
+    let output = desk
+        .home
+        .command()
+        .args(["edit", "get", "odd.md", "Alpha"])
+        .output()
+        .unwrap();
+    let piped = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        piped.trim_end(),
+        "One \u{1b}[31mred\u{1b}[0m.\r\n\r\n\tcode\u{7}"
+    );
+    desk.done_with(&["update", "odd.md", "Alpha"], &piped);
+    assert_eq!(desk.home.read("odd.md"), text);
 }

@@ -237,6 +237,7 @@ fn steps_are_chained_by_the_files_between_them() {
             "tool=extract;out=raw.json",
             "--step",
             "tool=clean",
+            "--json",
         ],
     );
     assert_eq!(ran.code, Some(0), "{ran:?}");

@@ -33,10 +33,12 @@ fn each<'a>(list: &'a Value, key: &str) -> Vec<&'a str> {
         .collect()
 }
 
+const CHECK: [&str; 5] = ["docs", "check", "--json", "--config", "conf/sectile.toml"];
+
 #[test]
 fn without_settings_the_manual_is_what_there_is() {
     let desk = Desk::new(&[]);
-    let ran = desk.run(&["docs", "check", "--strict"]);
+    let ran = desk.run(&["docs", "check", "--strict", "--json"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
     let report = report(&ran);
     assert!(each(&report["documents"], "slug").contains(&"editor"));
@@ -86,7 +88,7 @@ fn guides() -> Desk {
 #[test]
 fn settings_say_what_loads_and_the_rest_is_skipped_with_a_reason() {
     let desk = guides();
-    let ran = desk.run(&["docs", "check", "--config", "conf/sectile.toml"]);
+    let ran = desk.run(&CHECK);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(
         ran.stderr
@@ -165,7 +167,7 @@ fn settings_say_what_loads_and_the_rest_is_skipped_with_a_reason() {
         (&json!(false), &json!(true))
     );
 
-    let strict = desk.run(&["docs", "check", "--config", "conf/sectile.toml", "--strict"]);
+    let strict = desk.run(&[&CHECK[..], &["--strict"]].concat());
     assert_eq!(strict.code, Some(1), "{strict:?}");
     assert_eq!(strict.stdout, ran.stdout);
 }
@@ -209,6 +211,7 @@ fn paths_on_the_command_line_are_added_and_count_from_here() {
         "--config",
         "conf/sectile.toml",
         "--strict",
+        "--json",
     ]);
     // Headings that are empty or repeated are worth a word, and no failure.
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -236,15 +239,15 @@ fn wrong_settings_are_refused_before_anything_is_read() {
     for (arguments, expected) in [
         (
             &["docs", "check", "--config", "unknown.toml"][..],
-            "unknown.toml: unknown setting `docs.documents.rol`. Did you mean `docs.documents.role`?",
+            "unknown.toml, line 3, column 1: unknown setting `docs.documents.rol`. Did you mean `docs.documents.role`?",
         ),
         (
             &["docs", "check", "--config", "range.toml"],
-            "range.toml: `docs.max_docs` must be a whole number from 1 to 256.",
+            "range.toml, line 2, column 12: `docs.max_docs` must be a whole number from 1 to 256.",
         ),
         (
             &["config", "check", "unknown.toml"],
-            "unknown.toml: unknown setting `docs.documents.rol`. Did you mean `docs.documents.role`?",
+            "unknown.toml, line 3, column 1: unknown setting `docs.documents.rol`. Did you mean `docs.documents.role`?",
         ),
     ] {
         let ran = desk.run(arguments);
@@ -267,7 +270,7 @@ fn the_list_of_documents_is_shown_and_described_like_every_setting() {
     assert_eq!(row["origin"], "sectile.toml");
     assert_eq!(
         row["value"],
-        "[{ path = \"a.md\", role = \"decision\" }, { path = \"b.md\" }]"
+        json!([{ "path": "a.md", "role": "decision" }, { "path": "b.md" }])
     );
     let schema = report(&desk.run(&["config", "schema"]));
     let docs = &schema["properties"]["docs"]["properties"];
@@ -291,7 +294,15 @@ fn devices_pipes_and_links_neither_block_nor_fail() {
     std::os::unix::fs::symlink("..", desk.path("g/up")).unwrap();
     std::os::unix::fs::symlink("/dev/zero", desk.path("g/zero.md")).unwrap();
     std::os::unix::fs::symlink("/dev/zero", desk.path("zero.md")).unwrap();
-    let ran = desk.run(&["docs", "check", "g", "g/pipe.md", "zero.md", "/dev/zero"]);
+    let ran = desk.run(&[
+        "docs",
+        "check",
+        "--json",
+        "g",
+        "g/pipe.md",
+        "zero.md",
+        "/dev/zero",
+    ]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let found = report(&ran);
     assert_eq!(

@@ -1,0 +1,140 @@
+//! Where keys and values stand in a settings file.
+
+use std::collections::BTreeMap;
+
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+use super::{ConfigError, Mistakes, Origin, Spot};
+
+/// Lines and columns of everything in one file, by path: `server.tools.denylist.0`.
+#[derive(Default)]
+pub(super) struct Spots {
+    file: String,
+    keys: BTreeMap<String, Spot>,
+    values: BTreeMap<String, Spot>,
+    /// Values that are entries of lists.
+    pub(super) entries: BTreeMap<String, Spot>,
+}
+
+impl Spots {
+    /// Looks at a whole file. Where it is not TOML, every line with a mistake is one.
+    pub(super) fn read(file: &str, text: &str) -> Result<Self, Mistakes> {
+        let mut spots = Self {
+            file: file.to_owned(),
+            ..Self::default()
+        };
+        let (table, errors) = DeTable::parse_recoverable(text);
+        if !errors.is_empty() {
+            let mut mistakes: Vec<ConfigError> = errors
+                .iter()
+                .map(|error| spots.syntax(text, error))
+                .collect();
+            // One mistake may confuse the parser more than once.
+            let line = |mistake: &ConfigError| match mistake {
+                ConfigError::Syntax { origin, .. } => origin.position().map(|(line, _)| line),
+                _ => None,
+            };
+            mistakes.sort_by_key(line);
+            mistakes.dedup_by_key(|mistake| line(mistake));
+            return Err(mistakes.into_iter().collect());
+        }
+        let lines = Lines::of(text);
+        spots.add_table("", table.get_ref(), &lines);
+        Ok(spots)
+    }
+
+    /// What the parser of TOML said.
+    pub(super) fn syntax(&self, text: &str, error: &toml::de::Error) -> ConfigError {
+        let offset = error.span().map_or(0, |span| span.start);
+        ConfigError::Syntax {
+            origin: Origin::File(Lines::of(text).spot(&self.file, offset)),
+            message: error.message().replace('\n', " "),
+        }
+    }
+
+    /// Where the key at `path` stands.
+    pub(super) fn key(&self, path: &str) -> Origin {
+        self.origin(self.keys.get(path))
+    }
+
+    /// Where the value at `path` stands.
+    pub(super) fn value(&self, path: &str) -> Origin {
+        self.origin(self.values.get(path))
+    }
+
+    fn origin(&self, spot: Option<&Spot>) -> Origin {
+        // Whatever was parsed has a place; the beginning of the file is none that could mislead.
+        Origin::File(spot.cloned().unwrap_or_else(|| Spot {
+            file: self.file.clone(),
+            line: 1,
+            column: 1,
+        }))
+    }
+
+    fn add_table(&mut self, prefix: &str, table: &DeTable<'_>, lines: &Lines<'_>) {
+        for (key, value) in table.iter() {
+            let path = joined(prefix, key.get_ref());
+            let spot = lines.spot(&self.file, key.span().start);
+            self.keys.insert(path.clone(), spot);
+            self.add_value(&path, value, lines);
+        }
+    }
+
+    fn add_value(&mut self, path: &str, value: &Spanned<DeValue<'_>>, lines: &Lines<'_>) {
+        let spot = lines.spot(&self.file, value.span().start);
+        self.values.insert(path.to_owned(), spot);
+        match value.get_ref() {
+            DeValue::Table(table) => self.add_table(path, table, lines),
+            DeValue::Array(array) => {
+                for (index, value) in array.iter().enumerate() {
+                    let path = format!("{path}.{index}");
+                    let spot = lines.spot(&self.file, value.span().start);
+                    self.entries.insert(path.clone(), spot);
+                    self.add_value(&path, value, lines);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The path of `name` in the section `prefix`.
+pub(super) fn joined(prefix: &str, name: &str) -> String {
+    if prefix.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{prefix}.{name}")
+    }
+}
+
+/// A text by lines.
+struct Lines<'a> {
+    text: &'a str,
+    /// Where each line begins.
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(text: &'a str) -> Self {
+        let ends = text.match_indices('\n').map(|(end, _)| end + 1);
+        Self {
+            text,
+            starts: std::iter::once(0).chain(ends).collect(),
+        }
+    }
+
+    fn spot(&self, file: &str, offset: usize) -> Spot {
+        let offset = offset.min(self.text.len());
+        let line = self.starts.partition_point(|start| *start <= offset);
+        let start = self.starts[line - 1];
+        let before = self.text.get(start..offset).unwrap_or_default();
+        Spot {
+            file: file.to_owned(),
+            line,
+            column: before.chars().count() + 1,
+        }
+    }
+}
