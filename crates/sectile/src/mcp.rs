@@ -15,6 +15,7 @@ pub mod http;
 mod in_flight;
 mod listing;
 mod message;
+mod naming;
 mod observer;
 mod pipeline;
 pub mod policy;
@@ -28,7 +29,6 @@ pub mod stdio;
 mod structured;
 mod surface;
 mod tool;
-mod wording;
 
 pub use self::{
     caller::Progress,

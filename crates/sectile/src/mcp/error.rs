@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value, json};
 
-use super::{Access, JsonObject, wording::Wording};
+use super::{Access, JsonObject, naming::Naming};
 
 /// A call that a tool could not meet. The message is for the caller: one sentence, no unsafe or absolute path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,16 +87,16 @@ impl Failure {
         self
     }
 
-    /// The same failure for a caller whom `wording` is for. What a failure says in words of the program alone is reworded, and
+    /// The same failure for a caller whom `naming` is for. What a failure says in words of the program alone is reworded, and
     /// so is a recovery that its message ends with; what the caller sent stays as it is.
-    pub(super) fn worded(mut self, wording: &Wording<'_>) -> Self {
-        if wording.is_plain() {
+    pub(super) fn worded(mut self, naming: &Naming<'_>) -> Self {
+        if naming.is_plain() {
             return self;
         }
         if let Some(detail) = &mut self.detail
             && let Cow::Borrowed(recovery) = detail.recovery
         {
-            detail.recovery = wording.advice(recovery);
+            detail.recovery = naming.advice(recovery);
             if let Cow::Owned(message) = &mut self.message
                 && let Some(before) = message.strip_suffix(recovery)
             {
@@ -104,7 +104,7 @@ impl Failure {
             }
         }
         if let Cow::Borrowed(message) = self.message {
-            self.message = wording.advice(message);
+            self.message = naming.advice(message);
         }
         self
     }

@@ -124,7 +124,7 @@ impl Surface {
         if let BoundHandler::Waiting(handler) = &tool.handler {
             let work = |context: CallContext| {
                 let schema = &tool.card.input;
-                check_arguments(&surface.wording(standing).choices(schema), &mut arguments)?;
+                check_arguments(&surface.naming(standing).choices(schema), &mut arguments)?;
                 #[cfg(debug_assertions)]
                 super::fault::strike(&tool.card.name);
                 context.surface.get_or_init(|| surface);
@@ -135,7 +135,7 @@ impl Surface {
         self.within_limits(effort, caller, asking, move |context| {
             let tool = &surface.tools[index];
             let schema = &tool.card.input;
-            check_arguments(&surface.wording(standing).choices(schema), &mut arguments)?;
+            check_arguments(&surface.naming(standing).choices(schema), &mut arguments)?;
             #[cfg(debug_assertions)]
             super::fault::strike(&tool.card.name);
             context.surface.get_or_init(|| Arc::clone(&surface));
@@ -483,7 +483,7 @@ impl Surface {
     /// A failure in the world's words: the JSON of a result, or a JSON-RPC error.
     fn say(&self, failure: Failure, standing: Standing) -> Result<Value, ErrorData> {
         let said = catch_unwind(AssertUnwindSafe(|| {
-            (self.envelope)(&failure.worded(&self.wording(standing)))
+            (self.envelope)(&failure.worded(&self.naming(standing)))
         }));
         said.map_or_else(|_| Err(Refusal::Internal.into()), Said::into_result)
     }
@@ -496,7 +496,7 @@ impl Surface {
             // Only tools ask, and what is seen is not hidden.
             Stop::Asks(_) | Stop::Hidden(..) => return Refusal::Internal.into(),
         };
-        let Failure { kind, message, .. } = failure.clone().worded(&self.wording(standing));
+        let Failure { kind, message, .. } = failure.clone().worded(&self.naming(standing));
         match (self.say(failure, standing), kind) {
             (Err(error), _) => error,
             (Ok(_), FailureKind::InvalidArguments) => ErrorData {
