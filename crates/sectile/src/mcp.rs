@@ -16,6 +16,7 @@ pub mod http;
 mod in_flight;
 mod listing;
 mod message;
+mod naming;
 mod observer;
 mod pipeline;
 pub mod policy;
@@ -29,7 +30,6 @@ pub mod stdio;
 mod structured;
 mod surface;
 mod tool;
-mod wording;
 
 pub use self::{
     caller::Progress,

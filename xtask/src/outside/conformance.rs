@@ -1,4 +1,4 @@
-//! The official conformance suite, in both protocol versions.
+//! The official conformance suite, in every protocol version that is served.
 //!
 //! Most of its scenarios call tools, prompts and resources that a server under test is asked to carry. We carry none of
 //! them: what runs here is what can be asked of a real server. The table names every scenario, so that a new version of
@@ -27,7 +27,7 @@ const EXPECTED: [(Kind, &str); 2] = [
     ),
 ];
 const LIMIT: Duration = Duration::from_secs(60);
-const VERSIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+const VERSIONS: [&str; 3] = ["2025-06-18", "2025-11-25", "2026-07-28"];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Use {
@@ -311,6 +311,26 @@ mod tests {
         for scenario in expected_scenarios() {
             assert!(SCENARIOS.contains(&(scenario, Wanted)), "{scenario}");
         }
+    }
+
+    #[test]
+    fn the_requirements_of_every_served_version_run() {
+        let served = include_str!("../../../crates/sectile/src/mcp/server.rs");
+        let (_, versions) = served
+            .split_once("VERSIONS: ")
+            .expect("the list of versions");
+        let (_, versions) = versions.split_once("= [").expect("the list of versions");
+        let (versions, _) = versions.split_once(']').expect("the list of versions");
+        for version in versions
+            .split(',')
+            .map(str::trim)
+            .filter(|one| !one.is_empty())
+        {
+            let (_, version) = version.split_once("V_").expect("a version");
+            let version = version.replace('_', "-");
+            assert!(VERSIONS.contains(&version.as_str()), "{version}");
+        }
+        assert_eq!(versions.matches("V_").count(), VERSIONS.len());
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl CallContext {
     #[must_use]
     pub fn for_caller(&self, text: &'static str) -> Cow<'static, str> {
         match self.surface.get() {
-            Some(surface) => surface.wording(self.standing()).text(text),
+            Some(surface) => surface.naming(self.standing()).text(text),
             None => Cow::Borrowed(text),
         }
     }

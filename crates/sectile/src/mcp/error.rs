@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{
     Access, JsonObject,
     explanation::{Offer, told},
-    wording::Wording,
+    naming::Naming,
 };
 
 /// A call that a tool could not meet. The message is for the caller: one sentence that names what it is about, without an
@@ -95,16 +95,16 @@ impl Failure {
         self
     }
 
-    /// The same failure for a caller whom `wording` is for. What a failure says in words of the program alone is reworded;
-    /// what the caller sent stays as it is.
-    pub(super) fn worded(mut self, wording: &Wording<'_>) -> Self {
-        if wording.is_plain() {
+    /// The same failure for a caller whom `naming` is for. What a failure says in words of the program alone is reworded, and
+    /// so is a recovery that its message ends with; what the caller sent stays as it is.
+    pub(super) fn worded(mut self, naming: &Naming<'_>) -> Self {
+        if naming.is_plain() {
             return self;
         }
         if let Some(detail) = &mut self.detail
             && let Cow::Borrowed(recovery) = detail.recovery
         {
-            detail.recovery = wording.advice(recovery);
+            detail.recovery = naming.advice(recovery);
             if let Cow::Owned(message) = &mut self.message
                 && let Some(before) = message.strip_suffix(recovery)
             {
@@ -112,7 +112,7 @@ impl Failure {
             }
         }
         if let Cow::Borrowed(message) = self.message {
-            self.message = wording.advice(message);
+            self.message = naming.advice(message);
         }
         self
     }

@@ -6,6 +6,7 @@
 
 mod door;
 mod gate;
+mod greeting;
 mod leave;
 mod listener;
 mod origin;
@@ -173,6 +174,19 @@ fn router(worlds: &[World], settings: &HttpSettings, stopping: CancellationToken
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .fallback(async || gate::not_found());
+    let greeting = greeting::page(worlds.iter().map(|world| {
+        let name = world.surface.world();
+        let path = match worlds.len() {
+            1 => SINGLE.to_owned(),
+            _ => endpoint(name),
+        };
+        (name, settings.door.resource(&path))
+    }));
+    let greet = move || {
+        let greeting = greeting.clone();
+        async move { greeting::respond(greeting) }
+    };
+    router = router.route("/", get(greet).fallback(async || gate::not_found()));
     let mut endpoints = Vec::new();
     for world in worlds {
         let name = world.surface.world();

@@ -128,7 +128,7 @@ impl Surface {
         if let BoundHandler::Waiting(handler) = &tool.handler {
             let work = |context: CallContext| {
                 let schema = &tool.card.input;
-                check_arguments(&surface.wording(standing).choices(schema), &mut arguments)?;
+                check_arguments(&surface.naming(standing).choices(schema), &mut arguments)?;
                 #[cfg(debug_assertions)]
                 super::fault::strike(&tool.card.name);
                 context.surface.get_or_init(|| surface);
@@ -139,7 +139,7 @@ impl Surface {
         self.within_limits(effort, caller, asking, move |context| {
             let tool = &surface.tools[index];
             let schema = &tool.card.input;
-            check_arguments(&surface.wording(standing).choices(schema), &mut arguments)?;
+            check_arguments(&surface.naming(standing).choices(schema), &mut arguments)?;
             #[cfg(debug_assertions)]
             super::fault::strike(&tool.card.name);
             context.surface.get_or_init(|| Arc::clone(&surface));
@@ -492,7 +492,7 @@ impl Surface {
         hides_errors: bool,
     ) -> Result<Value, ErrorData> {
         let said = catch_unwind(AssertUnwindSafe(|| {
-            (self.envelope)(&failure.worded(&self.wording(standing)))
+            (self.envelope)(&failure.worded(&self.naming(standing)))
         }));
         said.map_or_else(
             |_| Err(Refusal::Internal.into()),
@@ -523,7 +523,7 @@ impl Surface {
             Stop::Asks(_) | Stop::Hidden(..) => return Refusal::Internal.into(),
         };
         let kind = failure.kind;
-        let told = failure.clone().worded(&self.wording(standing)).told();
+        let told = failure.clone().worded(&self.naming(standing)).told();
         match (self.say(failure, standing, false), kind) {
             (Err(error), _) => error,
             (Ok(_), FailureKind::InvalidArguments) => ErrorData {

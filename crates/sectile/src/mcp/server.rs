@@ -110,8 +110,8 @@ impl Server {
 
     /// What the sender of a request is told about using the world.
     fn instructions(&self, request: &RequestContext<RoleServer>) -> Option<String> {
-        let wording = self.surface.wording(standing(request));
-        let said = wording.text(self.surface.instructions);
+        let naming = self.surface.naming(standing(request));
+        let said = naming.text(self.surface.instructions);
         (!said.is_empty()).then(|| said.into_owned())
     }
 
@@ -206,10 +206,10 @@ impl ServerHandler for Server {
         guarded(|| {
             only_page(request.as_ref())?;
             let standing = standing(&context);
-            let wording = self.surface.wording(standing);
+            let naming = self.surface.naming(standing);
             let listed = self.surface.listed_tools(standing);
             let mut result = ListToolsResult::with_all_items(
-                listed.map(|card| wire_tool(card, &wording)).collect(),
+                listed.map(|card| wire_tool(card, &naming)).collect(),
             );
             result.ttl_ms = Some(self.surface.table_cache().ttl_ms);
             result.cache_scope = Some(self.surface.table_cache().scope());
@@ -266,8 +266,8 @@ impl ServerHandler for Server {
                 self.surface
                     .lists(&template.uri_template, Access::Read, standing)
             });
-            let wording = self.surface.wording(standing);
-            let listed = listed.map(|template| wire_template(template, &wording));
+            let naming = self.surface.naming(standing);
+            let listed = listed.map(|template| wire_template(template, &naming));
             let mut result = ListResourceTemplatesResult::with_all_items(listed.collect());
             result.ttl_ms = Some(self.surface.table_cache().ttl_ms);
             result.cache_scope = Some(self.surface.table_cache().scope());
@@ -306,8 +306,8 @@ impl ServerHandler for Server {
             let standing = standing(&context);
             let listed =
                 prompts.filter(|prompt| self.surface.lists(prompt.name, Access::Read, standing));
-            let wording = self.surface.wording(standing);
-            let listed = listed.map(|prompt| wire_prompt(prompt, &wording));
+            let naming = self.surface.naming(standing);
+            let listed = listed.map(|prompt| wire_prompt(prompt, &naming));
             let mut result = ListPromptsResult::with_all_items(listed.collect());
             result.ttl_ms = Some(self.surface.table_cache().ttl_ms);
             result.cache_scope = Some(self.surface.table_cache().scope());

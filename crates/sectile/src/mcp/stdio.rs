@@ -195,7 +195,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
 
     /// Written by a task of its own: a caller of [`Self::next_message`] may drop it, and half a line must not be.
     fn answer(&mut self, error: JsonRpcError) {
-        tracing::info!(target: "sectile::call", outcome = "rejected", code = error.error.code.0);
+        tracing::info!(target: "sectile::call", outcome = "rejected");
         let output = Arc::clone(&self.output);
         self.rejection = Some(tokio::spawn(async move {
             let mut writer = output.writer.lock().await;

@@ -14,12 +14,12 @@ use super::{
     Access, Answer, Awaited, CacheHint, CallContext, Completer, CompletionRequest, Envelope,
     ErrorList, Failure, FailureKind, Handler, JsonObject, Observer, Pace, Policy, Prompt, Refused,
     Resource, ResourceNotice, ResourceTemplate, Resources, Tool, Unobserved,
+    naming::Naming,
     policy::Standing,
     question::Seal,
     resource::ResourceText,
     shares::{ShareBounds, Shares},
     tool,
-    wording::Wording,
 };
 use crate::access::Thing;
 
@@ -426,9 +426,9 @@ impl Surface {
     }
 
     /// How texts that name tools are said to somebody with this standing.
-    pub(super) fn wording(&self, standing: Standing) -> Wording<'_> {
+    pub(super) fn naming(&self, standing: Standing) -> Naming<'_> {
         if self.absent.is_empty() && !self.policy.hides_from_listings(standing) {
-            return Wording::default();
+            return Naming::default();
         }
         let (mut seen, mut unseen) = (Vec::new(), Vec::new());
         for BoundTool { card, .. } in &self.tools {
@@ -438,7 +438,7 @@ impl Surface {
             }
         }
         unseen.extend(self.absent.iter().map(|name| &**name));
-        Wording::new(seen, unseen)
+        Naming::new(seen, unseen)
     }
 
     /// The world's notices of changes, if it has any.

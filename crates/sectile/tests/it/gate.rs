@@ -14,6 +14,8 @@ mod reload;
 mod revocation;
 /// Roles: what is not for a role does not exist for it.
 mod roles;
+/// What is at which address.
+mod routes;
 /// Keys and tokens, good and bad.
 mod sign_in;
 /// Five worlds on one port.

@@ -90,8 +90,10 @@ pub(super) fn bearer(claims: &Claims, names: &ClaimNames) -> Option<Bearer> {
         Some(one) => Some(vec![header_safe(one)?]),
     };
     let effective_user = match claim(&names.effective_user) {
-        None => None,
+        // Nobody is named: the store sees the user who signed in.
+        Some(Value::String(text)) if text.trim().is_empty() => None,
         Some(value) => Some(header_safe(value)?),
+        None => None,
     };
     Some(Bearer {
         user,

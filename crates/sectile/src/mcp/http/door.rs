@@ -11,7 +11,10 @@ use http::{HeaderValue, StatusCode, header, request::Parts};
 use rmcp::model::JsonRpcError;
 use serde_json::json;
 
-use super::{gate::respond, leave::Leave};
+use super::{
+    gate::{outcome, respond},
+    leave::Leave,
+};
 use crate::{
     access::{Acl, Asked, Authenticator, Denied, Identity, Live, Rates},
     mcp::{Observer, error::Refusal},
@@ -111,16 +114,11 @@ impl Door {
 
     /// Counts a request that the gate turned away for another reason.
     pub(super) fn refused(&self, status: StatusCode) {
-        let reason = match status {
-            // These are counted where they are decided, with a better reason.
-            StatusCode::UNAUTHORIZED | StatusCode::TOO_MANY_REQUESTS => return,
-            StatusCode::FORBIDDEN => "forbidden",
-            StatusCode::PAYLOAD_TOO_LARGE => "too_large",
-            StatusCode::REQUEST_TIMEOUT => "too_slow",
-            StatusCode::SERVICE_UNAVAILABLE => "unavailable",
-            _ => "invalid",
-        };
-        self.settings.observer.refused(reason);
+        // These are counted where they are decided, with a better reason.
+        if status == StatusCode::UNAUTHORIZED || status == StatusCode::TOO_MANY_REQUESTS {
+            return;
+        }
+        self.settings.observer.refused(outcome(status));
     }
 
     /// The address that a request comes from, as far as that can be believed.
@@ -142,7 +140,7 @@ impl Door {
     }
 
     /// What is served at `path`, as tokens name their audience and the metadata its resource.
-    fn resource(&self, path: &str) -> String {
+    pub(super) fn resource(&self, path: &str) -> String {
         format!("{}{path}", self.settings.public_url)
     }
 

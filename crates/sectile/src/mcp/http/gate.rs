@@ -3,7 +3,7 @@
 //!
 //! Every refusal is a JSON-RPC error with the fitting status, and so is whatever rmcp itself turns down in plain text.
 
-use std::{future, sync::Arc};
+use std::{future, sync::Arc, time::Instant};
 
 use axum::{body::Body, extract::Request, response::Response};
 use futures::{StreamExt as _, stream};
@@ -86,11 +86,16 @@ impl Gate {
     }
 
     pub(super) async fn handle(&self, request: Request) -> Response {
+        let started = Instant::now();
         match self.admit(request).await {
             Ok(admitted) => self.serve(admitted).await,
             Err(refusal) => {
                 let status = refusal.status();
-                tracing::info!(target: "sectile::call", outcome = "rejected", status = status.as_u16());
+                tracing::info!(
+                    target: "sectile::call",
+                    outcome = outcome(status),
+                    elapsed_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+                );
                 self.settings.door.refused(status);
                 *refusal
             }
@@ -123,7 +128,14 @@ impl Gate {
             }
             request.extensions_mut().insert(Arc::clone(connection));
         }
-        let handled = async { as_json_rpc(self.service.handle(request).await.map(Body::new)) };
+        let ends_session = request.method() == Method::DELETE;
+        let handled = async {
+            let response = self.service.handle(request).await.map(Body::new);
+            match ends_session {
+                true => ended(as_json_rpc(response)),
+                false => as_json_rpc(response),
+            }
+        };
         let mut response = match session {
             Belonging::Nowhere => handled.await,
             Belonging::Opens(opening) => {
@@ -348,6 +360,30 @@ impl Gate {
             None => Err(missing_session(id)),
         }
     }
+}
+
+/// Word for the log line of a request that was turned away with this status.
+pub(super) fn outcome(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::UNAUTHORIZED => "unauthenticated",
+        StatusCode::TOO_MANY_REQUESTS => "rate_limited",
+        StatusCode::FORBIDDEN => "forbidden",
+        StatusCode::PAYLOAD_TOO_LARGE => "too_large",
+        StatusCode::REQUEST_TIMEOUT => "too_slow",
+        StatusCode::SERVICE_UNAVAILABLE => "unavailable",
+        _ => "invalid",
+    }
+}
+
+/// The answer to the end of a session. rmcp says "accepted", which some clients take for a failure: it has ended, and
+/// there is nothing to say about it.
+fn ended(mut response: Response) -> Response {
+    if response.status().is_success() {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        *response.body_mut() = Body::empty();
+        response.headers_mut().remove(header::CONTENT_TYPE);
+    }
+    response
 }
 
 /// The answer to a handshake. Its session is there for good once all of it was sent.

@@ -9,17 +9,17 @@ use rmcp::model::{
 
 use crate::mcp::{
     self, Access, CompletionReference, CompletionRequest, ToolCard, error::invalid_params,
-    surface::BoundPrompt, wording::Wording,
+    naming::Naming, surface::BoundPrompt,
 };
 
-pub(super) fn wire_tool(card: &ToolCard, wording: &Wording<'_>) -> Tool {
+pub(super) fn wire_tool(card: &ToolCard, naming: &Naming<'_>) -> Tool {
     let mut tool = Tool::new(
         card.name.clone(),
-        wording.text(card.description),
-        Arc::new(wording.schema(&card.input).into_owned()),
+        naming.text(card.description),
+        Arc::new(naming.schema(&card.input).into_owned()),
     );
     tool.title = Some(card.title.to_owned());
-    tool.output_schema = Some(Arc::new(wording.schema(&card.output).into_owned()));
+    tool.output_schema = Some(Arc::new(naming.schema(&card.output).into_owned()));
     tool.annotations = Some(ToolAnnotations::from_raw(
         Some(card.title.to_owned()),
         Some(card.access == Access::Read),
@@ -47,28 +47,28 @@ pub(super) fn wire_resource(resource: mcp::Resource) -> Resource {
 
 pub(super) fn wire_template(
     template: &mcp::ResourceTemplate,
-    wording: &Wording<'_>,
+    naming: &Naming<'_>,
 ) -> ResourceTemplate {
     let mut wire = ResourceTemplate::new(template.uri_template.clone(), template.name);
     wire.title = Some(template.title.to_owned());
-    wire.description = Some(wording.text(template.description).into_owned());
+    wire.description = Some(naming.text(template.description).into_owned());
     wire.mime_type = Some(template.mime_type.to_owned());
     wire
 }
 
-pub(super) fn wire_prompt(prompt: &BoundPrompt, wording: &Wording<'_>) -> Prompt {
+pub(super) fn wire_prompt(prompt: &BoundPrompt, naming: &Naming<'_>) -> Prompt {
     let arguments = prompt
         .arguments
         .iter()
         .map(|argument| {
             PromptArgument::new(argument.name)
-                .with_description(wording.text(argument.description))
+                .with_description(naming.text(argument.description))
                 .with_required(argument.required)
         })
         .collect();
     let mut wire = Prompt::new(
         prompt.name,
-        Some(wording.text(prompt.description)),
+        Some(naming.text(prompt.description)),
         Some(arguments),
     );
     wire.title = Some(prompt.title.to_owned());

@@ -156,7 +156,7 @@ async fn requests_without_an_open_session_are_refused() {
         assert_refused(http.send(method, &headers, "").await, 405, None).await;
     }
     assert_refused(http.send("PUT", &[STREAM], "").await, 405, None).await;
-    assert_eq!(session.send("DELETE").await.status, 202);
+    assert_eq!(session.send("DELETE").await.status, 204);
     assert_refused(session.post(&list).await, 404, Some(7)).await;
     assert_refused(session.send("GET").await, 404, None).await;
     assert_refused(session.send("DELETE").await, 404, None).await;
@@ -192,7 +192,7 @@ async fn there_are_only_so_many_sessions() {
     assert_eq!(body["error"]["code"], -32072, "{body}");
     assert_eq!(body["error"]["data"]["kind"], "too_many_sessions", "{body}");
     assert_eq!(open[0].remember("x").await, "", "the others go on");
-    assert_eq!(open.remove(0).send("DELETE").await.status, 202);
+    assert_eq!(open.remove(0).send("DELETE").await.status, 204);
     Session::open(&http).await;
 }
 
@@ -273,7 +273,7 @@ async fn a_session_hears_of_changes_on_its_stream() {
     ]);
     assert_eq!(said(&stream.event().await.unwrap()), UPDATED_ALPHA);
     assert_eq!(said(&stream.event().await.unwrap()), LIST_CHANGED);
-    assert_eq!(session.send("DELETE").await.status, 202);
+    assert_eq!(session.send("DELETE").await.status, 204);
     assert_eq!(stream.event().await, None);
     until("end of the receiver", || {
         shelf.changes.0.receiver_count() == 0
@@ -399,7 +399,7 @@ async fn a_session_that_rested_goes_on_as_if_nothing_had_been() {
     let other = Session::open(&http).await;
     assert_eq!(other.remember("x").await, "", "another session has its own");
     tokio::time::sleep(NAP).await;
-    assert_eq!(session.send("DELETE").await.status, 202);
+    assert_eq!(session.send("DELETE").await.status, 204);
     assert_refused(
         session
             .post(&Era::Handshake.request(7, "tools/list", json!({})))

@@ -190,6 +190,66 @@ fn a_log_line_has_these_fields_and_no_others() {
     );
 }
 
+/// A request that never became a call has no tool, and nothing else of it is told either.
+#[test]
+fn a_log_line_of_a_refusal_has_only_the_listed_facts() {
+    let hosted = TestHosted::sample();
+    let gateway = hosted.serve_with(More {
+        environment: &LOGS[1],
+        ..More::default()
+    });
+    let good = Caller::named("ann");
+    let message = ERA.call(1, TOOLS[0], json!({ "path": "marker-9b2e.md" }));
+    let foreign = format!("Bearer {}", good.clone().with("iss", "marker-9b2e").token());
+    let post = |headers: &[(&str, &str)]| gateway.http.post_with(ERA, &message, headers).status;
+    let refused = [
+        (post(&[]), 401, "unauthenticated"),
+        (post(&[("Authorization", &foreign)]), 401, "unauthenticated"),
+        (
+            post(&[("Origin", "http://marker-9b2e.example")]),
+            403,
+            "forbidden",
+        ),
+        (
+            gateway
+                .post(ERA, &good.clone().in_vault("marker-9b2e"), &message)
+                .status,
+            403,
+            "forbidden",
+        ),
+        (
+            gateway
+                .http
+                .request("GET", "/mcp", &[("Authorization", &foreign)], b"")
+                .status,
+            401,
+            "unauthenticated",
+        ),
+    ];
+    let lines = wait_for("the lines of all requests", || {
+        let log = gateway.http.log();
+        let lines: Vec<Value> = log
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .filter(|line: &Value| line["target"] == "sectile::call")
+            .collect();
+        (lines.len() == refused.len()).then_some(lines)
+    });
+    for (line, (status, expected, outcome)) in lines.iter().zip(refused) {
+        assert_eq!(status, expected, "{line}");
+        let mut keys: Vec<&String> = line.as_object().unwrap().keys().collect();
+        keys.sort_unstable();
+        let listed = ["elapsed_us", "level", "outcome", "target", "timestamp"];
+        assert_eq!(keys, listed, "{line}");
+        assert_eq!(line["outcome"], outcome, "{line}");
+    }
+    let log = gateway.http.log();
+    assert!(
+        !log.contains("marker-9b2e") && !log.contains("ann"),
+        "{log}"
+    );
+}
+
 #[test]
 fn what_is_answered_is_at_the_path_that_was_asked_for() {
     let hosted = TestHosted::empty();

@@ -151,6 +151,20 @@ fn a_distinct_effective_user_wins_over_the_actor() {
 }
 
 #[test]
+fn an_empty_effective_user_falls_back_to_the_actor() {
+    let hosted = shared_path();
+    let gateway = hosted.serve();
+    for (tool, empty) in TOOLS.into_iter().zip(["", " ", "\t", ""]) {
+        let actor = caller("bob", "work").with("owner", empty);
+        let answer = gateway.call(ERA, &actor, tool, json!({ "path": "n.md" }));
+        assert_own(&answer, "bob", "work");
+        let requests = gateway.requests();
+        assert_eq!(requests.len(), 1, "{empty:?}");
+        assert_eq!(requests[0].header("x-user-id"), Some("bob"), "{empty:?}");
+    }
+}
+
+#[test]
 fn a_note_of_somebody_else_is_as_absent_as_one_that_is_nowhere() {
     let hosted = shared_path();
     hosted.note("work", "bob", "only-bobs.md", "# Bob\n");

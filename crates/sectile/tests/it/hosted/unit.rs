@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     fixture::{Caller, Era, Stdio, TestHosted, TestVault, error_of, tool_text},
-    vault::unit::{ALLOWED, check_fields},
+    vault::unit::{ALLOWED, EXAMPLE, check_fields},
     vectors::TOOLS,
 };
 
@@ -167,4 +167,14 @@ fn other_arguments_are_refused_without_an_echo() {
         );
     }
     assert_eq!(gateway.requests(), []);
+}
+
+#[test]
+fn the_example_of_the_contract_comes_as_it_is_written() {
+    let hosted = TestHosted::empty();
+    let (note, expected) = EXAMPLE;
+    hosted.note("default", "ann", "inbox/example.md", note);
+    let gateway = hosted.serve();
+    let answer = gateway.note("get_section_source", "inbox/example.md");
+    assert_eq!(tool_text(&answer), expected);
 }

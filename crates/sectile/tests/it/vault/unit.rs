@@ -229,3 +229,21 @@ fn the_title_is_the_front_matters_else_the_file_names() {
         }
     }
 }
+
+/// The answer that the contract has as its example, for a note with this text.
+pub(crate) const EXAMPLE: (&str, &str) = (
+    "---\ntitle: Example\n---\n# Example\n\nText.\n",
+    r#"{"schema":"knowtation.section_source/v0","path":"inbox/example.md","title":"Example","sections":[{"section_id":"inbox-example-md:h1-example-0001","heading_id":"h1-example-0001","level":1,"heading_path":["Example"],"heading_text":"Example","child_section_ids":[],"body_available":true,"body_returned":false,"snippet_returned":false}],"truncated":false}"#,
+);
+
+#[test]
+fn the_example_of_the_contract_comes_as_it_is_written() {
+    let vault = TestVault::empty();
+    let (note, expected) = EXAMPLE;
+    vault.note("inbox/example.md", note);
+    for era in Era::BOTH {
+        let arguments = json!({ "path": "inbox/example.md" });
+        let answer = Stdio::ready(&vault, era).call(era, "get_section_source", arguments);
+        assert_eq!(tool_text(&answer), expected, "{era:?}");
+    }
+}

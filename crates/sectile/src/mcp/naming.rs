@@ -19,12 +19,12 @@ const ADVICE: &str = "Call tools/list to see what can be done here.";
 
 /// Which tools a text may name.
 #[derive(Debug, Default)]
-pub(super) struct Wording<'s> {
+pub(super) struct Naming<'s> {
     seen: Vec<&'s str>,
     unseen: Vec<&'s str>,
 }
 
-impl<'s> Wording<'s> {
+impl<'s> Naming<'s> {
     /// For a caller who sees the tools `seen`, and not those called `unseen`.
     pub(super) fn new(seen: Vec<&'s str>, unseen: Vec<&'s str>) -> Self {
         Self { seen, unseen }

@@ -14,16 +14,16 @@ const TOOLS: [&str; 6] = [
 ];
 
 /// For a caller who sees all of [`TOOLS`] but these.
-fn without(unseen: &[&'static str]) -> Wording<'static> {
+fn without(unseen: &[&'static str]) -> Naming<'static> {
     let seen = TOOLS.into_iter().filter(|name| !unseen.contains(name));
-    Wording::new(seen.collect(), unseen.to_vec())
+    Naming::new(seen.collect(), unseen.to_vec())
 }
 
 #[test]
 fn a_text_stays_as_it_is_when_everything_that_it_names_can_be_seen() {
     let text = "Start with list_sections. `undo` takes it back; get_section reads.";
     assert!(matches!(without(&["edit_text"]).text(text), Cow::Borrowed(same) if same == text));
-    assert!(matches!(Wording::default().text(text), Cow::Borrowed(same) if same == text));
+    assert!(matches!(Naming::default().text(text), Cow::Borrowed(same) if same == text));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn what_names_a_hidden_tool_is_left_out_and_the_rest_stays() {
 
 #[test]
 fn an_ordinary_word_is_a_name_in_backticks_and_after_call() {
-    let wording = without(&["undo", "history"]);
+    let naming = without(&["undo", "history"]);
     for (text, expected) in [
         (
             "The history has what there is to undo.",
@@ -90,7 +90,7 @@ fn an_ordinary_word_is_a_name_in_backticks_and_after_call() {
         ("See the entry. Call history.", "See the entry."),
         ("See the entry, or call undo with it. Done.", "Done."),
     ] {
-        assert_eq!(wording.text(text), expected, "{text}");
+        assert_eq!(naming.text(text), expected, "{text}");
     }
 }
 
@@ -138,12 +138,9 @@ fn a_schema_has_no_choice_that_is_a_hidden_tool() {
         ] } },
         "items": {},
     });
-    let wording = without(&["edit_text"]);
-    assert_eq!(Value::Object(wording.schema(schema).into_owned()), expected);
-    assert_eq!(
-        Value::Object(wording.choices(schema).into_owned()),
-        expected
-    );
+    let naming = without(&["edit_text"]);
+    assert_eq!(Value::Object(naming.schema(schema).into_owned()), expected);
+    assert_eq!(Value::Object(naming.choices(schema).into_owned()), expected);
     assert!(matches!(
         without(&["undo"]).choices(schema),
         Cow::Borrowed(_)
@@ -157,24 +154,24 @@ fn no_text_of_any_world_names_a_hidden_tool() {
         let names: Vec<&str> = card.tools.iter().map(|tool| tool.name.as_str()).collect();
         for hidden in &names {
             let seen = names.iter().copied().filter(|name| name != hidden);
-            let wording = Wording::new(seen.collect(), vec![hidden]);
+            let naming = Naming::new(seen.collect(), vec![hidden]);
             let mut said: Vec<String> = Vec::new();
             for tool in card.tools.iter().filter(|tool| tool.name != *hidden) {
-                said.push(wording.text(tool.description).into_owned());
+                said.push(naming.text(tool.description).into_owned());
                 for schema in [&tool.input, &tool.output] {
                     let mut texts = Vec::new();
                     descriptions(
-                        &Value::Object(wording.schema(schema).into_owned()),
+                        &Value::Object(naming.schema(schema).into_owned()),
                         &mut texts,
                     );
                     said.extend(texts);
                 }
             }
             for error in (card.errors)().codes {
-                said.push(wording.advice(error.meaning).into_owned());
-                said.push(wording.advice(error.recovery).into_owned());
+                said.push(naming.advice(error.meaning).into_owned());
+                said.push(naming.advice(error.recovery).into_owned());
             }
-            said.push(wording.text(card.instructions).into_owned());
+            said.push(naming.text(card.instructions).into_owned());
             for text in said {
                 assert!(mentions(&text, hidden).next().is_none(), "{hidden}: {text}");
                 let is_word = !hidden.contains('_');
