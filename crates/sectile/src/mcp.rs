@@ -9,6 +9,7 @@ mod completion;
 mod connection;
 mod context;
 mod error;
+mod error_text;
 #[cfg(debug_assertions)]
 pub mod fault;
 pub mod http;
@@ -28,7 +29,6 @@ pub mod stdio;
 mod structured;
 mod surface;
 mod tool;
-mod wording;
 
 pub use self::{
     caller::Progress,
@@ -36,6 +36,10 @@ pub use self::{
     connection::Connection,
     context::CallContext,
     error::{Detail, Envelope, ErrorCard, ErrorList, Failure, FailureKind, Said, frame_errors},
+    error_text::{
+        MAX_MESSAGE_CHARS, MAX_OFFERED, Offer, may_be_repeated, nearest, nearest_paths, quoted,
+        told, visible,
+    },
     listing::CacheHint,
     observer::{CallRecord, Observer, Unobserved},
     policy::Policy,
@@ -45,8 +49,4 @@ pub use self::{
     schema::{JsonObject, input_schema, output_schema},
     surface::{Limits, Surface, ToolCard, UnknownTool, WorldCard, WorldSpec, fixed_part},
     tool::{Access, Answer, Awaited, Facts, Handler, Pace, Tool, decode, run},
-    wording::{
-        MAX_MESSAGE_CHARS, MAX_OFFERED, Offer, may_be_repeated, nearest, nearest_paths, quoted,
-        told, visible,
-    },
 };

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     Access, JsonObject,
-    wording::{Offer, told},
+    error_text::{Offer, told},
 };
 
 /// A call that a tool could not meet. The message is for the caller: one sentence that names what it is about, without an

@@ -227,7 +227,7 @@ pub(crate) fn assert_log_is_clean(log: &str, vault: &TestVault) {
 }
 
 /// What the body-free tools say of a note that is not there, with its path as it is shown.
-pub fn note_not_found(shown: &str) -> String {
+pub(crate) fn note_not_found(shown: &str) -> String {
     format!(
         "Note not found: {shown}. Give the path of a note from the top of the vault, with its folder and its extension, \
          such as inbox/foo.md."
