@@ -12,6 +12,7 @@ import sys
 
 import anyio
 from mcp import Client, StdioServerParameters
+from mcp_types import Implementation
 
 import docs_checks
 import editor_checks
@@ -27,6 +28,8 @@ WORLDS = {
     "notebook": notebook_checks.check,
 }
 SECONDS = 100
+# A host that says who it is: under the SDK's own name, errors of the editor world come as results.
+NAMED = Implementation(name="sectile-checks", version="1")
 
 
 async def main(world, era, note, sentinels, target):
@@ -38,7 +41,7 @@ async def main(world, era, note, sentinels, target):
         return await exercise(connect, check, era, note, sentinels)
     if not server.startswith("http://"):
         server = StdioServerParameters(command=target[0], args=target[1:])
-    connect = functools.partial(Client, server, mode=mode, read_timeout_seconds=30)
+    connect = functools.partial(Client, server, mode=mode, read_timeout_seconds=30, client_info=NAMED)
     await exercise(connect, WORLDS[world], era, note, sentinels)
 
 

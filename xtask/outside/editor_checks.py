@@ -140,8 +140,9 @@ async def check_errors(document):
             explained = isinstance(data, dict) and {"kind", "recovery"} <= set(data)
             expect(f"{tool}: {what} is explained", explained, data)
     code, message, data = await refused(document.call("get_section", {"section_id": "abc123"}))
-    seen = (message, data["section_id"]) == ("Section not found.", "abc123")
+    seen = message.startswith("Section not found. ") and data["section_id"] == "abc123"
     expect("the contract's example error is answered", seen, (message, data))
+    expect("the message says what to do next", message.endswith(data["recovery"]) and len(message) <= 400, message)
     for path in ["../outside.md", "/etc/passwd"] if document.note else []:
         code, message, data = await refused(document.client.call_tool("get_document", {"path": path}))
         is_silent = path not in f"{message}{data}"
@@ -195,6 +196,15 @@ async def check_prompts(document):
         reference = PromptReference(name="generate_outline")
         values = (await client.complete(reference, {"name": "path", "value": document.note[:3]})).completion.values
         expect("a path is completed", document.note in values, values)
+
+
+async def check_results(connect, note):
+    """A host that does not say who it is shows its model no more of an error than the message."""
+    async with connect(client_info=None) as client:
+        result = await Document(client, note).call("get_section", {"section_id": "abc123"})
+    error = json.loads(only_text(result))
+    seen = result.is_error and error["code"] == APPLICATION_ERROR and error["data"]["section_id"] == "abc123"
+    expect("an error is a result for a host that hides protocol errors", seen, result)
 
 
 async def check_subscription(connect, era, note):
@@ -268,6 +278,7 @@ async def check(connect, era, note, _sentinels):
             ("contract", lambda: check_contract(document)),
             ("errors", lambda: check_errors(document)),
             ("resources", lambda: check_resources(document, era)),
+            ("results", lambda: check_results(connect, note)),
             ("prompts", lambda: check_prompts(document)),
             ("subscription", lambda: check_subscription(connect, era, note)),
             ("confirmation", lambda: check_confirmation(connect, note)),

@@ -9,7 +9,7 @@ mod completion;
 mod connection;
 mod context;
 mod error;
-mod explanation;
+mod error_text;
 #[cfg(debug_assertions)]
 pub mod fault;
 pub mod http;
@@ -39,7 +39,7 @@ pub use self::{
     error::{
         Detail, Envelope, ErrorCard, ErrorList, Failure, FailureKind, Refused, Said, frame_errors,
     },
-    explanation::{
+    error_text::{
         MAX_MESSAGE_CHARS, MAX_OFFERED, Offer, may_be_repeated, nearest, nearest_paths, quoted,
         told, visible,
     },

@@ -138,7 +138,6 @@ async fn show_edits(root: &Path) -> Result<(), CliError> {
             "code": refused["code"],
             "message": refused["message"],
             "theirs": refused["data"]["theirs"],
-            "recovery": refused["data"]["recovery"],
         }))
     ))?;
     heading("Undo, which also works tomorrow")?;

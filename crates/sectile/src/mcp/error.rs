@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     Access, JsonObject,
-    explanation::{Offer, told},
+    error_text::{Offer, told},
     naming::Naming,
 };
 
@@ -304,22 +304,22 @@ refusals! {
     UnknownTool(ErrorCode = ErrorCode::METHOD_NOT_FOUND):
         "unknown_tool",
         "Unknown tool.",
-        "Call tools/list to see the tools that there are.";
+        "Call tools/list to see which tools there are.";
     /// The prompt does not exist, or must look as if it did not.
     UnknownPrompt:
         "unknown_prompt",
         "Unknown prompt.",
-        "Call prompts/list to see the prompts that there are.";
+        "Call prompts/list to see which prompts there are.";
     /// The resource does not exist, or must look as if it did not.
     UnknownResource:
         "unknown_resource",
         "Unknown resource.",
-        "Call resources/list to see the resources that there are.";
+        "Call resources/list to see which resources there are.";
     /// The resource template does not exist, or must look as if it did not.
     UnknownTemplate:
         "unknown_template",
         "Unknown resource template.",
-        "Call resources/templates/list to see the templates that there are.";
+        "Call resources/templates/list to see which templates there are.";
     /// The request state was not made for this call, or is too old.
     StrangeState:
         "strange_state",
@@ -330,7 +330,7 @@ refusals! {
         "forbidden",
         "You may not use this.",
         "Ask the operator to allow it in [server.auth] allowed_tools.";
-    /// Too many calls are running, in all or of this caller.
+    /// Too many calls are running, overall or for this caller.
     Busy:
         "busy",
         "Too many calls are running.",
@@ -344,18 +344,18 @@ refusals! {
     NoAccess:
         "no_access",
         "These credentials give no access here.",
-        "Name a vault that is yours in X-Vault-Id, or ask the operator for access.";
-    /// The request carries more than one set of credentials, or a header twice that may be there once.
+        "Name one of your vaults in X-Vault-Id, or ask the operator for access.";
+    /// The request carries more than one set of credentials, or repeats a header that may appear only once.
     AmbiguousCredentials:
         "ambiguous_credentials",
         "The request carries more than one set of credentials.",
         "Send one Authorization or X-Api-Key header, and at most one X-Vault-Id.";
-    /// Whether the credentials are valid cannot be found out now.
+    /// The credentials cannot be checked right now.
     AuthUnavailable:
         "auth_unavailable",
-        "Credentials cannot be checked now.",
+        "The credentials cannot be checked right now.",
         "Wait a moment, then send the request again.";
-    /// More requests than one caller or address may send.
+    /// The caller or the address sent more requests than allowed.
     RateLimited:
         "rate_limited",
         "Too many requests.",
@@ -365,20 +365,20 @@ refusals! {
         "too_many_sessions",
         "Too many sessions are open.",
         "End one with DELETE, wait until one is idle, or raise server.http.max_sessions.";
-    /// The call took longer than allowed. What it was to change may have been changed all the same.
+    /// The call took longer than allowed. The change that it was to make may have been made all the same.
     TimedOut(Access = Access::Read):
         "timed_out",
         "The call took too long.",
         "Ask for less, or raise server.limits.call_timeout_ms.";
-    /// The caller gave up. What the call was to change may have been changed all the same.
+    /// The caller gave up. The change that the call was to make may have been made all the same.
     Cancelled(Access = Access::Read):
         "cancelled",
         "The call was cancelled.",
         "Call again if the answer is still wanted.";
-    /// The handler broke: a defect of the server.
+    /// The tool failed because of a defect in the server.
     Internal:
         "internal",
-        "Internal error.",
+        "Internal error: the tool failed because of a defect in the server.",
         "Call again; if it happens again, report it with the server's log line.";
 }
 
@@ -478,13 +478,13 @@ const PROTOCOL_ERRORS: [(&str, &str, &str); 4] = [
     ),
     (
         "-32601",
-        "The method does not exist here, because this world offers nothing that it is for.",
+        "The method does not exist here: this world offers nothing that it applies to.",
         "Use what the server declared in its capabilities.",
     ),
     (
         "-32602",
         "The parameters of a known method cannot be read.",
-        "Compare them with the protocol's schema of the method.",
+        "Compare them with the method's schema in the protocol.",
     ),
 ];
 
@@ -502,7 +502,7 @@ pub fn frame_errors() -> ErrorList {
         });
     ErrorList {
         form: "These are JSON-RPC errors, the same in every world and on every transport. `data.kind` is the code, and \
-               `data.recovery` says what to do. Errors of messages that are not calls have only their number.",
+               `data.recovery` says what to do; `message` says both what is wrong and what to do. Errors of messages that are not calls have only their number.",
         codes: Refusal::ALL
             .iter()
             .map(|refusal| refusal.card())
@@ -528,4 +528,34 @@ pub(super) fn method_not_found() -> ErrorData {
 /// A known method whose parameters cannot be decoded.
 pub(super) fn invalid_params() -> ErrorData {
     ErrorData::new(ErrorCode::INVALID_PARAMS, "Invalid params", None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::MAX_MESSAGE_CHARS;
+
+    #[test]
+    fn message_of_every_refusal_says_what_to_do_next() {
+        let changing = [
+            Refusal::TimedOut(Access::Write),
+            Refusal::Cancelled(Access::Destructive),
+        ];
+        for &refusal in Refusal::ALL.iter().chain(&changing) {
+            let error = ErrorData::from(refusal);
+            let message = error.message.as_ref();
+            assert!(message.chars().count() <= MAX_MESSAGE_CHARS, "{message}");
+            assert!(message.ends_with(refusal.recovery()), "{message}");
+            assert!(message.len() > refusal.recovery().len() + 5, "{message}");
+        }
+    }
+
+    #[test]
+    fn messages_of_the_protocols_own_codes_begin_with_its_words() {
+        let unknown = |code| ErrorData::from(Refusal::UnknownTool(ErrorCode(code))).message;
+        assert!(unknown(-32601).starts_with("Method not found: "));
+        assert!(unknown(-32602).starts_with("Unknown tool. "));
+        assert_eq!(method_not_found().message, "Method not found");
+        assert_eq!(invalid_params().message, "Invalid params");
+    }
 }

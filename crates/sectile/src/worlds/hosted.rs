@@ -128,7 +128,7 @@ const ERRORS: [(FailureKind, &str, &str); 8] = [
     ),
     (
         FailureKind::Internal,
-        "The store could not be asked, or the answer could not be written: a defect of the server.",
+        "The store could not be asked, or the answer could not be written, because of a defect in the server.",
         "Call again; if it happens again, report it with the server's log line.",
     ),
 ];

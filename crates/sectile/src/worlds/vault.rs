@@ -57,7 +57,7 @@ pub(crate) fn error_object(failure: &Failure) -> Value {
 const ERRORS: [(FailureKind, &str, &str); 7] = [
     (
         FailureKind::InvalidArguments,
-        "The arguments do not fit the tool.",
+        "The arguments do not match the tool's input schema.",
         "Compare the arguments with the tool's input schema.",
     ),
     (
@@ -77,7 +77,7 @@ const ERRORS: [(FailureKind, &str, &str); 7] = [
     ),
     (
         FailureKind::Unreadable,
-        "The note is there, but the system refused to read it.",
+        "The note exists, but the system refused access to it.",
         "Ask the operator to allow reading it.",
     ),
     (
@@ -87,7 +87,7 @@ const ERRORS: [(FailureKind, &str, &str); 7] = [
     ),
     (
         FailureKind::Internal,
-        "The answer could not be written: a defect of the server.",
+        "The answer could not be written because of a defect in the server.",
         "Call again; if it happens again, report it with the server's log line.",
     ),
 ];

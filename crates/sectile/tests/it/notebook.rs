@@ -22,6 +22,8 @@ mod eval;
 mod freshness;
 /// An index whose writer was killed is the old one or the new one.
 mod kills;
+/// What names are given back for names that lead nowhere.
+mod messages;
 /// Whatever happens to the files between two calls, nothing false is verified.
 mod mutation;
 /// Every row of the table of points that the contract left open, by name.

@@ -149,6 +149,31 @@ fn every_error_code_occurs_once_in_its_world() {
 }
 
 #[test]
+fn every_error_is_told_in_sentences_that_fit_into_a_message() {
+    /// Half of a message; the other half is for what is wrong.
+    const LONGEST_RECOVERY: usize = 200;
+    // The contract writes it without a full stop.
+    const AS_WRITTEN: &str = "Call list_collections, then enter_collection";
+    let lists = worlds::cards()
+        .into_iter()
+        .map(|world| (world.errors)())
+        .chain([frame_errors()]);
+    for card in lists.flat_map(|list| list.codes) {
+        for text in [card.meaning, card.recovery] {
+            let is_sentence = text.starts_with(char::is_uppercase) && text.ends_with('.');
+            assert!(is_sentence || text == AS_WRITTEN, "{}: {text}", card.code);
+        }
+        let length = card.recovery.chars().count();
+        assert!(
+            length <= LONGEST_RECOVERY,
+            "{}: {}",
+            card.code,
+            card.recovery
+        );
+    }
+}
+
+#[test]
 fn every_setting_is_shown_in_its_table() {
     let page = text(ReferencePage::Configuration);
     for key in keys() {

@@ -22,19 +22,19 @@ const TABLE: [Row; 4] = [
     Row {
         code: FailureKind::InvalidArguments.name(),
         kind: FailureKind::InvalidArguments,
-        meaning: "The arguments do not fit the tool.",
+        meaning: "The arguments do not match the tool's input schema.",
         recovery: "Compare the arguments with the tool's input schema.",
     },
     Row {
         code: FailureKind::TooLarge.name(),
         kind: FailureKind::TooLarge,
-        meaning: "The documents are too large for an index.",
+        meaning: "The documents are too large to be indexed.",
         recovery: "Ask the operator to serve fewer or smaller documents.",
     },
     Row {
         code: FailureKind::Internal.name(),
         kind: FailureKind::Internal,
-        meaning: "The answer could not be written: a defect of the server.",
+        meaning: "The answer could not be written because of a defect in the server.",
         recovery: "Call again; if it happens again, report it with the server's log line.",
     },
 ];

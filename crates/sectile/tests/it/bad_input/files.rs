@@ -87,7 +87,7 @@ fn what_is_no_regular_file_is_not_found_and_does_not_block() {
             ".SECTILE/journal.md",
             "a/../.sectile/journal.md",
         ] {
-            client.all_tools_fail(path, &note_not_found(&path));
+            client.all_tools_fail(path, &note_not_found(path));
         }
     }
 }

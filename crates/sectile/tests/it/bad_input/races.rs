@@ -53,7 +53,7 @@ fn seen(answer: &Value, path: &str) -> Seen {
         return Seen::Note;
     }
     if tool_text(answer).contains("not found") {
-        assert_failure(answer, &note_not_found(&path), "swapped");
+        assert_failure(answer, &note_not_found(path), "swapped");
         return Seen::Nothing;
     }
     assert_failure(answer, INVALID_PATH, "swapped");

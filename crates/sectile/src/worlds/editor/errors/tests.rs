@@ -31,36 +31,6 @@ fn all(name: &str) -> Vec<EditorError> {
             theirs: name.to_owned(),
         }))
     };
-    let heading = Escape::Heading {
-        line: usize::MAX,
-        level: 1,
-        section_level: 2,
-    };
-    let edits = [
-        EditError::NotUtf8,
-        EditError::NoSuchSection,
-        EditError::PositionOutOfRange { max: usize::MAX },
-        EditError::LevelOutOfRange,
-        EditError::IntoItself,
-        EditError::EmptyHeading,
-        EditError::HeadingHasLineBreak,
-        EditError::HeadingCannotBeWritten,
-        EditError::Reparents { section: 1 },
-        EditError::Escapes(heading),
-        EditError::Escapes(Escape::OpenFence),
-        EditError::Escapes(Escape::OpenHtml),
-        EditError::Escapes(Escape::Open),
-        EditError::Escapes(Escape::Structure),
-        EditError::EmptyOldText,
-        EditError::TextCount {
-            found: 0,
-            expected: 1,
-        },
-        EditError::TextCount {
-            found: usize::MAX,
-            expected: usize::MAX,
-        },
-    ];
     let mut errors = vec![
         E::DocumentNotFound,
         E::DocumentExists,
@@ -139,8 +109,42 @@ fn all(name: &str) -> Vec<EditorError> {
         E::RootGone,
         E::Io(std::io::ErrorKind::Other),
     ];
-    errors.extend(edits.map(E::Edit));
+    errors.extend(edits().map(E::Edit));
     errors
+}
+
+/// One of each kind that an edit by itself can have.
+fn edits() -> [EditError; 17] {
+    let heading = Escape::Heading {
+        line: usize::MAX,
+        level: 1,
+        section_level: 2,
+    };
+    [
+        EditError::NotUtf8,
+        EditError::NoSuchSection,
+        EditError::PositionOutOfRange { max: usize::MAX },
+        EditError::LevelOutOfRange,
+        EditError::IntoItself,
+        EditError::EmptyHeading,
+        EditError::HeadingHasLineBreak,
+        EditError::HeadingCannotBeWritten,
+        EditError::Reparents { section: 1 },
+        EditError::Escapes(heading),
+        EditError::Escapes(Escape::OpenFence),
+        EditError::Escapes(Escape::OpenHtml),
+        EditError::Escapes(Escape::Open),
+        EditError::Escapes(Escape::Structure),
+        EditError::EmptyOldText,
+        EditError::TextCount {
+            found: 0,
+            expected: 1,
+        },
+        EditError::TextCount {
+            found: usize::MAX,
+            expected: usize::MAX,
+        },
+    ]
 }
 
 /// What is said of `error` when the call names a document and a section.

@@ -243,6 +243,32 @@ pub(super) fn what(error: &EditorError, about: &About<'_>) -> String {
             },
             quoted(&conflict.hash)
         ),
+        E::StillThere { path } => format!("The text is still in {}.", quoted(path)),
+        E::DocumentChanged => {
+            format!("The {document} has changed since it was read. Nothing was written.")
+        }
+        E::Busy => format!("Another process is changing the {document}."),
+        E::KeepsChanging => {
+            format!("The {document} keeps changing on disk. Nothing was written.")
+        }
+        E::ReadOnlyDocument => format!("The {document} is read-only. Nothing was written."),
+        E::Edit(EditError::NotUtf8) => {
+            format!("The {document} is not UTF-8, so it can be read but not edited.")
+        }
+        error => past(error, about),
+    }
+}
+
+/// What is wrong with a request about the past.
+fn past(error: &EditorError, about: &About<'_>) -> String {
+    use EditorError as E;
+    let path = about.path();
+    let beside = |before: &str| {
+        let path = path.as_ref();
+        path.map(|path| format!(" {before} {path}"))
+            .unwrap_or_default()
+    };
+    match error {
         E::NothingToUndo => format!("There is nothing to undo{}.", beside("in")),
         E::NothingToRedo => format!("There is nothing to redo{}.", beside("in")),
         E::EntryNotFound => match about.entry {
@@ -260,18 +286,6 @@ pub(super) fn what(error: &EditorError, about: &About<'_>) -> String {
                 .map_or_else(|| "The entry".to_owned(), |entry| format!("Entry {entry}"))
         ),
         E::TextUnknown => format!("The history{} does not reach back that far.", beside("of")),
-        E::StillThere { path } => format!("The text is still in {}.", quoted(path)),
-        E::DocumentChanged => {
-            format!("The {document} has changed since it was read. Nothing was written.")
-        }
-        E::Busy => format!("Another process is changing the {document}."),
-        E::KeepsChanging => {
-            format!("The {document} keeps changing on disk. Nothing was written.")
-        }
-        E::ReadOnlyDocument => format!("The {document} is read-only. Nothing was written."),
-        E::Edit(EditError::NotUtf8) => {
-            format!("The {document} is not UTF-8, so it can be read but not edited.")
-        }
         error => error.to_string(),
     }
 }
