@@ -40,8 +40,8 @@ pub use front_matter::{FrontMatter, FrontMatterError, remove_key, set_key};
 pub use lines::{LineIndex, Position, dominant_line_end};
 pub use links::{
     Anchors, Enclosure, Link, LinkForm, LinkPart, MovedAnchor, PathResolution, Repair, Resolution,
-    front_matter_keeps_its_shape, github_anchor, links, links_near, moved_anchors, name_key,
-    repair_fragment, repair_path, resolve_path,
+    aliases, block_key, front_matter_keeps_its_shape, github_anchor, links, links_near,
+    moved_anchors, name_key, repair_fragment, repair_path, resolve_path,
 };
 pub use merge::{MergeConflict, merge};
 pub use naming::{LetterCase, sections_named};

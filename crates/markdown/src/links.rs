@@ -7,7 +7,10 @@
 
 use crate::{Span, source::Offsets};
 
+mod aliases;
 mod anchors;
+mod blocks;
+mod comments;
 mod destination;
 mod find;
 mod front_matter;
@@ -17,8 +20,9 @@ mod paths;
 mod repair;
 mod wiki;
 
+pub use aliases::aliases;
 pub(crate) use anchors::AnchorReader;
-pub use anchors::{Anchors, MovedAnchor, Resolution, moved_anchors};
+pub use anchors::{Anchors, MovedAnchor, Resolution, block_key, moved_anchors};
 pub use find::{links, links_near};
 pub use front_matter::front_matter_keeps_its_shape;
 pub use heading_names::github_anchor;

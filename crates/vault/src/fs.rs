@@ -259,6 +259,23 @@ impl Root {
         }
     }
 
+    /// The first `most` bytes of a note, or all of a shorter one.
+    pub(crate) fn read_start(&self, note: &NotePath, most: u64) -> Result<Vec<u8>, ReadError> {
+        if is_private(note.as_str()) {
+            return Err(ReadError::NotFound);
+        }
+        let file = self.open_outside_private_folder(note)?;
+        let metadata = file.metadata().map_err(|error| read_error(&error))?;
+        if !metadata.is_file() {
+            return Err(ReadError::NotFound);
+        }
+        let mut start = Vec::new();
+        file.take(most)
+            .read_to_end(&mut start)
+            .map_err(|error| read_error(&error))?;
+        Ok(start)
+    }
+
     /// Opened anew for each read, so that a folder that was replaced is seen as it is now.
     pub(crate) fn dir(&self) -> io::Result<Dir> {
         Dir::open_ambient_dir(&self.location, ambient_authority())

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use pulldown_cmark::{Event, Tag, TagEnd};
 
 use super::{
-    LinkForm,
+    LinkForm, blocks,
     heading_names::{
         folded, github_anchor, html_ids, loose_key, split_id, strict_key, text_for_link,
     },
@@ -21,6 +21,7 @@ pub struct Anchors {
     by_strict_text: Names,
     by_loose_text: Names,
     html_ids: HashSet<String>,
+    blocks: HashSet<String>,
 }
 
 /// Where a fragment leads.
@@ -30,8 +31,10 @@ pub enum Resolution {
     Heading(usize),
     /// To the document as a whole: there is no fragment, or it is `top`.
     TopOfDocument,
-    /// To a block, `^name`. Whether there is one is not looked up.
+    /// To a block, `^name`.
     Block,
+    /// To a block that is not there.
+    MissingBlock,
     /// To an element with that name or id, written in HTML. It is no heading, so renaming one leaves it alone.
     Html,
     /// Nowhere.
@@ -145,7 +148,17 @@ impl Anchors {
         let mut anchors = Self::default();
         let (mut headings, mut unique) = (HeadingReader::default(), UniqueAnchors::default());
         let mut open = Vec::new();
+        let mut in_code = false;
         for (event, range) in Markdown::of(markdown).all_events() {
+            match &event {
+                Event::Start(Tag::CodeBlock(_)) => in_code = true,
+                Event::End(TagEnd::CodeBlock) => in_code = false,
+                Event::Text(_) if !in_code => {
+                    let name = blocks::name_at_end(markdown, &range);
+                    anchors.blocks.extend(name.map(folded));
+                }
+                _ => {}
+            }
             if let Event::Html(html) | Event::InlineHtml(html) = &event {
                 anchors.html_ids.extend(html_ids(html).map(folded));
             }
@@ -186,6 +199,23 @@ impl Anchors {
         old.html_ids.is_subset(&self.html_ids)
     }
 
+    /// Whether every block that `old` has a name for has one here too.
+    #[must_use]
+    pub fn has_blocks_of(&self, old: &Self) -> bool {
+        old.blocks.is_subset(&self.blocks)
+    }
+
+    /// The names of its blocks, as [`block_key`] gives them.
+    pub fn blocks(&self) -> impl Iterator<Item = &str> {
+        self.blocks.iter().map(String::as_str)
+    }
+
+    /// Whether there is a block that `fragment` names.
+    #[must_use]
+    pub fn has_block(&self, fragment: &str) -> bool {
+        block_key(fragment).is_some_and(|key| self.blocks.contains(&key))
+    }
+
     /// The text of the heading at `index` as a wiki link can name it.
     #[must_use]
     pub fn link_text(&self, index: usize) -> Option<String> {
@@ -203,11 +233,11 @@ impl Anchors {
         if fragment.is_empty() {
             return Resolution::TopOfDocument;
         }
-        if parts(fragment)
-            .last()
-            .is_some_and(|part| part.starts_with('^'))
-        {
-            return Resolution::Block;
+        if block_key(fragment).is_some() {
+            return match self.has_block(fragment) {
+                true => Resolution::Block,
+                false => Resolution::MissingBlock,
+            };
         }
         if let Some(target) = self.trace(form, fragment).and_then(|trace| trace.target()) {
             return Resolution::Heading(target);
@@ -345,6 +375,12 @@ pub fn moved_anchors(old: &Anchors, new: &Anchors, lineage: &[Option<usize>]) ->
             })
         });
     moved.collect()
+}
+
+/// What names of the same block have in common, for a fragment that names one: `^name` or `A#^name`.
+#[must_use]
+pub fn block_key(fragment: &str) -> Option<String> {
+    parts(fragment).last()?.strip_prefix('^').map(folded)
 }
 
 /// The parts of a fragment that names headings from the outside in, `A#B`.

@@ -6,35 +6,41 @@ use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
 
 use super::{
     Enclosure, Link, LinkForm,
+    comments::{CommentReader, is_inside},
     destination::{self, Destination, Escapes},
     front_matter, html, wiki,
 };
 use crate::{Document, Source, Span, document::Stretch, options::Markdown};
 
 /// All links of a document that stay inside the folder, in document order: those of its text, those in the texts of its
-/// front matter, and `href` and `src` in HTML. Code has none.
+/// front matter, and `href` and `src` in HTML. Code and `%%comments%%` have none.
 #[must_use]
 pub fn links(source: &Source<'_>) -> Vec<Link> {
     let mut found = front_matter::links(source);
-    found.extend(links_in(source, source.body_start..source.text.len()));
+    let body = source.body_start..source.text.len();
+    found.extend(links_in(source, body, Comments::Skip));
     found
 }
 
 /// All links that touch `span`, and perhaps more, of the document `source`, whose sections are `document`. What is far
-/// from there need not be read.
+/// from there need not be read, so what looks like a comment there may not be one, and counts.
 #[must_use]
 pub fn links_near(source: &Source<'_>, document: &Document, span: Span) -> Vec<Link> {
     match Stretch::around(source, document, span) {
-        Some(stretch) => links_in(source, stretch.span.range()),
+        Some(stretch) => links_in(source, stretch.span.range(), Comments::Read),
         None => links(source),
     }
 }
 
-fn links_in(source: &Source<'_>, part: Range<usize>) -> Vec<Link> {
+fn links_in(source: &Source<'_>, part: Range<usize>, comments: Comments) -> Vec<Link> {
     let markdown = Markdown::of(&source.text);
     let mut finder = Finder::new(&source.text, &markdown, part.start);
     finder.read(part, Definitions::Count);
     let mut links = finder.links;
+    if comments == Comments::Skip {
+        let comments = finder.comments.finish();
+        links.retain(|link| !is_inside(&comments, link.span.start));
+    }
     links.sort_by_key(|link| (link.span, link.path.span));
     to_raw(source, &mut links);
     links
@@ -67,6 +73,13 @@ enum Definitions {
     Ignore,
 }
 
+/// Whether links in comments count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Comments {
+    Skip,
+    Read,
+}
+
 /// Collects links. All offsets are into the whole decoded text.
 struct Finder<'t> {
     text: &'t str,
@@ -80,6 +93,7 @@ struct Finder<'t> {
     in_literal_block: bool,
     /// The lines of the block of HTML that is being read.
     html: Vec<Range<usize>>,
+    comments: CommentReader,
     links: Vec<Link>,
 }
 
@@ -103,6 +117,7 @@ impl<'t> Finder<'t> {
             run: None,
             in_literal_block: false,
             html: Vec::new(),
+            comments: CommentReader::default(),
             links: Vec::new(),
         }
     }
@@ -140,7 +155,10 @@ impl<'t> Finder<'t> {
         }
         match event {
             Event::Text(_) if self.in_literal_block || is_address => {}
-            Event::Text(_) => self.extend_run(range),
+            Event::Text(_) => {
+                self.comments.text(self.text, range.clone());
+                self.extend_run(range);
+            }
             Event::Code(_) => self.pass_literal(range),
             Event::InlineHtml(tag) => {
                 self.inline_html(tag, range.clone());
@@ -176,6 +194,9 @@ impl<'t> Finder<'t> {
             | Event::End(TagEnd::Emphasis | TagEnd::Strong) => {}
             _ => {
                 self.end_run();
+                if !matches!(event, Event::SoftBreak | Event::HardBreak) {
+                    self.comments.border();
+                }
                 match event {
                     Event::Start(Tag::CodeBlock(_) | Tag::HtmlBlock) => {
                         self.in_literal_block = true;

@@ -7,6 +7,7 @@ use crate::{Changes, Source};
 
 mod finding;
 mod headings;
+mod obsidian;
 mod paths;
 
 fn parse(text: &str) -> Vec<Link> {
@@ -69,6 +70,7 @@ fn markdown() -> impl Strategy<Value = String> {
             "a.md",
             "%20",
             "%",
+            "%%",
             "&amp;",
             "&num;",
             "&",

@@ -40,6 +40,8 @@ mod processes;
 mod real_client;
 /// Which section is meant, and where it goes.
 mod sections;
+/// The contract's versions, fields, transports and ways to sign in.
+mod shapes;
 /// What a folder brings along, and a server that writes nothing.
 mod untrusted;
 /// What is hidden, and what only reads.

@@ -1,6 +1,7 @@
 //! Links between documents: repaired when what they lead to gets another name, reported when they stop working, and
 //! checked on demand.
 
+mod aliases;
 mod check;
 mod lineage;
 mod scan;
@@ -38,7 +39,9 @@ mod reason {
 
     pub(super) const NO_DOCUMENT: &str = "no such document";
     pub(super) const NO_HEADING: &str = "no such heading";
+    pub(super) const NO_BLOCK: &str = "no such block";
     pub(super) const SEVERAL_DOCUMENTS: &str = "several documents have this name";
+    pub(super) const SEVERAL_ALIASES: &str = "several documents have this alias";
     pub(super) const OUTSIDE: &str = "outside of the folder";
     pub(super) const OTHER_SECTION: &str = "leads to another section now";
     pub(super) const OTHER_DOCUMENT: &str = "leads to another document now";

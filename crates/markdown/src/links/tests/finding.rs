@@ -394,6 +394,12 @@ fn hostile_repetition_is_read_once() {
         "[a](\n",
         "> [[a",
         "%",
+        "%% ",
+        "%%\n\n",
+        "> %%",
+        "a ^b ",
+        "^b\n",
+        "*a* ^b",
         "[[a]](",
     ] {
         let text = piece.repeat(OFTEN);
@@ -455,7 +461,9 @@ proptest! {
             .count();
         let found = links(&source);
         let inline = found.iter().filter(|link| matches!(link.form, LinkForm::Inline | LinkForm::Image)).count();
-        if !text.contains("]:") {
+        prop_assert!(inline <= expected);
+        // Comments have none.
+        if !text.contains("]:") && text.matches("%%").count() < 2 {
             prop_assert_eq!(inline, expected);
         }
     }
@@ -473,6 +481,11 @@ proptest! {
             links.into_iter().filter(touches).collect()
         };
         let near = links_near(&source, &source.parse(), span);
-        prop_assert_eq!(touching(near), touching(links(&source)));
+        let (near, all) = (touching(near), touching(links(&source)));
+        prop_assert!(all.iter().all(|link| near.contains(link)), "{:?}, {:?}", near, all);
+        // Where a comment begins is not known there, so that links in one may be among them.
+        if text.matches("%%").count() < 2 {
+            prop_assert_eq!(near, all);
+        }
     }
 }

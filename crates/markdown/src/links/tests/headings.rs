@@ -1,7 +1,7 @@
 //! Which headings links lead to, and how links follow them.
 
 use super::*;
-use Resolution::{Block, Heading, Html, Missing, TopOfDocument};
+use Resolution::{Block, Heading, Html, Missing, MissingBlock, TopOfDocument};
 
 #[test]
 fn anchors_are_githubs() {
@@ -66,6 +66,8 @@ const NOTE: &str = "\
 ## quick-start
 ## Quick start
 <a id=\"old-name\"></a> <A NAME=Other>
+
+Text. ^block
 ";
 
 #[test]
@@ -100,12 +102,15 @@ fn fragments_lead_to_headings() {
         ("quick-start-1", Heading(11), Heading(11)),
         ("Quick start", Heading(11), Heading(11)),
         ("^block", Block, Block),
+        ("^BLOCK", Block, Block),
         ("Use#^block", Block, Block),
+        ("^none", MissingBlock, MissingBlock),
+        ("Use#^none", MissingBlock, MissingBlock),
         ("old-name", Html, Html),
         ("other", Html, Html),
         ("nothing", Missing, Missing),
         ("?!", Missing, Missing),
-        ("^", Block, Block),
+        ("^", MissingBlock, MissingBlock),
         ("#", Missing, Missing),
     ] {
         assert_eq!(

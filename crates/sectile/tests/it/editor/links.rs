@@ -1,4 +1,4 @@
-//! Links in HTML and front matter, links of the file system, texts that look like dates, and line ends in CR.
+//! Links in HTML and front matter, what Obsidian adds to links, links of the file system, texts that look like dates, and line ends in CR.
 
 use serde_json::json;
 
@@ -127,4 +127,68 @@ fn a_carriage_return_ends_a_line_as_a_line_feed_does() {
         documents.text("cr.md"),
         documents.text("lf.md").replace('\n', "\r")
     );
+}
+
+#[test]
+fn a_broken_link_to_a_block_is_reported_also_when_an_edit_takes_the_block() {
+    let documents = TestDocuments::folder(&[
+        (
+            "a.md",
+            "# A\n\n## Keep\n\nText.\n\n## Go\n\nA claim. ^claim\n",
+        ),
+        ("b.md", "# B\n\n[[a#^claim]] ![[a#^claim]]\n\n[[a#^nope]]\n"),
+    ]);
+    let mut editor = documents.open();
+    let told = |line: u64, target: &str| json!({ "path": "b.md", "line": line, "target": target, "reason": "no such block" });
+    let checked = editor.ok("check_links", json!({}));
+    assert_eq!(checked["broken_links"], json!([told(5, "a#^nope")]));
+    let delete = json!({ "path": "a.md", "heading": "Go" });
+    let deleted = editor.ok("delete_section", delete);
+    let both = json!([told(3, "a#^claim"), told(3, "a#^claim")]);
+    assert_eq!(deleted["broken_links"], both);
+    let undone = editor.ok("undo", json!({ "path": "a.md" }));
+    assert!(undone.get("broken_links").is_none(), "{undone}");
+}
+
+#[test]
+fn obsidian_comments_are_not_links() {
+    let text =
+        "# B\n\nText %%[[none]]%% more.\n\n%%\n\n[[none]]\n\n- [x](no.md)\n\n%%\n\n[[gone]]\n";
+    let documents = TestDocuments::folder(&[("b.md", text)]);
+    let mut editor = documents.open();
+    let checked = editor.ok("check_links", json!({}));
+    let told =
+        json!([{ "path": "b.md", "line": 13, "target": "gone", "reason": "no such document" }]);
+    assert_eq!(checked["broken_links"], told);
+    assert_eq!(checked["links"], 1);
+}
+
+#[test]
+fn aliases_resolve_as_link_targets() {
+    let documents = TestDocuments::folder(&[
+        (
+            "notes/long name.md",
+            "---\naliases:\n  - Short\n  - Shared\n---\n# L\n\n## H\n",
+        ),
+        ("other.md", "---\naliases: [Shared, own]\n---\n"),
+        ("own.md", "# Own\n"),
+        (
+            "b.md",
+            "[[Short]] [[short#H|x]] [[own#Own]]\n\n[[Shared]]\n",
+        ),
+    ]);
+    let mut editor = documents.open();
+    let told = json!([{
+        "path": "b.md", "line": 3, "target": "Shared", "reason": "several documents have this alias",
+    }]);
+    assert_eq!(editor.ok("check_links", json!({}))["broken_links"], told);
+    let rename = json!({ "path": "notes/long name.md", "new_path": "renamed.md" });
+    let renamed = editor.ok("rename_document", rename);
+    assert!(renamed.get("repaired_links").is_none(), "{renamed}");
+    assert!(renamed.get("broken_links").is_none(), "{renamed}");
+    assert_eq!(
+        documents.text("b.md"),
+        "[[Short]] [[short#H|x]] [[own#Own]]\n\n[[Shared]]\n"
+    );
+    assert_eq!(editor.ok("check_links", json!({}))["broken_links"], told);
 }

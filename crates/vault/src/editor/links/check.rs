@@ -155,10 +155,14 @@ impl Check<'_, '_> {
     /// Looks up headings in the document `bytes`.
     fn headings(&mut self, bytes: &[u8], waiting: Waiting) {
         let anchors = Anchors::new(&Source::new(bytes));
-        let broken = waiting
-            .into_iter()
-            .filter(|(form, fragment, _)| anchors.resolve(*form, fragment) == Resolution::Missing);
-        self.broken.extend(broken.map(|(_, _, link)| link));
+        for (form, fragment, link) in waiting {
+            let reason = match anchors.resolve(form, &fragment) {
+                Resolution::Missing => reason::NO_HEADING,
+                Resolution::MissingBlock => reason::NO_BLOCK,
+                _ => continue,
+            };
+            self.broken.push(BrokenLink { reason, ..link });
+        }
     }
 }
 

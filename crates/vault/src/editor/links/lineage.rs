@@ -120,8 +120,13 @@ impl Lineage {
                     was.level == is.level
                         && was.heading.slice(base.bytes()) == is.heading.slice(bytes)
                 });
-        // Links may lead to HTML. Most texts have none, and need no second look.
-        if same_headings && !may_have_attribute(base.bytes(), &["id", "name"]) {
+        if world.drafts[index].aliases(Side::Before) != world.drafts[index].aliases(Side::After) {
+            return true;
+        }
+        // Links may lead to HTML and to blocks. Most texts have none, and need no second look.
+        let may_have_others = may_have_attribute(base.bytes(), &["id", "name"])
+            || memchr::memchr(b'^', base.bytes()).is_some();
+        if same_headings && !may_have_others {
             return false;
         }
         let (Some(was), Some(is)) = (
@@ -131,6 +136,7 @@ impl Lineage {
             return true;
         };
         !is.has_html_ids_of(was)
+            || !is.has_blocks_of(was)
             || !(0..was.len()).all(|heading| self.keeps_name(index, heading, was, is))
     }
 

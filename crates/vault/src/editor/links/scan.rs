@@ -2,14 +2,14 @@
 //! again.
 
 use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet, HashMap},
+    cell::{OnceCell, RefCell},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
 };
 
 use sectile_markdown::{
     Anchors, Change, Changes, Digest, Document, Enclosure, Extent, LineIndex, Link, Repair,
-    Resolution, Source, Span, edit::content_span, front_matter_keeps_its_shape, links, links_near,
-    repair_fragment, repair_path,
+    Resolution, Source, Span, block_key, edit::content_span, front_matter_keeps_its_shape, links,
+    links_near, repair_fragment, repair_path,
 };
 
 use super::{
@@ -58,6 +58,7 @@ pub(super) struct Scan<'s, 't> {
     pub(super) permits: &'s Permits,
     /// The sections before, by id: the draft, and the position.
     sections: HashMap<&'s str, (usize, usize)>,
+    new_blocks: OnceCell<HashMap<String, Option<usize>>>,
 }
 
 /// A document whose links are looked at.
@@ -113,6 +114,7 @@ impl<'s, 't> Scan<'s, 't> {
             lineage,
             permits,
             sections,
+            new_blocks: OnceCell::new(),
         }
     }
 
@@ -311,7 +313,9 @@ impl<'s, 't> Scan<'s, 't> {
             let problem = problem.filter(|_| origin.is_new);
             return problem.map_or(Verdict::Fine, Verdict::Broken);
         };
-        let expected = self.lineage.now(world, &before);
+        let expected = self
+            .moved_block(&before, link)
+            .or_else(|| self.lineage.now(world, &before));
         let should = expected.as_ref().unwrap_or(&before);
         let same_document = document_now.as_ref() == Ok(&should.document);
         let problem = problem.unwrap_or(if same_document {
@@ -332,6 +336,42 @@ impl<'s, 't> Scan<'s, 't> {
             Some(changes) => Verdict::Fix(changes, expected, problem),
             None => Verdict::Broken(problem),
         }
+    }
+
+    /// Where the block that `link` named is now, if it went from its document into one other.
+    fn moved_block(&self, before: &Place, link: &Link) -> Option<Place> {
+        let key = block_key(link.fragment_text())?;
+        let Target::Drafted(index) = before.document else {
+            return None;
+        };
+        let stays = |anchors: &Anchors| anchors.has_block(link.fragment_text());
+        if self.world.anchors(Side::After, index).is_some_and(stays) {
+            return None;
+        }
+        let taken_by = self.new_blocks().get(&key).copied().flatten()?;
+        Some(Place {
+            document: Target::Drafted(taken_by),
+            heading: None,
+        })
+    }
+
+    /// The blocks that documents have now and did not have before, with the one draft that has each; `None` for several.
+    fn new_blocks(&self) -> &HashMap<String, Option<usize>> {
+        self.new_blocks.get_or_init(|| {
+            let mut found: HashMap<String, Option<usize>> = HashMap::new();
+            for index in 0..self.world.drafts.len() {
+                let was = self.world.anchors(Side::Before, index);
+                let had: HashSet<&str> = was.into_iter().flat_map(Anchors::blocks).collect();
+                let is = self.world.anchors(Side::After, index);
+                for name in is.into_iter().flat_map(Anchors::blocks) {
+                    if !had.contains(name) {
+                        let draft = found.entry(name.to_owned());
+                        draft.and_modify(|one| *one = None).or_insert(Some(index));
+                    }
+                }
+            }
+            found
+        })
     }
 
     /// The changes that make `link` lead to `expected`, where they are wanted and there are any.

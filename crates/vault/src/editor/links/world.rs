@@ -9,7 +9,11 @@ use std::{
 
 use sectile_markdown::{Anchors, Link, PathResolution, Resolution, Source, name_key, resolve_path};
 
-use super::{BrokenLink, reason};
+use super::{
+    BrokenLink,
+    aliases::{self, Aliases},
+    reason,
+};
 use crate::{
     Editor, NotePath,
     editor::{EditorError, draft::Draft, is_markdown},
@@ -70,17 +74,20 @@ pub(super) struct Drafted<'t> {
     before: OnceCell<Anchors>,
     after: OnceCell<Anchors>,
     tops_before: OnceCell<Vec<usize>>,
+    /// Before and after.
+    aliases: [OnceCell<Vec<String>>; 2],
 }
 
 pub(super) struct World<'t> {
-    editor: &'t Editor,
-    stop: &'t dyn Fn() -> bool,
+    pub(super) editor: &'t Editor,
+    pub(super) stop: &'t dyn Fn() -> bool,
     pub(super) drafts: Vec<Drafted<'t>>,
     before: HashMap<&'t str, usize>,
     after: HashMap<&'t str, usize>,
     /// The drafts by the names of their documents, before and after.
     named: [HashMap<String, Vec<usize>>; 2],
     names: OnceCell<Result<Names, EditorError>>,
+    aliases: OnceCell<Result<Aliases, EditorError>>,
     /// What is on disk, as far as it was asked for.
     things: RefCell<HashMap<String, Option<Thing>>>,
     /// What links of the folder that is looked at name, on both sides: a link that stands there a thousand times is
@@ -141,6 +148,7 @@ impl<'t> World<'t> {
             named,
             drafts,
             names: OnceCell::new(),
+            aliases: OnceCell::new(),
             things: RefCell::default(),
             followed: Default::default(),
             anchors: RefCell::default(),
@@ -168,8 +176,13 @@ impl<'t> World<'t> {
         };
         let drafts = concerned.iter().map(|index| self.drafts[*index].draft);
         let paths = drafts.flat_map(|draft| [draft.path.as_str(), draft.final_path().as_str()]);
+        let aliases = concerned.iter().flat_map(|index| {
+            let aliases = |side| self.drafts[*index].aliases(side).iter().map(String::as_str);
+            aliases(Side::Before).chain(aliases(Side::After))
+        });
         // Whatever stands behind a link may be named by it.
         let mut needles: Vec<String> = paths.chain(links).map(needle).collect();
+        needles.extend(aliases.map(word));
         needles.sort();
         needles.dedup();
         let tells = needles.len() <= MOST_NEEDLES && needles.iter().all(|one| !one.is_empty());
@@ -229,7 +242,14 @@ impl<'t> World<'t> {
 
     /// What went wrong while names were looked up, if anything did.
     pub(super) fn trouble(&self) -> Option<EditorError> {
-        self.names.get()?.as_ref().err().cloned()
+        let names = self.names.get().and_then(|names| names.as_ref().err());
+        let aliases = || self.aliases.get()?.as_ref().err();
+        names.or_else(aliases).cloned()
+    }
+
+    /// The aliases of all documents without a draft.
+    pub(super) fn aliases(&self) -> Result<&Aliases, &EditorError> {
+        self.aliases.get_or_init(|| Aliases::read(self)).as_ref()
     }
 
     fn names(&self) -> Result<&Names, &EditorError> {
@@ -382,6 +402,7 @@ impl<'t> World<'t> {
             }
             // Whoever sees one document does not hear what else there is.
             _ if only.is_some() => Err(Astray::Unseen),
+            PathResolution::Missing if link.form.is_wiki() => self.by_alias(side, &link.path.text),
             PathResolution::Missing => self.folder_of(from, link),
             PathResolution::Ambiguous(_) => Err(Astray::Because(reason::SEVERAL_DOCUMENTS)),
             PathResolution::OutsideRoot => Err(Astray::Because(reason::OUTSIDE)),
@@ -391,9 +412,6 @@ impl<'t> World<'t> {
     /// The folder that `link`, which names no file, may name.
     fn folder_of(&self, from: &str, link: &Link) -> Result<Target, Astray> {
         let missing = Err(Astray::Because(reason::NO_DOCUMENT));
-        if link.form.is_wiki() {
-            return missing;
-        }
         let path = link.path.text.trim_end_matches('/');
         if path.split('/').all(|part| matches!(part, "" | "." | "..")) {
             return Err(Astray::Unseen);
@@ -432,6 +450,7 @@ impl<'t> World<'t> {
         };
         let heading = match resolution {
             Resolution::Missing => return Err(Astray::Because(reason::NO_HEADING)),
+            Resolution::MissingBlock => return Err(Astray::Because(reason::NO_BLOCK)),
             Resolution::Heading(index) => Some(index),
             Resolution::TopOfDocument | Resolution::Block | Resolution::Html => None,
         };
@@ -498,7 +517,19 @@ impl<'t> Drafted<'t> {
             before: OnceCell::new(),
             after: OnceCell::new(),
             tops_before: OnceCell::new(),
+            aliases: Default::default(),
         }
+    }
+
+    /// The aliases that the document gives itself, as names are compared.
+    pub(super) fn aliases(&self, side: Side) -> &[String] {
+        self.aliases[side as usize].get_or_init(|| {
+            let bytes = match side {
+                Side::Before => self.draft.base.as_ref().map(|base| base.bytes()),
+                Side::After => self.draft.bytes.as_deref(),
+            };
+            bytes.map(aliases::of).unwrap_or_default()
+        })
     }
 
     /// The indices of the top-level headings before, in order of their positions.
@@ -554,8 +585,13 @@ impl Names {
 fn needle(path: &str) -> String {
     let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
     let key = name_key(name);
-    let stem = key.strip_suffix(".md").unwrap_or(&key);
-    let words = stem.split(|c: char| !c.is_ascii_alphanumeric());
+    word(key.strip_suffix(".md").unwrap_or(&key))
+}
+
+/// The longest word of a name that cannot be written in two ways.
+fn word(name: &str) -> String {
+    let key = name_key(name);
+    let words = key.split(|c: char| !c.is_ascii_alphanumeric());
     words.max_by_key(|word| word.len()).unwrap_or("").to_owned()
 }
 

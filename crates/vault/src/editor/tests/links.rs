@@ -8,6 +8,7 @@ use super::*;
 use crate::Walk;
 
 mod enclosures;
+mod obsidian;
 mod properties;
 
 fn rename(path: &str, section: SectionRef, heading: &str) -> Operation {

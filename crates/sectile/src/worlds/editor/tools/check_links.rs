@@ -14,7 +14,7 @@ use crate::mcp::{
 pub(super) const TOOL: Tool<EditorWorld> = Tool {
     name: Cow::Borrowed("check_links"),
     title: "Check links",
-    description: "Find links that lead nowhere: to documents, files, #anchors and [[wiki#headings]] that do not exist, in the text, in HTML and in front matter. Looks at one document, or at all of them without a path. URLs are not checked.",
+    description: "Find links that lead nowhere: to documents, files, #anchors, [[wiki#headings]] and [[wiki#^blocks]] that do not exist, in the text, in HTML and in front matter, but not in code and %%comments%%. Looks at one document, or at all of them without a path. URLs are not checked.",
     access: Access::Read,
     idempotent: true,
     open_world: false,

@@ -1,0 +1,42 @@
+//! Other names that a document gives itself in its front matter, by which wiki links may call it.
+
+use crate::{Source, Value, trim};
+
+/// The keys that Obsidian reads.
+const KEYS: [&str; 2] = ["aliases", "alias"];
+
+/// The aliases of a document, as written: the items of a list, or what commas separate in a text.
+#[must_use]
+pub fn aliases(source: &Source<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    let Some(yaml) = source.yaml() else {
+        return found;
+    };
+    // Most have none, and need no second look.
+    if !source.text[yaml.range()].contains(KEYS[1]) {
+        return found;
+    }
+    let Some(Ok(Value::Map(map))) = source.front_matter_value() else {
+        return found;
+    };
+    for value in KEYS.iter().filter_map(|key| map.get(key)) {
+        match value {
+            Value::String(text) => found.extend(text.split([',', '\n']).map(str::to_owned)),
+            Value::List(items) => found.extend(items.iter().filter_map(text_of)),
+            value => found.extend(text_of(value)),
+        }
+    }
+    found.iter_mut().for_each(|one| *one = trim(one).to_owned());
+    found.retain(|one| !one.is_empty());
+    found
+}
+
+/// A value as a name.
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Timestamp(time) => Some(time.as_written().to_owned()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Bool(_) | Value::List(_) | Value::Map(_) => None,
+    }
+}

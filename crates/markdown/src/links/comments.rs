@@ -1,0 +1,69 @@
+//! Comments as Obsidian writes them: `%%like this%%` in a line of text, or over several lines.
+
+use std::ops::Range;
+
+/// Finds comments among the texts of a document.
+#[derive(Debug, Default)]
+pub(super) struct CommentReader {
+    marks: Vec<Mark>,
+    block: usize,
+}
+
+/// Two percent signs.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    at: usize,
+    /// Which paragraph, or the like, they stand in.
+    block: usize,
+    /// Whether nothing but white space and marks of quotes stands before them in their line.
+    starts_line: bool,
+}
+
+const MARK: &str = "%%";
+
+impl CommentReader {
+    /// Takes in the text at `range`, which is neither code nor HTML.
+    pub(super) fn text(&mut self, text: &str, range: Range<usize>) {
+        for (offset, _) in text[range.clone()].match_indices(MARK) {
+            let at = range.start + offset;
+            // A text that starts with an escaped character starts behind its backslash.
+            if offset == 0 && text[..at].ends_with('\\') {
+                continue;
+            }
+            let before = text[..at].trim_end_matches([' ', '\t', '>']);
+            self.marks.push(Mark {
+                at,
+                block: self.block,
+                starts_line: before.is_empty() || before.ends_with(['\n', '\r']),
+            });
+        }
+    }
+
+    /// Notes that a paragraph, or the like, starts or ends.
+    pub(super) fn border(&mut self) {
+        self.block += 1;
+    }
+
+    /// Where the comments are, in order. One at the start of a line ends wherever the next mark is; any other has to end in
+    /// its paragraph. A mark without an end is text.
+    pub(super) fn finish(mut self) -> Vec<Range<usize>> {
+        self.marks.sort_by_key(|mark| mark.at);
+        let mut comments = Vec::new();
+        let mut marks = self.marks.into_iter().peekable();
+        while let Some(start) = marks.next() {
+            let ends = |end: &Mark| start.starts_line || end.block == start.block;
+            if let Some(end) = marks.next_if(ends) {
+                comments.push(start.at..end.at + MARK.len());
+            }
+        }
+        comments
+    }
+}
+
+/// Whether `offset` is in one of `comments`, which are in order.
+pub(super) fn is_inside(comments: &[Range<usize>], offset: usize) -> bool {
+    let after = comments.partition_point(|comment| comment.start <= offset);
+    after
+        .checked_sub(1)
+        .is_some_and(|last| offset < comments[last].end)
+}

@@ -1,0 +1,95 @@
+//! The aliases of documents: names in their front matter, by which wiki links may call them where no file has the name.
+
+use std::collections::{BTreeSet, HashMap};
+
+use sectile_markdown::{Source, aliases, name_key};
+
+use super::{
+    reason,
+    world::{Astray, Side, Target, World},
+};
+use crate::{NotePath, editor::EditorError, work};
+
+/// The documents without a draft that have an alias, by that.
+#[derive(Debug, Default)]
+pub(super) struct Aliases(HashMap<String, BTreeSet<String>>);
+
+/// Front matter is usually shorter than this, and the rest of a document need not be read for it.
+const USUAL_FRONT_MATTER: u64 = 8 << 10;
+
+impl Aliases {
+    pub(super) fn read(world: &World<'_>) -> Result<Self, EditorError> {
+        let mut found = Self::default();
+        let documents = world.documents()?;
+        let others = documents
+            .iter()
+            .filter(|path| world.draft_from(path.as_str()).is_none());
+        for path in others {
+            if (world.stop)() {
+                return Err(EditorError::Cancelled);
+            }
+            work::count(1);
+            // What cannot be read is named where links are looked at.
+            for alias in front_matter_of(world, path)
+                .as_deref()
+                .map(of)
+                .unwrap_or_default()
+            {
+                let there = found.0.entry(alias).or_default();
+                there.insert(path.as_str().to_owned());
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The aliases of the document `bytes`, as names are compared.
+pub(super) fn of(bytes: &[u8]) -> Vec<String> {
+    let mut keys: Vec<String> = aliases(&Source::new(bytes))
+        .iter()
+        .map(|alias| name_key(alias))
+        .collect();
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
+/// The start of a document, with all of its front matter.
+fn front_matter_of(world: &World<'_>, path: &NotePath) -> Option<Vec<u8>> {
+    let start = world
+        .editor
+        .root()
+        .read_start(path, USUAL_FRONT_MATTER)
+        .ok()?;
+    let is_cut = start.len() as u64 == USUAL_FRONT_MATTER;
+    let begins = start.starts_with(b"---") || start.starts_with(b"\xef\xbb\xbf---");
+    if is_cut && begins && Source::new(&start).front_matter().is_none() {
+        return world.editor.read(path).ok();
+    }
+    Some(start)
+}
+
+impl World<'_> {
+    /// The document with the alias `name`.
+    pub(super) fn by_alias(&self, side: Side, name: &str) -> Result<Target, Astray> {
+        let key = name_key(name);
+        let drafts = self.drafts.iter().enumerate();
+        let mut found: Vec<Target> = drafts
+            .filter(|(_, drafted)| drafted.aliases(side).binary_search(&key).is_ok())
+            .map(|(index, _)| Target::Drafted(index))
+            .collect();
+        match self.aliases() {
+            Ok(aliases) => {
+                let paths = aliases.0.get(&key).into_iter().flatten();
+                found.extend(paths.map(|path| Target::Other(path.clone())));
+            }
+            // Reported by `trouble`.
+            Err(_) => return Err(Astray::Unseen),
+        }
+        match found.as_slice() {
+            [only] => Ok(only.clone()),
+            [] => Err(Astray::Because(reason::NO_DOCUMENT)),
+            _ => Err(Astray::Because(reason::SEVERAL_ALIASES)),
+        }
+    }
+}
