@@ -302,8 +302,8 @@ fn every_argument_of_the_contract_is_taken_with_its_type() {
         let asked = schema.get("required").cloned().unwrap_or(json!([]));
         assert_eq!(asked, json!(required), "{name}: nothing else must be given");
     }
-    let search = listed.as_array().unwrap().iter();
-    let search = search.filter(|tool| tool["name"] == "semantic_search");
-    let k = &search.last().unwrap()["inputSchema"]["properties"]["k"];
+    let mut tools = listed.as_array().unwrap().iter();
+    let search = tools.find(|tool| tool["name"] == "semantic_search");
+    let k = &search.unwrap()["inputSchema"]["properties"]["k"];
     assert_eq!((&k["default"], &k["maximum"]), (&json!(10), &json!(50)));
 }
