@@ -115,7 +115,7 @@ impl Settings {
 }
 
 /// Calls of one caller who signed in that may run at the same time.
-pub(super) fn share_of(raw: &raw::ServerLimits) -> usize {
+fn share_of(raw: &raw::ServerLimits) -> usize {
     match raw.max_in_flight_per_caller {
         0 => raw.max_in_flight.div_ceil(4),
         given => given.min(raw.max_in_flight),
