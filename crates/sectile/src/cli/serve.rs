@@ -285,18 +285,29 @@ fn notebook_surface(args: &ServeArgs, settings: &Settings) -> Result<Surface, Cl
     ))
 }
 
-/// What bounds calls besides the notebook world itself, by the names of the settings.
+/// What bounds calls besides the notebook world itself, by the names of the settings: those that are enforced in this run.
 fn server_limits(args: &ServeArgs, settings: &Settings) -> Vec<Limit> {
     let on_stdio = args.http.is_none() && args.world.is_some();
+    // Requests are counted where people sign in.
+    let is_counted = !on_stdio && settings.access.auth.is_some();
     let limits = settings.notebook.server_limits.iter();
-    // Nobody signs in, and no connection is taken, on stdio.
-    let met = limits.filter(|(name, _)| {
-        !on_stdio || !(name.starts_with("server.http.") || name.ends_with("requests_per_minute"))
+    let met = limits.filter(|(name, value)| match name.as_str() {
+        name if name.starts_with("server.http.") => !on_stdio,
+        name if name.ends_with("requests_per_minute") => is_counted && **value > 0,
+        _ => true,
     });
     met.map(|(name, value)| Limit {
+        value: match name.as_str() {
+            "server.http.max_connections_per_address" => {
+                settings.front.max_connections_per_address as u64
+            }
+            "server.limits.max_in_flight_per_caller" => {
+                settings.limits.max_in_flight_per_caller as u64
+            }
+            _ => *value,
+        },
         name: name.clone().into(),
-        value: *value,
-        bounds: "a setting, described in the manual".into(),
+        bounds: "the setting of this name, which the manual describes".into(),
     })
     .collect()
 }

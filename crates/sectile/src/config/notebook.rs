@@ -15,7 +15,6 @@ use super::{
     ConfigError, Loaded, Mistakes, Origin,
     front::Files,
     raw::{NotebookConstraints, S3, VectorStorage},
-    settings::share_of,
 };
 use crate::access::Secret;
 
@@ -35,7 +34,7 @@ pub(crate) struct NotebookSettings {
     pub(crate) constraints: NotebookConstraints,
     /// What handles are sealed with, where several replicas share it.
     pub(crate) shared_secret: Option<Secret>,
-    /// Limits of the server and of the storages that are used, by the names of their settings.
+    /// Limits of the server and of the storages that are used, by the names of their settings, as they are written.
     pub(crate) server_limits: BTreeMap<String, u64>,
 }
 
@@ -46,8 +45,6 @@ pub(crate) enum ArtifactPlace {
     Bucket(Box<S3Settings>),
 }
 
-const SERVER: &str = "server";
-const CALLS_OF_A_CALLER: &str = "server.limits.max_in_flight_per_caller";
 const ROOT: &str = "notebook.root";
 const NOTEBOOKS: &str = "notebook.notebook_storage";
 const VECTORS: &str = "notebook.vector_storage";
@@ -69,11 +66,7 @@ impl NotebookSettings {
         else {
             return Err(mistakes);
         };
-        let mut server_limits = numbers(SERVER, &loaded.raw.server);
-        server_limits.insert(
-            CALLS_OF_A_CALLER.to_owned(),
-            share_of(&loaded.raw.server.limits) as u64,
-        );
+        let mut server_limits = numbers("server", &loaded.raw.server);
         if bucket.is_some() {
             server_limits.extend(numbers(NOTEBOOKS, &raw.notebook_storage));
         }
@@ -101,9 +94,14 @@ impl NotebookSettings {
     }
 }
 
-/// Every number in a section of the settings, by its name, except in sections of it that bound no calls.
+/// Every number in a section of the settings, by its name, except those that bound no calls.
 fn numbers(section: &str, values: &impl Serialize) -> BTreeMap<String, u64> {
-    const OTHERS: [&str; 3] = ["server.auth.", "server.metrics.", "server.audit."];
+    const OTHERS: [&str; 4] = [
+        "server.auth.",
+        "server.metrics.",
+        "server.audit.",
+        "server.http.stop_notice_ms",
+    ];
     let mut found = BTreeMap::new();
     let mut rest = vec![(
         section.to_owned(),

@@ -154,7 +154,7 @@ fn policy(loaded: &Loaded, worlds: &dyn Fn() -> Vec<WorldCard>) -> Result<Policy
 }
 
 /// Calls of one caller who signed in that may run at the same time.
-pub(super) fn share_of(raw: &raw::ServerLimits) -> usize {
+fn share_of(raw: &raw::ServerLimits) -> usize {
     match raw.max_in_flight_per_caller {
         0 => raw.max_in_flight.div_ceil(4),
         given => given.min(raw.max_in_flight),

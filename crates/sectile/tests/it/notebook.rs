@@ -36,6 +36,8 @@ mod proof;
 mod read_only;
 /// Several servers over one library, and clients that go to any of them.
 mod replicas;
+/// The arguments and fields of the contract, with their types.
+mod shapes;
 /// The second tier of an index: filled whatever happens, and in use when it is complete.
 mod tiers;
 /// Notes at the top of a library.

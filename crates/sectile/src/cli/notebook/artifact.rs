@@ -33,7 +33,7 @@ pub(super) fn add(args: &AddArgs, clock: Clock) -> Result<(), CliError> {
         return Err(CliError::usage("SET cannot be the name of a set.")
             .next("use letters, digits, `-` and `_`"));
     }
-    let mut contents = payloads(args)?;
+    let mut contents = payloads(args, storage.max_notebook_bytes())?;
     let record = record(args, &storage, &contents, clock())?;
     let text = record
         .to_toml()
@@ -61,7 +61,7 @@ pub(super) fn add(args: &AddArgs, clock: Clock) -> Result<(), CliError> {
 }
 
 /// The files by name, with their bytes.
-fn payloads(args: &AddArgs) -> Result<Vec<(String, Vec<u8>)>, CliError> {
+fn payloads(args: &AddArgs, max_bytes: u64) -> Result<Vec<(String, Vec<u8>)>, CliError> {
     let mut contents: Vec<(String, Vec<u8>)> = Vec::new();
     for path in &args.files {
         let name = path.file_name().and_then(|name| name.to_str());
@@ -77,7 +77,7 @@ fn payloads(args: &AddArgs) -> Result<Vec<(String, Vec<u8>)>, CliError> {
         if contents.iter().any(|(other, _)| other == name) {
             return Err(CliError::usage("two FILEs have the same name."));
         }
-        let bytes = read(path)?;
+        let bytes = read(path, max_bytes)?;
         if !is_deliverable(&bytes) {
             return Err(CliError::failed(format_args!(
                 "`{}` is neither text nor JSON, so no client could retrieve it; nothing was added.",
@@ -90,16 +90,14 @@ fn payloads(args: &AddArgs) -> Result<Vec<(String, Vec<u8>)>, CliError> {
     Ok(contents)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, CliError> {
+/// The bytes of a file, unless there are more than a client could get.
+fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>, CliError> {
     let shown = visible(&path.to_string_lossy());
-    let bytes = files::read_bytes(path, MAX_NOTE_BYTES).map_err(|error| {
+    let bytes = files::read_bytes(path, max_bytes).map_err(|error| {
         CliError::failed(format_args!("`{shown}` cannot be read ({}).", error.kind()))
     })?;
-    bytes.ok_or_else(|| {
-        CliError::failed(format_args!(
-            "`{shown}` has more than {MAX_NOTE_BYTES} bytes."
-        ))
-    })
+    bytes
+        .ok_or_else(|| CliError::failed(format_args!("`{shown}` has more than {max_bytes} bytes.")))
 }
 
 fn record(
@@ -181,7 +179,9 @@ fn steps(args: &AddArgs, record: &Record, now: i64) -> Result<Vec<Step>, CliErro
         given.push(GivenStep::parse(text).map_err(CliError::usage)?);
     }
     let digests = |paths: &[std::path::PathBuf]| {
-        let digests = paths.iter().map(|path| Ok(Digest::of(&read(path)?)));
+        let digests = paths
+            .iter()
+            .map(|path| Ok(Digest::of(&read(path, MAX_NOTE_BYTES)?)));
         digests.collect::<Result<Vec<Digest>, CliError>>()
     };
     let mut before: Vec<Digest> = record.sources.iter().map(|source| source.digest).collect();

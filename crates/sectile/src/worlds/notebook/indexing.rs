@@ -99,7 +99,7 @@ pub(crate) fn why_nowhere(place: Place) -> Option<WhyLeftOut> {
     })
 }
 
-/// Whether what is known of a notebook still says all: nothing of it could be read then, and perhaps it can be now.
+/// Whether a notebook that nothing is indexed of is small enough to be tried again: what could not be read then may be readable now.
 pub(crate) fn may_be_readable_now(place: Place, listed: &Listed, max_notebook_bytes: u64) -> bool {
     why_nowhere(place).is_some() && listed.stamp.bytes <= max_notebook_bytes
 }

@@ -395,3 +395,26 @@ fn a_binary_payload_is_refused_when_it_is_added() {
         );
     }
 }
+
+#[test]
+fn a_payload_larger_than_a_client_may_retrieve_is_refused_when_it_is_added() {
+    let home = library();
+    home.write(
+        "small.toml",
+        "[vault]\nmax_note_bytes = 14\n[notebook]\nroot = \"lib\"\n",
+    );
+    let add = |file: &str| {
+        let set = ["lab", "s", file, "--type", "summary"];
+        let mut arguments = vec!["notebook", "artifact", "add", "small.toml"];
+        arguments.extend(set);
+        home.run(&arguments)
+    };
+    let ran = add("summary.md");
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("more than 14 bytes"), "{ran:?}");
+    assert_eq!(
+        names(&home, "lib/lab/_artifacts"),
+        [""; 0],
+        "nothing is left"
+    );
+}

@@ -120,6 +120,38 @@ async fn a_world_that_panics_for_words_still_answers() {
     }
 }
 
+#[tokio::test]
+async fn a_world_can_add_its_own_error_object_to_what_the_frame_refuses() {
+    let call = json!({ "name": "shelve", "arguments": { "title": "x" } });
+    let breaking = || {
+        let mut world = spec();
+        world.tools = vec![tool("shelve", Access::Read, |_, _, _| panic!("broken"))];
+        world
+    };
+    let plain = breaking();
+    let mut own = breaking();
+    own.refused = Some(|refused| {
+        let problem = json!({ "problem": { "word": refused.code, "advice": refused.recovery } });
+        problem.as_object().cloned().unwrap()
+    });
+    let mut broken = breaking();
+    broken.refused = Some(|_| panic!("broken as well"));
+    let mut answers = Vec::new();
+    for world in [plain, own, broken] {
+        let mut client = Client::connect_to(Era::Handshake, surface(world)).await;
+        answers.push(client.ask("tools/call", call.clone()).await["error"].clone());
+    }
+    let [plain, own, broken] = answers.try_into().unwrap();
+    assert_eq!(plain["data"]["kind"], "internal", "{plain}");
+    assert_eq!(broken, plain, "without it there is what every world says");
+    assert_eq!(own["data"]["problem"]["word"], "internal", "{own}");
+    assert_eq!(own["data"]["problem"]["advice"], plain["data"]["recovery"]);
+    for key in ["code", "message"] {
+        assert_eq!(own[key], plain[key], "{own}");
+    }
+    assert_eq!(own["data"]["kind"], plain["data"]["kind"]);
+}
+
 /// A world that answers unknown tools in its own words, and says something of every tool and result.
 fn marked() -> WorldSpec<Shelf> {
     let object = |value: Value| value.as_object().cloned().unwrap();

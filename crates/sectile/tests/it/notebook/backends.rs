@@ -11,7 +11,17 @@ use crate::fixture::{Backends, Era, Stdio, Where, initialize, wait_for};
 
 /// A client of a server on standard input and output.
 fn client<'a>(library: &'a Library, backends: &Backends, era: Era) -> Client<'a> {
-    let command = backends.server(&library.vault, "");
+    client_with(library, backends, era, "")
+}
+
+/// The same, with more settings.
+fn client_with<'a>(
+    library: &'a Library,
+    backends: &Backends,
+    era: Era,
+    settings: &str,
+) -> Client<'a> {
+    let command = backends.server(&library.vault, settings);
     let mut server = Stdio::spawn(&library.vault, command);
     if era == Era::Handshake {
         server.exchange(&initialize(0));
@@ -133,4 +143,41 @@ fn which_index_answers_is_told() {
     let active = &described["retrieval"]["active"];
     assert_eq!(active["index"], "postgres", "{active}");
     assert_eq!(active["vectors"], "exact", "{active}");
+}
+
+#[test]
+fn a_notebook_too_large_to_search_is_reported_from_every_storage_and_index() {
+    let library = Library::rich();
+    let large = format!("# Quince\n\nA quince is yellow. {}\n", "x ".repeat(4000));
+    library.vault.note("lab/large.md", large);
+    for place in Where::ALL {
+        let backends = Backends::start(place, &library.vault);
+        // The index was made when a notebook could be larger.
+        backends.fill(&library.vault);
+        let small = "[vault]\nmax_note_bytes = 7000\n";
+        let mut client = client_with(&library, &backends, Era::Handshake, small);
+        client.enter("lab");
+        let found = wait_for("a comparison with the notebooks", || {
+            let found = client.search("quince");
+            assert!(
+                !found["results"].to_string().contains("large.md"),
+                "{found}"
+            );
+            (found["metadata"]["notebooks_not_searched"] == 1).then_some(found)
+        });
+        let named = json!([{ "notebook_id": "large.md", "reason": "too_large" }]);
+        assert_eq!(found["metadata"]["not_searched"], named, "{place:?}");
+        let gone = json!({ "source_id": "lab/large.md@0-4:0123456789abcdef" });
+        let error = client.error("fetch_passage", gone);
+        assert_eq!(error["context"]["reason"], "too_large", "{place:?}");
+        let constraints = client.call("list_constraints", json!({}));
+        let limits = constraints["all_limits"].as_array().unwrap();
+        let has = |name: &str| limits.iter().any(|limit| limit["name"] == name);
+        assert!(has("max_notebook_bytes"));
+        assert_eq!(has("max_objects"), place.in_bucket, "{place:?}");
+        let timeout = "notebook.vector_storage.statement_timeout_ms";
+        assert_eq!(has(timeout), place.in_database, "{place:?}");
+        let timeout = "notebook.notebook_storage.s3.timeout_ms";
+        assert_eq!(has(timeout), place.in_bucket, "{place:?}");
+    }
 }

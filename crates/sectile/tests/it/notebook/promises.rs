@@ -6,7 +6,9 @@ use std::{collections::BTreeSet, fs};
 use serde_json::{Value, json};
 
 use super::{Client, Library, error_of, source};
-use crate::fixture::{Era, Http, Stdio, initialize, sectile, wait_for};
+use crate::fixture::{
+    AUDIENCE, Era, Http, ISSUER, Stdio, TOKEN_SECRET, claims, initialize, sectile, token, wait_for,
+};
 
 /// Notebooks are small here.
 const SMALL_NOTEBOOKS: &str = "[vault]\nmax_note_bytes = 2000\n";
@@ -148,16 +150,29 @@ fn list_constraints_names_every_limit_that_settings_have() {
             assert_eq!(value(constraints, name), constraints["limits"][name]);
         }
     }
+    fs::write(library.vault.outside().join("tokens"), TOKEN_SECRET).unwrap();
+    let signed_in = library.http(&format!(
+        "{settings}[server.auth.tokens]\nsecret_file = 'outside/tokens'\nissuer = '{ISSUER}'\naudience = ['{AUDIENCE}']\n"
+    ));
+    let token = format!("Bearer {}", token(&claims("ada", "viewer")));
+    let answer = signed_in.post_with(Era::Stateless, &request, &[("Authorization", &token)]);
+    let for_callers = answer.json()["result"]["structuredContent"].clone();
     for limit in integers(&schema, "server.limits") {
-        assert!(names(&over_http).contains(&limit), "{limit}");
-        // Nobody signs in on stdio.
-        let is_met = !limit.ends_with("requests_per_minute");
-        assert_eq!(names(&on_stdio).contains(&limit), is_met, "{limit}");
+        // Requests are counted where people sign in.
+        let is_counted = limit.ends_with("requests_per_minute");
+        assert!(names(&for_callers).contains(&limit), "{limit}");
+        for constraints in [&on_stdio, &over_http] {
+            assert_eq!(names(constraints).contains(&limit), !is_counted, "{limit}");
+        }
     }
     for limit in integers(&schema, "server.http") {
-        assert!(names(&over_http).contains(&limit), "{limit}");
+        // It gives a load balancer time, and refuses nothing.
+        let is_limit = limit != "server.http.stop_notice_ms";
+        assert_eq!(names(&over_http).contains(&limit), is_limit, "{limit}");
         assert!(!names(&on_stdio).contains(&limit), "{limit}");
     }
+    let per_address = "server.http.max_connections_per_address";
+    assert_eq!(value(&over_http, per_address), 1024, "as it is used");
     assert_eq!(value(&on_stdio, "server.limits.call_timeout_ms"), 29_999);
     assert_eq!(
         value(&on_stdio, "server.limits.max_in_flight_per_caller"),
