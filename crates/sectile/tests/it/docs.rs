@@ -4,6 +4,7 @@ mod check;
 mod contract;
 mod library;
 mod meaning;
+mod plan;
 mod preset;
 mod resources;
 mod search;

@@ -108,6 +108,51 @@ fn registry_loads_all_default_docs_and_roles() {
 }
 
 #[test]
+fn the_preset_gives_each_document_the_role_of_the_plan() {
+    let vault = checkout();
+    let root = vault.root();
+    let output = sectile()
+        .env("SECTILE_DOCS__ROOT", &root)
+        .args(["docs", "check", "--json", "--strict", "--config"])
+        .arg(repository(PRESET))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let with_role = |role: &str| -> Vec<String> {
+        let documents = report["documents"].as_array().unwrap().iter();
+        let mut slugs: Vec<String> = documents
+            .filter(|document| document["role"] == role)
+            .map(|document| text(&document["slug"]))
+            .collect();
+        slugs.sort();
+        slugs
+    };
+    for (role, slugs) in [
+        (
+            "reasoning",
+            &["evidence-flow", "runpack-architecture", "security"][..],
+        ),
+        ("decision", &["llm-playbook", "tooling"]),
+        (
+            "ontology",
+            &["authoring", "conditions", "providers", "ret-logic"],
+        ),
+        (
+            "pattern",
+            &[
+                "json-evidence",
+                "provider-development",
+                "provider-protocol",
+                "provider-schema",
+            ],
+        ),
+    ] {
+        assert_eq!(with_role(role), slugs, "{role}");
+    }
+}
+
+#[test]
 fn without_a_checkout_the_preset_says_which_documents_are_missing() {
     let config = repository(PRESET);
     let ran = Desk::new(&[]).run(&[
