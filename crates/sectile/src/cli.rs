@@ -12,6 +12,7 @@ mod interrupt;
 mod library;
 mod notebook;
 mod reference;
+mod root;
 mod serve;
 mod settings;
 mod structure;

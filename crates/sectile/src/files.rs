@@ -260,21 +260,6 @@ pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize()
 }
 
-/// The folder whose private folder a document belongs to: the nearest above it that has one, else its own.
-pub(crate) fn edited_root(document: &Path) -> PathBuf {
-    let own = match document.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
-        _ => PathBuf::from("."),
-    };
-    let Ok(absolute) = own.canonicalize() else {
-        return own;
-    };
-    absolute
-        .ancestors()
-        .find(|folder| folder.join(".sectile").is_dir())
-        .map_or(own, Path::to_path_buf)
-}
-
 /// The path of a document below `root`, given from the current folder, or from the root when there is no such file.
 pub(crate) fn below(root: &Path, given: &Path) -> Option<String> {
     let folder = given
@@ -290,11 +275,16 @@ pub(crate) fn below(root: &Path, given: &Path) -> Option<String> {
         .as_deref()
         .and_then(|here| here.strip_prefix(root).ok());
     let exists = here.as_ref().is_some_and(|here| here.exists());
+    // A link from elsewhere leads to a document of the root.
+    let behind_link = || {
+        let target = here.as_ref()?.canonicalize().ok()?;
+        target.strip_prefix(root).ok()?.to_str().map(str::to_owned)
+    };
     match inside {
         Some(inside) if exists => inside.to_str().map(str::to_owned),
         _ if given.is_relative() && root.join(given).exists() => given.to_str().map(str::to_owned),
         Some(inside) => inside.to_str().map(str::to_owned),
-        None => None,
+        None => behind_link(),
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod attributes;
 mod displaced;
+mod nearest;
 mod plain;
 mod private;
 mod replace;
@@ -27,6 +28,7 @@ use cap_std::{
     fs::{Dir, File, OpenOptions},
 };
 
+pub use self::nearest::{NearestRoot, RootMark};
 pub(crate) use self::{
     displaced::RESCUED,
     plain::open_folder,
@@ -157,8 +159,13 @@ impl Root {
             location,
             private_limit: PRIVATE_LIMIT,
         };
-        match root.dir() {
-            Ok(_) => Ok(root),
+        // A handle to a folder can be had without the right to look into it.
+        let looked_into = |dir: Dir| match dir.symlink_metadata(PRIVATE_FOLDER) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+            Ok(_) | Err(_) => Ok(()),
+        };
+        match root.dir().and_then(looked_into) {
+            Ok(()) => Ok(root),
             Err(error) => Err(RootError::Unreadable(error.kind())),
         }
     }

@@ -16,7 +16,7 @@ mod walk;
 mod work;
 
 pub use editor::Editor;
-pub use fs::{FileTimes, Place, ReadError, Root, RootError};
+pub use fs::{FileTimes, NearestRoot, Place, ReadError, Root, RootError, RootMark};
 pub use journal::JournalKey;
 pub use path::{NotePath, PathError};
-pub use walk::{FileStamp, LeftOut, PassedOver, PatternError, Survey, Walk, WalkError};
+pub use walk::{Checkup, FileStamp, LeftOut, PassedOver, PatternError, Survey, Walk, WalkError};

@@ -4,6 +4,7 @@
 //! confined to the root, without waiting on a pipe, and up to a bound. Links are not followed, so what is found is found
 //! once.
 
+mod checkup;
 mod list;
 
 use std::{io, path::Path, rc::Rc};
@@ -15,8 +16,8 @@ use ignore::{
     gitignore::{Gitignore, GitignoreBuilder},
 };
 
-pub use self::list::FileStamp;
 use self::list::Listing;
+pub use self::{checkup::Checkup, list::FileStamp};
 use crate::{
     NotePath, Root,
     editor::is_markdown,

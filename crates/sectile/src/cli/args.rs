@@ -116,7 +116,9 @@ pub(super) struct ServeArgs {
     /// The world to serve; without one, every world that the settings file configures, over HTTP.
     #[arg(value_enum, required_unless_present = "config")]
     pub(super) world: Option<World>,
-    /// The folder to serve, or the document for the editor; overrides the settings. For docs, more documents.
+    /// The folder to serve, exactly, or the document for the editor; overrides the settings. For docs, more documents. Without
+    /// one and without settings, vault and editor serve the nearest folder upward that has .sectile, .obsidian or .git,
+    /// else the current one.
     pub(super) path: Option<String>,
     /// Serve over HTTP at this loopback address and port (port 0 takes a free one).
     #[arg(long, value_name = "ADDR")]
@@ -131,17 +133,13 @@ pub(super) struct ServeArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct NoteArgs {
-    /// Path of the note, relative to the root.
+    /// Path of the note, relative to the root if --root names one.
     #[arg(value_name = "PATH")]
     pub(super) path: String,
-    /// Folder of the notes [default: the current folder].
-    #[arg(
-        long,
-        value_name = "DIR",
-        default_value = ".",
-        hide_default_value = true
-    )]
-    pub(super) root: PathBuf,
+    /// Folder of the notes [default: the nearest one upward from the note that has .sectile, .obsidian or .git, else the
+    /// current one].
+    #[arg(long, value_name = "DIR")]
+    pub(super) root: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
@@ -153,7 +151,8 @@ A folder that was cloned, copied or synced may bring its own .sectile. What stan
 history, but nothing is written because of it: no unfinished change is finished, and nothing can be undone or purged. This
 command says that you know where it comes from.")]
 pub(super) struct TrustArgs {
-    /// The folder, or the document.
+    /// The folder, or the document. What counts is the history of the nearest folder upward that has .sectile, .obsidian or
+    /// .git, else of its own.
     #[arg(value_name = "DIR")]
     pub(super) path: PathBuf,
     /// Only say what there is.
@@ -406,14 +405,10 @@ pub(super) struct ConnectArgs {
     /// The world to serve.
     #[arg(long, value_enum, default_value_t = World::Vault)]
     pub(super) world: World,
-    /// Folder of the notes to serve [default: the current folder].
-    #[arg(
-        long,
-        value_name = "DIR",
-        default_value = ".",
-        hide_default_value = true
-    )]
-    pub(super) root: PathBuf,
+    /// Folder of the notes to serve [default: the nearest one upward that has .sectile, .obsidian or .git, else the current
+    /// one; for docs and notebook the current one].
+    #[arg(long, value_name = "DIR")]
+    pub(super) root: Option<PathBuf>,
     /// Name of the server in the client.
     #[arg(long, default_value = "sectile")]
     pub(super) name: String,
@@ -443,7 +438,8 @@ pub(super) enum Client {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct DoctorArgs {
-    /// Folder of the notes to look at [default: the one in the settings].
+    /// Folder of the notes to look at [default: the one in the settings, else the nearest one upward that has .sectile,
+    /// .obsidian or .git].
     #[arg(long, value_name = "DIR")]
     pub(super) root: Option<PathBuf>,
     /// Settings file [default: the one named by SECTILE_CONFIG, if any].

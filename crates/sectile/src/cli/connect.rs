@@ -14,7 +14,8 @@ use clap::ValueEnum as _;
 
 use super::{
     args::{Client, ConnectArgs, World},
-    ui::{BAD, CliError, GOOD, HEADING, Styled, print},
+    root::{described, root_to_serve, shown},
+    ui::{BAD, CliError, GOOD, HEADING, Styled, print, tell},
 };
 use crate::{config, files};
 
@@ -126,7 +127,8 @@ pub(super) fn run(args: &ConnectArgs) -> Result<(), CliError> {
         );
     }
     let profile = profile(args.client);
-    let mut entry = Entry::new(&args.name, &world_name(args.world), &args.root)?;
+    let root = root(args)?;
+    let mut entry = Entry::new(&args.name, &world_name(args.world), &root)?;
     if args.world == World::Editor && profile.hides_errors {
         entry = entry.with_variable(config::variable_name("editor.errors"), "result");
     }
@@ -152,6 +154,25 @@ pub(super) fn run(args: &ConnectArgs) -> Result<(), CliError> {
             .next("name it with --file FILE")
     })?;
     write(&profile, &file, &entry)
+}
+
+/// The folder that is served: exactly the one that was named, else the root of the current one. A library or a folder of
+/// documentation is not a root of notes.
+fn root(args: &ConnectArgs) -> Result<PathBuf, CliError> {
+    match (&args.root, args.world) {
+        (Some(root), _) => Ok(root.clone()),
+        (None, World::Vault | World::Editor) => {
+            let found = root_to_serve("give the folder of your notes with --root DIR")?;
+            if shown(&found.folder) != "." {
+                tell(format_args!(
+                    "The folder to serve is {}.\n",
+                    described(&found)
+                ));
+            }
+            Ok(found.folder)
+        }
+        (None, _) => Ok(PathBuf::from(".")),
+    }
 }
 
 fn write(profile: &Profile, file: &Path, entry: &Entry) -> Result<(), CliError> {

@@ -4,19 +4,21 @@ use std::path::Path;
 
 use clap::ValueEnum as _;
 use sectile_retrieval::{Embedder, Place, StorageError, Store, StoreError, VectorSearch as _};
-use sectile_vault::JournalKey;
+use sectile_vault::{Checkup, JournalKey, Place as VaultPlace, Root, Walk};
 
 use super::{
     args::{Client, DoctorArgs},
     config::editable,
     connect, docs,
     library::Opened,
+    root::{described, levels_up, root_of},
     settings,
     trust::journal_key,
     ui::{BAD, CliError, DIM, GOOD, Styled, print, visible},
 };
 use crate::{
-    config::{self, DocsSettings, NotebookSettings},
+    config::{self, DocsSettings, NotebookSettings, Settings},
+    files,
     worlds::{
         docs::{corpus::Corpus, manual},
         notebook::{
@@ -25,9 +27,13 @@ use crate::{
             storage::MAX_NOTE_BYTES,
             tiers::{Models, Tier},
         },
-        vault::Vault,
     },
 };
+
+/// Files and folders of one folder that are looked at.
+const MOST_LOOKED_AT: usize = 200_000;
+/// Of many with the same fault, so many are named.
+const MOST_NAMED: usize = 10;
 
 pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
     let mut problems = 0;
@@ -53,19 +59,27 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
             None
         }
     };
-    let root = args.root.clone().or_else(|| {
+    let named = args.root.clone().or_else(|| {
         settings
             .as_ref()
             .and_then(|settings| settings.vault_root.clone())
     });
-    match root.map(|root| Vault::open(&root, 1)) {
-        Some(Ok(_)) => good("vault: the folder can be read")?,
-        Some(Err(error)) => {
-            problems += 1;
-            bad(&format!(
-                "vault: {error}; give the folder of your notes with --root DIR"
-            ))?;
-        }
+    let edited = settings
+        .as_ref()
+        .and_then(|settings| settings.editor.root.clone());
+    // Where nothing names a folder, the one that commands work on here.
+    let here = match (&named, &edited) {
+        (None, None) => root_of(Path::new("."))
+            .ok()
+            .filter(|root| root.mark.is_some()),
+        _ => None,
+    };
+    if let Some(root) = &here {
+        note(&format!("root: {}", described(root)))?;
+    }
+    let looked_at_as_vault = named.or_else(|| here.as_ref().map(|root| root.folder.clone()));
+    match &looked_at_as_vault {
+        Some(root) => problems += folder(root, settings.as_ref())?,
         None => note("vault: no folder is named; look at one with --root DIR")?,
     }
     if let Some(docs) = settings.as_ref().map(|settings| &settings.docs) {
@@ -90,13 +104,21 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
         Some(key) => journal(root, key.clone()),
         None => Ok(0),
     };
-    let edited = settings.and_then(|settings| settings.editor.root);
-    match (&args.root, edited) {
+    let looked_at = args
+        .root
+        .as_ref()
+        .or(here.as_ref().map(|root| &root.folder));
+    match (looked_at, edited) {
         // What is wrong with this one is said already.
         (Some(root), _) if editable(root).is_err() => {}
         (Some(root), _) => problems += journal(root)?,
         (None, Some(root)) => match editable(&root) {
-            Ok(()) => problems += journal(&root)?,
+            Ok(()) => {
+                problems += journal(&root)?;
+                if looked_at_as_vault.as_ref() != Some(&root) {
+                    histories(&root)?;
+                }
+            }
             Err(what) => {
                 problems += 1;
                 bad(&format!("editor: {what}; correct editor.root"))?;
@@ -104,6 +126,19 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
         },
         (None, None) => {}
     }
+    problems += clients()?;
+    match problems {
+        0 => Ok(()),
+        1 => Err(CliError::failed("1 problem was found.")),
+        more => Err(CliError::failed(format_args!(
+            "{more} problems were found."
+        ))),
+    }
+}
+
+/// Looks at the files of the clients. The number of problems.
+fn clients() -> Result<usize, CliError> {
+    let mut problems = 0;
     for client in Client::value_variants() {
         match connect::state(*client) {
             connect::State::Connected => good(&format!("{}: connected", connect::name(*client)))?,
@@ -116,13 +151,87 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
             }
         }
     }
-    match problems {
-        0 => Ok(()),
-        1 => Err(CliError::failed("1 problem was found.")),
-        more => Err(CliError::failed(format_args!(
-            "{more} problems were found."
-        ))),
+    Ok(problems)
+}
+
+/// Looks at a folder of notes: whether all of it can be read, and whether one history is all that it has. The number of
+/// problems.
+fn folder(root: &Path, settings: Option<&Settings>) -> Result<usize, CliError> {
+    let opened = Root::open(root);
+    let walk = settings.map(|settings| settings.editor.walk.clone());
+    let checked = opened
+        .map_err(|error| error.to_string())
+        .and_then(|opened| {
+            let walk = walk.unwrap_or_default();
+            let checked = opened.check_up(&walk, MOST_LOOKED_AT);
+            checked.map_err(|error| error.to_string())
+        });
+    let checked = match checked {
+        Ok(checked) => checked,
+        Err(error) => {
+            bad(&format!(
+                "vault: {error}; give the folder of your notes with --root DIR"
+            ))?;
+            return Ok(1);
+        }
+    };
+    let unreadable = &checked.unreadable;
+    for (path, kind) in unreadable.iter().take(MOST_NAMED) {
+        bad(&format!(
+            "vault: `{}` cannot be read ({}); check its permissions",
+            visible(path),
+            files::reason(*kind)
+        ))?;
     }
+    match unreadable.len() {
+        0 => good("vault: the folder can be read")?,
+        all if all > MOST_NAMED => bad(&format!(
+            "vault: {} more files and folders cannot be read",
+            all - MOST_NAMED
+        ))?,
+        _ => {}
+    }
+    told(&checked)?;
+    Ok(unreadable.len())
+}
+
+/// Says which other histories there are around the place that is edited.
+fn histories(place: &Path) -> Result<(), CliError> {
+    let root = match VaultPlace::at(place) {
+        Ok(VaultPlace::Folder(root) | VaultPlace::File(root, _)) => root,
+        _ => return Ok(()),
+    };
+    match root.check_up(&Walk::default(), MOST_LOOKED_AT) {
+        Ok(checked) => told(&checked),
+        // What is wrong with the folder is said already.
+        Err(_) => Ok(()),
+    }
+}
+
+fn told(checked: &Checkup) -> Result<(), CliError> {
+    const ADVICE: &str = "a note in both has two, and a rename in the inner one does not see links from outside; keep one of them, \
+                          and remove the .sectile of the other";
+    for levels in &checked.histories_above {
+        note(&format!(
+            "editor: the folder `{}` above this one has a history too: {ADVICE}",
+            levels_up(*levels)
+        ))?;
+    }
+    for path in checked.histories.iter().take(MOST_NAMED) {
+        note(&format!(
+            "editor: the folder `{}` below this one has a history of its own: {ADVICE}",
+            visible(path)
+        ))?;
+    }
+    if let Some(more @ 1..) = checked.histories.len().checked_sub(MOST_NAMED) {
+        note(&format!("editor: {more} more folders below have histories"))?;
+    }
+    if checked.is_cut {
+        note(&format!(
+            "vault: only the first {MOST_LOOKED_AT} files and folders were looked at"
+        ))?;
+    }
+    Ok(())
 }
 
 /// Looks at the documents of the docs world, where there are settings for them. The number of problems.
@@ -258,8 +367,12 @@ fn journal(root: &Path, key: JournalKey) -> Result<usize, CliError> {
             Ok(0)
         }
         Ok(Some(journal)) if journal.damaged_places == 0 => {
+            let newest = match &journal.newest {
+                Some(path) => format!("; the newest is about `{}`", visible(path)),
+                None => String::new(),
+            };
             good(&format!(
-                "editor: the journal is right, with {} entries in {} documents",
+                "editor: the journal is right, with {} entries in {} documents{newest}",
                 journal.entries, journal.documents
             ))?;
             Ok(0)

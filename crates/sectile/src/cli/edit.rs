@@ -10,7 +10,7 @@ use std::{
 };
 
 use sectile_vault::{
-    NotePath,
+    NearestRoot, NotePath, Root, RootError,
     editor::{EditorLimits, EditorOptions},
 };
 use serde_json::{Value, json};
@@ -18,9 +18,10 @@ use serde_json::{Value, json};
 use self::args::{EditCommand, Place, Target, WriteFlags};
 pub(super) use self::{args::EditArgs, show::diff};
 use super::{
+    root::{described, root_of, shown},
     settings::settings,
     trust::editor_options,
-    ui::{CliError, print, print_note_text},
+    ui::{CliError, DIM, HEADING, Styled, print, print_note_text, tell},
 };
 use crate::{
     files,
@@ -30,6 +31,9 @@ use crate::{
         notebook::storage::INDEX_FOLDER,
     },
 };
+
+/// The code of the error about a document that the root leaves out.
+const NOT_A_DOCUMENT: &str = "not_a_document";
 
 /// Answers are not cut for a shell.
 const NO_PAGES: usize = usize::MAX / 4;
@@ -129,6 +133,8 @@ pub(super) fn run(args: &EditArgs) -> Result<(), CliError> {
 struct Desk {
     world: EditorWorld,
     root: PathBuf,
+    /// How the root was found, where nobody named it.
+    found: Option<NearestRoot>,
     json: bool,
 }
 
@@ -139,9 +145,18 @@ impl Desk {
         if let Some(fault) = crate::config::fault() {
             sectile_vault::fault::arm(&fault);
         }
-        let root = match &args.root {
-            Some(root) => root.clone(),
-            None => files::edited_root(args.command.path()),
+        let cannot = |error: RootError| {
+            CliError::failed(format_args!("the folder cannot be edited: {error}."))
+                .next("give the folder of the documents with --root DIR")
+        };
+        let found = match &args.root {
+            Some(_) => None,
+            None => Some(root_of(args.command.path()).map_err(cannot)?),
+        };
+        let root = match (&args.root, &found) {
+            (Some(root), _) => root.clone(),
+            (None, Some(found)) => found.folder.clone(),
+            (None, None) => PathBuf::from("."),
         };
         let limits = EditorLimits {
             max_diff_bytes: NO_PAGES,
@@ -152,16 +167,14 @@ impl Desk {
             ..editor_options(&settings.editor, false)?
         };
         let opened = EditorWorld::open(&root, options, NO_PAGES);
-        let (world, extent) = opened.map_err(|error| {
-            CliError::failed(format_args!("the folder cannot be edited: {error}."))
-                .next("give the folder of the documents with --root DIR")
-        })?;
+        let (world, extent) = opened.map_err(cannot)?;
         if extent != Extent::Folder {
             return Err(CliError::usage("--root must be a folder."));
         }
         Ok(Self {
             world,
             root: files::absolute(&root)?,
+            found,
             json: args.json,
         })
     }
@@ -170,11 +183,15 @@ impl Desk {
     fn path(&self, given: &Path) -> Result<String, CliError> {
         let found = files::below(&self.root, given);
         found.ok_or_else(|| {
-            CliError::failed(format_args!(
+            let error = CliError::failed(format_args!(
                 "{}: it is not below the root.",
                 given.display()
-            ))
-            .next("give the folder of the documents with --root DIR")
+            ));
+            let next = "give the folder of the documents with --root DIR";
+            match &self.found {
+                Some(root) => error.next(format_args!("the root is {}; {next}", described(root))),
+                None => error.next(next),
+            }
         })
     }
 
@@ -206,9 +223,15 @@ impl Desk {
         let mut message = failure.message.to_string();
         message += &show::candidates(failure);
         let error = CliError::failed(message);
-        match &failure.detail {
-            Some(detail) => error.next(show::for_a_shell(&detail.recovery)),
-            None => error,
+        match (&failure.detail, &self.found) {
+            (Some(detail), Some(root)) if detail.code == NOT_A_DOCUMENT => {
+                error.next(format_args!(
+                    "the root is {}, which leaves this document out; give a folder that does not with --root DIR",
+                    described(root)
+                ))
+            }
+            (Some(detail), _) => error.next(show::for_a_shell(&detail.recovery)),
+            (None, _) => error,
         }
     }
 
@@ -279,7 +302,38 @@ impl Desk {
         call["dry_run"] = json!(flags.dry_run);
         call["reason"] = json!(flags.reason);
         let written = self.call(tool, call)?;
-        self.print(&written, show::written)
+        self.print(&written, show::written)?;
+        if self.json {
+            return Ok(());
+        }
+        match &self.found {
+            Some(root) if shown(&root.folder) != "." => {
+                print(format_args!(
+                    "{}\n",
+                    Styled(DIM, format!("root: {}", described(root)))
+                ))?;
+            }
+            _ => {}
+        }
+        self.warn_of_second_history();
+        Ok(())
+    }
+
+    /// A history inside another one knows nothing of the documents outside it, nor of links from there.
+    fn warn_of_second_history(&self) {
+        let root = Root::open(&self.root).ok();
+        let levels = root.and_then(|root| root.nearest_history_above());
+        let Some(above) = levels.and_then(|levels| self.root.ancestors().nth(levels)) else {
+            return;
+        };
+        tell(format_args!(
+            "{} {} has a history of its own inside that of {}: links from outside were not looked at. `sectile doctor --root {}` \
+             shows such folders.\n",
+            Styled(HEADING, "warning:"),
+            shown(&self.root),
+            shown(above),
+            shown(above),
+        ));
     }
 
     fn update(

@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use sectile_vault::{NearestRoot, RootMark};
 use tokio::runtime;
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +15,7 @@ use super::{
     args::{ServeArgs, World},
     docs,
     library::Opened,
+    root::{levels_up, root_to_serve, shown},
     settings,
     trust::editor_options,
     ui::CliError,
@@ -35,7 +37,16 @@ use crate::{
 
 pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
     let (loaded, mut settings) = settings_of(args)?;
+    let found = serve_where_we_are(args, &mut settings)?;
     telemetry::start(settings.log);
+    if let Some(root) = found {
+        // Seen from the current folder, so that it does not say where on this machine that is.
+        tracing::info!(
+            root = shown(&root.folder),
+            mark = root.mark.map_or("none", RootMark::name),
+            "serving the root of the current folder"
+        );
+    }
     if let Some(warning) = loaded.warning() {
         tracing::warn!("{warning}");
     }
@@ -77,6 +88,27 @@ fn settings_of(args: &ServeArgs) -> Result<(Loaded, Settings), Mistakes> {
         settings.docs.extra_paths.extend(paths);
     }
     Ok((loaded, settings))
+}
+
+/// Where neither the command line nor settings name a folder, the root of the current one is served.
+fn serve_where_we_are(
+    args: &ServeArgs,
+    settings: &mut Settings,
+) -> Result<Option<NearestRoot>, CliError> {
+    let (world, root) = match args.world {
+        Some(World::Vault) => ("vault", &mut settings.vault_root),
+        Some(World::Editor) => ("editor", &mut settings.editor.root),
+        _ => return Ok(None),
+    };
+    // A file that leaves the folder out may be that of a service, which is started anywhere.
+    if root.is_some() || settings::named(args.config.as_deref()).is_some() {
+        return Ok(None);
+    }
+    let found = root_to_serve(&format!(
+        "sectile serve {world} DIR, or set {world}.root in the settings file"
+    ))?;
+    *root = Some(found.folder.clone());
+    Ok(Some(found))
 }
 
 /// The settings file, and what the command line says.
@@ -212,6 +244,12 @@ fn editor_surface(root: &Path, args: &ServeArgs, settings: &Settings) -> Result<
         CliError::failed(format_args!("the editor cannot be served: {error}."))
             .next("give a document or a folder: sectile serve editor PATH")
     })?;
+    if let Some(levels) = state.history_above() {
+        tracing::warn!(
+            above = levels_up(levels),
+            "a folder above has a history of its own: a note that is edited in both has two; see `sectile doctor`"
+        );
+    }
     let errors = match settings.editor.errors {
         EditorErrors::Auto => ErrorStyle::Suited,
         EditorErrors::Protocol => ErrorStyle::Protocol,

@@ -1,13 +1,18 @@
 //! `sectile sections|outline|tree|facets`: the vault world's answers from a shell, through the same tools.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value, json};
 
 use super::{
     args::NoteArgs,
+    root::root_of,
     settings::settings,
     ui::{CliError, DIM, HEADING, Styled, aligned, print, visible},
 };
 use crate::{
+    config::without_tilde,
+    files,
     mcp::{Answer, CallContext, JsonObject},
     worlds::vault::{self, Vault},
 };
@@ -28,16 +33,18 @@ pub(super) fn run(tool: &str, args: &NoteArgs) -> Result<(), CliError> {
 
 fn call(tool: &str, args: &NoteArgs) -> Result<Answer, CliError> {
     let settings = settings(None)?;
-    let vault = Vault::open(&args.root, settings.max_note_bytes).map_err(|error| {
+    let (root, path) = match &args.root {
+        Some(root) => (root.clone(), args.path.clone()),
+        None => located(&args.path),
+    };
+    let vault = Vault::open(&root, settings.max_note_bytes).map_err(|error| {
         CliError::failed(format_args!("the root cannot be read: {error}."))
             .next("give the folder of your notes with --root DIR")
     })?;
     let tools = vault::spec().tools;
     let found = tools.iter().find(|entry| entry.name == tool);
     let tool = found.ok_or_else(|| CliError::failed("this build lacks the tool"))?;
-    let arguments: JsonObject = [("path".to_owned(), json!(args.path))]
-        .into_iter()
-        .collect();
+    let arguments: JsonObject = [("path".to_owned(), json!(path))].into_iter().collect();
     let context = CallContext::without_client();
     let answer = tool.handler.call(&vault, arguments, &context);
     answer.map_err(|failure| {
@@ -52,6 +59,26 @@ fn call(tool: &str, args: &NoteArgs) -> Result<Answer, CliError> {
             }
         }
     })
+}
+
+/// The root of a note that is given as people write paths, from where they are, and its path below that.
+fn located(given: &str) -> (PathBuf, String) {
+    let place = without_tilde(given.into());
+    let root = root_of(&place).ok().map(|root| {
+        let here = files::absolute(Path::new(".")).ok();
+        // Where nothing is marked, paths count from the current folder: nothing is kept that would depend on the root.
+        match here.filter(|here| root.mark.is_none() && root.folder.starts_with(here)) {
+            Some(here) => here,
+            None => root.folder,
+        }
+    });
+    if let Some(root) = root
+        && let Some(below) = files::below(&root, &place)
+    {
+        return (root, below);
+    }
+    // There is no such note, and the tool says so.
+    (PathBuf::from("."), given.to_owned())
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {

@@ -1,13 +1,16 @@
 //! `sectile trust`: history that came with a folder counts as your own from now on. And the key that tells the two apart.
 
+use std::path::Path;
+
 use sectile_vault::{
-    JournalKey,
+    JournalKey, NearestRoot,
     editor::{self as vault_editor, EditorError, EditorOptions, ForeignHistory, Trusted},
 };
 use serde_json::json;
 
 use super::{
     args::TrustArgs,
+    root::{described, root_of, shown},
     settings::settings,
     ui::{CliError, print, visible},
 };
@@ -61,7 +64,10 @@ pub(super) fn key_of_this_process() -> Result<JournalKey, CliError> {
 pub(super) fn run(args: &TrustArgs) -> Result<(), CliError> {
     let settings = settings(args.config.as_deref())?;
     let options = editor_options(&settings.editor, args.dry_run)?;
-    let trusted = vault_editor::trust(&args.path, &options).map_err(|error| {
+    let root = root_of(&args.path).ok();
+    // What is wrong with the path is said below.
+    let folder = root.as_ref().map_or(&args.path, |root| &root.folder);
+    let trusted = vault_editor::trust(folder, &options).map_err(|error| {
         let what = match error {
             EditorError::DocumentNotFound => "there is no such folder or document.".to_owned(),
             error => error.to_string(),
@@ -80,20 +86,33 @@ pub(super) fn run(args: &TrustArgs) -> Result<(), CliError> {
             "{}\n",
             json!({
                 "history": state,
+                "root": shown(folder),
                 "foreign_lines": history.lines,
                 "entries": history.entries,
                 "unfinished": history.unfinished,
             })
         ));
     }
-    print(match &trusted {
-        Trusted::Now(history) => described(history, args.dry_run),
+    let text = match &trusted {
+        Trusted::Now(history) => said(history, args.dry_run),
         Trusted::Already => "The history of this folder is yours already.\n".to_owned(),
         _ => "This folder has no history.\n".to_owned(),
-    })
+    };
+    print(text)?;
+    match root {
+        Some(root) if is_another(&args.path, &root) => {
+            print(format_args!("root: {}\n", described(&root)))
+        }
+        _ => Ok(()),
+    }
 }
 
-fn described(history: &ForeignHistory, dry_run: bool) -> String {
+/// Whether the root is not the folder that was named.
+fn is_another(named: &Path, root: &NearestRoot) -> bool {
+    files::absolute(named).ok().as_ref() != Some(&root.folder)
+}
+
+fn said(history: &ForeignHistory, dry_run: bool) -> String {
     let entries = match history.entries {
         1 => "1 change".to_owned(),
         more => format!("{more} changes"),

@@ -34,7 +34,7 @@ pub(crate) fn variable(path: &str) -> String {
 
 /// The settings file named by `SECTILE_CONFIG`.
 pub(crate) fn named_config_file() -> Option<PathBuf> {
-    os_variable("SECTILE_CONFIG")
+    os_variable("SECTILE_CONFIG").map(without_tilde)
 }
 
 /// A path from a variable of the system, such as `XDG_CONFIG_HOME`.

@@ -115,6 +115,11 @@ impl EditorWorld {
         ))
     }
 
+    /// How many levels up the nearest folder is that has a history too, if there is one.
+    pub(crate) fn history_above(&self) -> Option<usize> {
+        self.editor.root().nearest_history_above()
+    }
+
     /// Whether `id` names a section, now or before.
     pub(crate) fn knows(&self, id: &str) -> bool {
         self.editor.knows(id)

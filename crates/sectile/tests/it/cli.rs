@@ -10,6 +10,7 @@ mod edit;
 mod help;
 mod libraries;
 mod notebook;
+mod roots;
 /// Needs `script`, which comes with every Linux.
 #[cfg(target_os = "linux")]
 mod terminal;
@@ -133,7 +134,7 @@ fn the_exit_code_tells_done_refused_and_wrongly_called_apart() {
         (&["reference"], 2),
         (&["reference", "frobnicate"], 2),
         (&["serve"], 2),
-        (&["serve", "vault"], 2),
+        (&["serve", "notebook"], 2),
         (&["serve", "frobnicate", root], 2),
     ] {
         let ran = home.run(arguments);
@@ -147,11 +148,11 @@ fn the_exit_code_tells_done_refused_and_wrongly_called_apart() {
 #[test]
 fn a_server_without_a_folder_says_how_to_give_one() {
     let home = Home::new();
-    let ran = home.run(&["serve", "vault"]);
+    let ran = home.run(&["serve", "notebook"]);
     assert_eq!(
         ran.stderr,
         "error: no folder is given.\n\
-         hint: sectile serve vault DIR, or set vault.root in the settings file\n"
+         hint: sectile serve notebook DIR, or set notebook.root in the settings file\n"
     );
     let ran = home.run(&["serve", "vault", "missing-dir"]);
     assert_eq!(

@@ -547,12 +547,14 @@ fn shown(card: &EntryCard, known: &DocumentState, taken_back: &HashSet<u64>) -> 
 }
 
 /// What a look at a journal found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalState {
     /// Entries of the history.
     pub entries: usize,
     /// Documents that it knows.
     pub documents: usize,
+    /// The document of the newest entry.
+    pub newest: Option<String>,
     /// Places that cannot be read.
     pub damaged_places: usize,
     /// Lines that came with the folder instead of from this user.
@@ -587,6 +589,12 @@ pub fn examine(location: &Path, key: JournalKey) -> Result<Option<JournalState>,
     Ok(Some(JournalState {
         entries: state.ledger.entries().count(),
         documents: recorded.count() + state.sightings.len(),
+        newest: state
+            .ledger
+            .entries()
+            .next_back()
+            .and_then(|entry| entry.steps.first())
+            .map(|step| step.moved_to.as_ref().unwrap_or(&step.path).clone()),
         damaged_places: state.ledger.damage().len(),
         foreign_lines: state.ledger.foreign_lines(),
         foreign_intents: state.ledger.foreign_intents(),

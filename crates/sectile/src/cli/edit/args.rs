@@ -16,8 +16,8 @@ Examples:
 pub(in crate::cli) struct EditArgs {
     #[command(subcommand)]
     pub(super) command: EditCommand,
-    /// Folder whose .sectile keeps ids and history [default: the nearest one above the document that has a .sectile,
-    /// else the document's own folder].
+    /// Folder whose .sectile keeps ids and history [default: the nearest one upward from the document that has .sectile,
+    /// .obsidian or .git, else the document's own folder].
     #[arg(long, global = true, value_name = "DIR")]
     pub(super) root: Option<PathBuf>,
     /// Print JSON.

@@ -342,6 +342,9 @@ fn a_tilde_is_expanded_in_settings_and_in_arguments() {
         let ran = home.run(arguments);
         assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
     }
+    let named = [("SECTILE_CONFIG", "~/set.toml")];
+    let ran = home.run_with(&["config", "show"], &named);
+    assert!(ran.stdout.contains("# set.toml"), "{ran:?}");
     let ran = home.run(&["connect", "zed", "--root=~/notes"]);
     assert!(ran.stdout.contains("home/notes\""), "{ran:?}");
     std::fs::remove_dir_all(home.path("home/notes")).unwrap();

@@ -160,3 +160,73 @@ fn documents_that_cannot_be_served_are_named() {
         assert!(ran.stdout.contains(line), "{path}: {ran:?}");
     }
 }
+
+/// The program as somebody who may not read `locked`.
+#[cfg(unix)]
+#[test]
+fn doctor_tells_the_truth_about_unreadable_folders() {
+    use std::os::unix::{
+        fs::{MetadataExt as _, PermissionsExt as _},
+        process::CommandExt as _,
+    };
+    const NOBODY: u32 = 65534;
+    let home = Home::new();
+    home.write("locked/a.md", "# A\n");
+    home.write("notes/open.md", "# A\n");
+    home.write("notes/closed/a.md", "# A\n");
+    home.write("notes/closed.md", "# A\n");
+    home.write("notes/image.png", "x");
+    let is_root = fs::metadata(home.path("work")).unwrap().uid() == 0;
+    // The owner of a file is refused nothing if that is root, who becomes somebody else.
+    let closed = if is_root { 0o700 } else { 0o000 };
+    let set = |path: &str, mode| {
+        fs::set_permissions(home.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set("", 0o755);
+    for path in [
+        "work/locked",
+        "work/notes/closed",
+        "work/notes/closed.md",
+        "work/notes/image.png",
+    ] {
+        set(path, closed);
+    }
+    let run = |arguments: &[&str]| {
+        let mut command = home.command();
+        command.env("XDG_STATE_HOME", home.path("home/state"));
+        if is_root {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let output = command.args(arguments).output().unwrap();
+        format!(
+            "{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        )
+    };
+    let whole = run(&["doctor", "--root", "locked"]);
+    let parts = run(&["doctor", "--root", "notes"]);
+    let served = run(&["serve", "vault", "locked"]);
+    home.write("sectile.toml", "[vault]\nroot = 'locked'\n");
+    let checked = run(&["config", "check"]);
+    for path in ["work/locked", "work/notes/closed"] {
+        set(path, 0o700);
+    }
+    assert!(
+        whole.contains("problem vault: the folder cannot be opened (permission denied)"),
+        "{whole}"
+    );
+    for said in [
+        "problem vault: `closed` cannot be read (permission denied)",
+        "problem vault: `closed.md` cannot be read (permission denied)",
+        "2 problems were found",
+    ] {
+        assert!(parts.contains(said), "{parts}");
+    }
+    assert!(!parts.contains("can be read\n"), "{parts}");
+    assert!(served.contains("the folder cannot be opened"), "{served}");
+    assert!(
+        checked.contains("`vault.root` (`locked`) cannot be used"),
+        "{checked}"
+    );
+}
