@@ -70,7 +70,7 @@ pub(crate) struct Corpus {
     pub(crate) documents: Vec<Doc>,
     /// In the same order.
     pub(crate) skipped: Vec<Skipped>,
-    /// What folders keep to themselves, hidden or ignored, in the same order. Nothing is wrong with it.
+    /// What folders keep to themselves: hidden, ignored, or Markdown by another name. Sorted; nothing is wrong with it.
     pub(crate) left_out: Vec<Skipped>,
     /// The places that settings or a person name and that do not exist, as labels. Nobody is served a part of what was asked for.
     pub(crate) missing: Vec<String>,
@@ -325,8 +325,12 @@ impl Loader<'_> {
             {
                 self.passed_over(folder_label, &path, why);
             }
+            if !is_md(note.file_name()) {
+                self.left_out(root, folder_label, note.as_str(), SkipReason::NotMarkdown);
+                continue;
+            }
             let place = root.location().join(note.as_str());
-            if !is_md(note.file_name()) || !self.seen.insert(place) {
+            if !self.seen.insert(place) {
                 continue;
             }
             let label = joined(folder_label, note.as_str());
@@ -344,19 +348,18 @@ impl Loader<'_> {
             self.passed_over(folder_label, &path, why);
         }
         for (path, why) in survey.left_out {
-            self.left_out(root, folder_label, &path, why);
+            let reason = match why {
+                LeftOut::Hidden => SkipReason::Hidden,
+                _ => SkipReason::Ignored,
+            };
+            if path.ends_with('/') || is_md(&path) {
+                self.left_out(root, folder_label, &path, reason);
+            }
         }
     }
 
     /// What a folder keeps to itself is worth a word to its owner, when it could have been a document, or a folder of some.
-    fn left_out(&mut self, root: &Root, folder_label: &str, path: &str, why: LeftOut) {
-        if !path.ends_with('/') && !is_md(path) {
-            return;
-        }
-        let reason = match why {
-            LeftOut::Hidden => SkipReason::Hidden,
-            _ => SkipReason::Ignored,
-        };
+    fn left_out(&mut self, root: &Root, folder_label: &str, path: &str, reason: SkipReason) {
         let name = joined(own_name(folder_label), path);
         let skipped = Skipped::new(joined(folder_label, path), &name, None, reason);
         self.left_out.push((root.location().join(path), skipped));
@@ -369,6 +372,8 @@ impl Loader<'_> {
                 self.corpus.left_out.push(skipped);
             }
         }
+        let left_out = &mut self.corpus.left_out;
+        left_out.sort_by(|one, other| one.label.cmp(&other.label));
         self.corpus
     }
 

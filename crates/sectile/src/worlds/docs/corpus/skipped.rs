@@ -98,9 +98,7 @@ impl fmt::Display for SkipReason {
             Self::Missing => {
                 f.write_str("does not exist; correct the path, or take it out of the settings")
             }
-            Self::NotMarkdown => {
-                f.write_str("is not an `.md` file; list Markdown documents or folders only")
-            }
+            Self::NotMarkdown => f.write_str("is not an `.md` file; rename it, or leave it out"),
             Self::FolderInList => {
                 f.write_str("is a folder; put it under `docs.extra_paths` instead")
             }

@@ -343,6 +343,77 @@ fn absolute_paths_are_shown_by_their_last_part() {
 }
 
 #[test]
+fn what_folders_keep_to_themselves_is_listed_apart_from_what_is_skipped() {
+    let folder = folder([
+        ("g/.gitignore", &b"drafts/\n"[..]),
+        ("g/a.md", b"# A\n"),
+        ("g/b.markdown", b"# B\n"),
+        ("g/c.txt", b"x"),
+        ("g/.hidden.md", b"# H\n"),
+        ("g/.hidden.txt", b"x"),
+        ("g/drafts/d.md", b"# D\n"),
+        ("g/empty.md", b""),
+    ]);
+    let listed = |extra: &[&str]| {
+        let corpus = Corpus::load(&settings(&folder, extra, &[]), &[]);
+        assert_eq!(corpus.missing, [""; 0]);
+        check(
+            &Corpus {
+                documents: Vec::new(),
+                ..corpus.clone()
+            },
+            &[],
+            &["g/empty.md empty"],
+        );
+        let left_out = corpus.left_out.iter();
+        left_out
+            .map(|one| format!("{} {}", one.label, one.reason.code()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        listed(&["g"]),
+        [
+            "g/.hidden.md hidden",
+            "g/b.markdown not_markdown",
+            "g/drafts/ ignored"
+        ]
+    );
+    // What is named by itself is loaded, wherever it is named; what is walked twice is told once.
+    assert_eq!(
+        listed(&["g", "g/.hidden.md", "g/../g"]),
+        ["g/b.markdown not_markdown", "g/drafts/ ignored"]
+    );
+}
+
+#[test]
+fn clients_get_names_that_do_not_tell_where_a_folder_is() {
+    let folder = folder([
+        ("team/secret-project/docs/deep/empty.md", &b""[..]),
+        ("team/secret-project/large.md", &[b'x'; 101]),
+    ]);
+    let names = |extra: &[&str]| {
+        let corpus = Corpus::load(&settings(&folder, extra, &[]), &[]);
+        let skipped = corpus.skipped.iter();
+        skipped
+            .map(|one| (one.name.clone(), one.slug.clone()))
+            .collect::<Vec<_>>()
+    };
+    let empty = || ("docs/deep/empty.md".to_owned(), "empty".to_owned());
+    assert_eq!(names(&["team/secret-project/docs"]), [empty()]);
+    assert_eq!(
+        names(&["team/secret-project/large.md"]),
+        [("large.md".to_owned(), "large".to_owned())]
+    );
+    assert_eq!(
+        names(&["team/secret-project/docs/.."])[0],
+        empty(),
+        "a folder that is named by its parent"
+    );
+    let corpus = Corpus::load(&settings(&folder, &["team/nowhere", "here.md"], &[]), &[]);
+    assert_eq!(corpus.missing, ["team/nowhere", "here.md"]);
+}
+
+#[test]
 fn ten_thousand_files_are_all_accounted_for() {
     let folder = tempfile::tempdir().unwrap();
     for number in 0..10_000 {
