@@ -84,7 +84,7 @@ pub enum RootError {
     #[error("it is not a folder")]
     NotAFolder,
     /// A file is there whose name is not that of a document.
-    #[error("only Markdown documents can be edited: the path must end in .md or .markdown")]
+    #[error("it is not a Markdown document: its name does not end in .md or .markdown")]
     NotMarkdown,
     /// The system refuses.
     #[error("the folder cannot be opened ({0})")]

@@ -30,7 +30,7 @@ pub enum EditorError {
         target: String,
     },
     /// The path does not end in `.md` or `.markdown`.
-    #[error("Only Markdown documents can be edited: the path must end in .md or .markdown.")]
+    #[error("This is not a Markdown document: its name does not end in .md or .markdown.")]
     NotMarkdown,
     /// The path is hidden, ignored or excluded.
     #[error("The path is hidden, ignored or excluded, so it cannot be changed here.")]

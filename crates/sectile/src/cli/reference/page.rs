@@ -8,7 +8,7 @@ pub(super) struct Page {
 }
 
 /// An entry of a list, with the entries below it.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Item {
     pub(super) text: String,
     pub(super) below: Vec<Self>,

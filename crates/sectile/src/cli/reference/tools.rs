@@ -15,6 +15,24 @@ struct Shared<'a> {
     tools: Vec<&'a ToolCard>,
 }
 
+impl Shared<'_> {
+    /// The heading of this answer and the fields that are described otherwise in the answer of `tool`, if that has the
+    /// same fields and describes most of them alike.
+    fn difference(&self, tool: &ToolCard) -> Option<(&str, Vec<Item>)> {
+        let own = self.tools.first()?;
+        let names = |tool: &ToolCard| -> Option<Vec<String>> {
+            let properties = tool.output.get("properties")?.as_object()?;
+            Some(properties.keys().cloned().collect())
+        };
+        let same_names = names(own)? == names(tool)?;
+        let own = fields(&own.output, Side::Answer);
+        let mut differs = fields(&tool.output, Side::Answer);
+        let all = differs.len();
+        differs.retain(|item| !own.contains(item));
+        (same_names && differs.len() * 2 < all).then_some((self.heading.as_str(), differs))
+    }
+}
+
 pub(super) fn page(worlds: &[WorldCard]) -> String {
     let mut page = Page::new(
         "tools",
@@ -89,12 +107,14 @@ fn write_tool(
     ));
     let arguments = fields(&tool.input, Side::Arguments);
     write_fields(page, "Arguments", &arguments);
-    let with_same_answer = |answer: &&Shared<'_>| {
-        let mut tools = answer.tools.iter();
-        tools.any(|other| std::ptr::eq(*other, tool))
-    };
-    match shared.iter().find(with_same_answer) {
-        Some(answer) => page.paragraph(format_args!("Answer: see {}.", link(&answer.heading))),
+    match shared.iter().find_map(|shared| shared.difference(tool)) {
+        Some((heading, differs)) if differs.is_empty() => {
+            page.paragraph(format_args!("Answer: see {}.", link(heading)));
+        }
+        Some((heading, differs)) => {
+            page.paragraph(format_args!("Answer: see {}, but here:", link(heading)));
+            page.list(&differs);
+        }
         None => write_fields(page, "Answer", &fields(&tool.output, Side::Answer)),
     }
 }

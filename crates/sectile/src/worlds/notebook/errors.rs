@@ -405,7 +405,7 @@ fn why(reason: &str) -> &'static str {
     }
 }
 
-fn shown(id: &str) -> String {
+pub(super) fn shown(id: &str) -> String {
     id.chars().take(SHOWN_ID).collect()
 }
 

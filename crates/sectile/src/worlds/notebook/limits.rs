@@ -52,7 +52,7 @@ const FIXED: &[Fixed] = fixed! {
     "max_query_words": MAX_QUERY_WORDS, "words of a query";
     "max_corrected_words": MOST_CORRECTED, "unknown words of a query that are corrected";
     "max_preview_characters": tools::semantic_search::PREVIEW, "characters of a preview";
-    "max_passage_bytes": tools::fetch_passage::MOST_BYTES, "bytes of a passage that fetch_passage answers";
+    "max_passage_bytes": tools::fetch_passage::MOST_BYTES, "bytes of a passage that can be quoted";
     "passage_target_bytes": indexing::LONGEST_CHUNK, "bytes up to which blocks become one passage; a longer block is not split";
     "max_moved_candidates": quote::MOST_CANDIDATES, "places where a passage that moved is looked for";
     "max_notebooks_named": left_out::MOST_NAMED, "notebooks that were not searched, as answers name them";

@@ -326,7 +326,7 @@ fn serve_refuses_a_file_that_is_not_markdown_as_edit_does() {
     let desk = Desk::new();
     for name in ["a.png", "notes.txt", "README"] {
         desk.home.write(name, "no document");
-        let why = "nly Markdown documents can be edited: the path must end in .md or .markdown.";
+        let why = "is not a Markdown document: its name does not end in .md or .markdown.";
         let said = desk.refused(&["list", name], "", 1);
         assert!(said.contains(why), "{name}: {said}");
         let served = desk.home.run(&["serve", "editor", name]);

@@ -105,6 +105,10 @@ fn all(name: &str) -> Vec<EditorError> {
             name: name.to_owned(),
             why: name.to_owned(),
         },
+        E::ControlCharacter {
+            field: "content",
+            character: '\0',
+        },
         E::TooManyOpenFiles,
         E::RootGone,
         E::Io(std::io::ErrorKind::Other),
@@ -201,7 +205,7 @@ fn message_names_the_path_the_candidates_and_what_to_do_next() {
         ),
         (
             EditorError::NotMarkdown,
-            "Invalid params: only Markdown documents can be edited: the path must end in .md or .markdown. Give a path that \
+            "Invalid params: this is not a Markdown document: its name does not end in .md or .markdown. Give a path that \
              ends in .md or .markdown.",
         ),
         (
