@@ -75,7 +75,7 @@ fn an_edit_that_takes_a_block_away_names_the_links_to_it() {
         let report = bench.undo("a.md").unwrap();
         assert_eq!(broken(&report.broken_links), [""; 0]);
     }
-    // One that stays somewhere in the document is no loss.
+    // One that stays somewhere in the document is not lost.
     let bench = Bench::new(&[("a.md", text), ("b.md", linking)]);
     let report = bench
         .write(update("a.md", go(), "Other words. ^claim"))
