@@ -126,6 +126,26 @@ fn links_follow_a_block_into_another_document() {
 }
 
 #[test]
+fn a_block_that_is_deleted_here_and_written_there_takes_no_link_along() {
+    let linking = "# C\n\n[[a#^claim]]\n";
+    let bench = Bench::new(&[
+        ("a.md", "# A\n\n## Go\n\nA claim. ^claim\n"),
+        ("b.md", "# B\n"),
+        ("c.md", linking),
+    ]);
+    let operations = vec![
+        delete("a.md", by_heading("Go")),
+        update("b.md", by_heading("B"), "Another claim. ^claim"),
+    ];
+    let report = write(&bench.editor, operations).unwrap();
+    assert_eq!(
+        broken(&report.broken_links),
+        ["c.md:3 a#^claim: no such block"]
+    );
+    assert_eq!(bench.text("c.md"), linking);
+}
+
+#[test]
 fn links_in_comments_are_neither_reported_nor_repaired() {
     let text = "# B\n\n%%[[none]] [[a#Old]]%% [[a#Old]]\n\n%%\n\n[[a#Old]]\n\n[[none]]\n\n%%\n\n[[a#Old]]\n";
     let bench = Bench::new(&[("a.md", "# A\n\n## Old\n"), ("b.md", text)]);
