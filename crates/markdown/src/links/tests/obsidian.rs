@@ -29,7 +29,7 @@ fn comments_have_no_links() {
 }
 
 #[test]
-fn percent_signs_that_begin_no_comment_hide_nothing() {
+fn percent_signs_that_do_not_begin_a_comment_hide_nothing() {
     for (text, expected) in [
         ("%% [[a]]", &["a"][..]),
         ("[[a]] %% [[b]]", &["a", "b"]),

@@ -122,7 +122,7 @@ fn nul_and_other_control_characters_are_refused_by_every_tool_that_writes() {
         assert_eq!(documents.text("b.md"), "# B\n\n2\n");
         let listed = editor.ok("list_documents", json!({}));
         assert_eq!(listed["documents"].as_array().unwrap().len(), 2);
-        // Tab and line ends are no control characters here.
+        // Tab and line ends are not among them.
         editor.ok(
             "update_section",
             json!({ "section_id": beta, "content": "\ta\r\nb\n\nc" }),

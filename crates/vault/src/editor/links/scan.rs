@@ -338,12 +338,16 @@ impl<'s, 't> Scan<'s, 't> {
         }
     }
 
-    /// Where the block that `link` named is now, if it went from its document into one other.
+    /// Where the block that `link` named is now, if a section took it from its document into one other.
     fn moved_block(&self, before: &Place, link: &Link) -> Option<Place> {
         let key = block_key(link.fragment_text())?;
         let Target::Drafted(index) = before.document else {
             return None;
         };
+        let path = self.world.drafts[index].draft.path.as_str();
+        if !self.permits.headings.contains(path) {
+            return None;
+        }
         let stays = |anchors: &Anchors| anchors.has_block(link.fragment_text());
         if self.world.anchors(Side::After, index).is_some_and(stays) {
             return None;

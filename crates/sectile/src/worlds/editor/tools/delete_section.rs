@@ -32,7 +32,7 @@ pub(super) const TOOL: Tool<EditorWorld> = Tool {
 struct Params {
     /// The section. Or give heading.
     section_id: Option<String>,
-    /// Heading of the section, when only one has it.
+    /// Heading of the section, as list_sections shows it or as it is written, when only one has it.
     heading: Option<String>,
     /// subtree_hash that you read: the section is deleted only if it still is what you saw.
     expected_hash: Option<String>,

@@ -75,7 +75,7 @@ fn an_edit_that_takes_a_block_away_names_the_links_to_it() {
         let report = bench.undo("a.md").unwrap();
         assert_eq!(broken(&report.broken_links), [""; 0]);
     }
-    // One that stays somewhere in the document is no loss.
+    // One that stays somewhere in the document is not lost.
     let bench = Bench::new(&[("a.md", text), ("b.md", linking)]);
     let report = bench
         .write(update("a.md", go(), "Other words. ^claim"))
@@ -123,6 +123,26 @@ fn links_follow_a_block_into_another_document() {
         bench.text("c.md"),
         "[[a#^claim|x]] [y](a.md#^claim) [[a#^stay]]\n"
     );
+}
+
+#[test]
+fn a_block_that_is_deleted_here_and_written_there_takes_no_link_along() {
+    let linking = "# C\n\n[[a#^claim]]\n";
+    let bench = Bench::new(&[
+        ("a.md", "# A\n\n## Go\n\nA claim. ^claim\n"),
+        ("b.md", "# B\n"),
+        ("c.md", linking),
+    ]);
+    let operations = vec![
+        delete("a.md", by_heading("Go")),
+        update("b.md", by_heading("B"), "Another claim. ^claim"),
+    ];
+    let report = write(&bench.editor, operations).unwrap();
+    assert_eq!(
+        broken(&report.broken_links),
+        ["c.md:3 a#^claim: no such block"]
+    );
+    assert_eq!(bench.text("c.md"), linking);
 }
 
 #[test]
