@@ -335,7 +335,8 @@ fn why(reason: &str) -> &'static str {
     }
 }
 
-fn shown(id: &str) -> String {
+/// An id as it is repeated.
+pub(super) fn shown(id: &str) -> String {
     id.chars().take(SHOWN_ID).collect()
 }
 

@@ -2,15 +2,16 @@
 
 use serde_json::json;
 
-use super::{artifacts, errors::NotebookError, library::Library};
+use super::{
+    artifacts,
+    errors::{NotebookError, shown},
+    library::Library,
+};
 use crate::mcp::{CallContext, Failure, MAX_OFFERED, nearest, quoted};
 
 /// The tools that show all names. Whoever may not use them is not told any.
 const LIST_COLLECTIONS: &str = "list_collections";
 const LIST_ARTIFACT_SETS: &str = "list_artifact_sets";
-
-/// An id is repeated up to this length, in characters.
-const SHOWN_ID: usize = 1000;
 
 /// The failure of a call that names a collection.
 pub(super) fn of_collection(
@@ -26,8 +27,8 @@ pub(super) fn of_collection(
     let mut failure = Failure::from(error);
     failure.message = format!("There is no collection {}.", quoted(wanted)).into();
     if let Some(detail) = &mut failure.detail {
-        let shown: String = wanted.chars().take(SHOWN_ID).collect();
-        detail.data.insert("collection_id".to_owned(), json!(shown));
+        let shown = json!(shown(wanted));
+        detail.data.insert("collection_id".to_owned(), shown);
     }
     let known = match call.may_use(LIST_COLLECTIONS) {
         true => storage.collections().unwrap_or_default(),
