@@ -405,6 +405,7 @@ fn why(reason: &str) -> &'static str {
     }
 }
 
+/// An id as it is repeated.
 pub(super) fn shown(id: &str) -> String {
     id.chars().take(SHOWN_ID).collect()
 }

@@ -235,7 +235,7 @@ fn message_names_the_documents_that_a_change_is_about() {
         (
             &rename[..],
             EditorError::NotMarkdown,
-            "\"b.png\" is not a Markdown document",
+            "Only Markdown documents can be edited: the path must end in .md or .markdown. \"b.png\" does not.",
         ),
         (
             &rename,
