@@ -216,7 +216,7 @@ fn the_command_line_prints_the_same_bytes() {
         for path in ["inbox/one.md", "./inbox//one.md", "日本/語.md"] {
             let answer = server.call(ERA, tool, json!({ "path": path }));
             let output = sectile()
-                .args([command, path, "--root"])
+                .args([command, path, "--json", "--root"])
                 .arg(vault.root())
                 .output()
                 .unwrap();
