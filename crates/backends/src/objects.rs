@@ -2,7 +2,7 @@
 //!
 //! A bucket, or a folder inside it, is a storage by the rules of a folder of notebooks: what stands before the first slash of a
 //! key is the collection, unless it begins with `_` or `.`; every `.md` object of a collection is a notebook, except below its
-//! `_artifacts`. The `.md` objects whose keys have no slash are one more collection, [`TOP`]. Keys with a part that begins with `.`, with empty parts or with anything else that is no plain path are hidden:
+//! `_artifacts`. The `.md` objects whose keys have no slash are one more collection, [`TOP`]. Keys with a part that begins with `.`, with empty parts or with anything else that is not a plain path are hidden:
 //! neither listed nor read. Objects whose keys end in a slash stand for empty folders. Ignore files (`.gitignore`) are objects
 //! like any other and do not count.
 //!

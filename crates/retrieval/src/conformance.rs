@@ -249,7 +249,7 @@ impl<S: NotebookStorage + ArtifactStorage> Check<'_, S> {
         self.files.put("a/x.md", &too_large);
         self.has_not("a", "x.md");
         assert_eq!(self.storage.is_too_large("a", &path("x.md")), Ok(true));
-        // Nothing is told of what is no notebook.
+        // Files that are not notebooks are not reported.
         for hidden in ["in/.x.md", ".git/config", "_artifacts/s/x.md"] {
             self.files.put(&format!("a/{hidden}"), &too_large);
             let is_too_large = self.storage.is_too_large("a", &path(hidden));

@@ -32,7 +32,7 @@ use crate::{
 
 /// Files and folders of one folder that are looked at.
 const MOST_LOOKED_AT: usize = 200_000;
-/// Of many with the same fault, so many are named.
+/// How many places with the same fault are named; the rest are counted.
 const MOST_NAMED: usize = 10;
 
 pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {

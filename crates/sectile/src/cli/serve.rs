@@ -180,7 +180,7 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Surface>, CliEr
     if settings.notebook.is_configured() && wanted(World::Notebook) {
         surfaces.push(notebook_surface(args, settings)?);
     }
-    // A docs world that was asked for and is switched off is no mistake: what it had answers as if it had never been.
+    // A docs world that was asked for and is switched off is not a mistake: its address answers as if it had never existed.
     if surfaces.is_empty() && !is_asked_for {
         let world = match args.world {
             Some(World::Editor) => "editor",

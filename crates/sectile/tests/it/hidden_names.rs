@@ -1,7 +1,7 @@
 //! A tool that a caller cannot see is named nowhere: not in instructions, listings, schemas, answers or errors.
 //!
 //! Every tool of every world is hidden by itself, and whatever can be asked of the rest is asked. What documents say and
-//! what was recorded of earlier changes is data, not a text of the program: none of it names a tool here.
+//! what was recorded of earlier changes is data, not something the program says: none of it names a tool here.
 
 use std::{collections::BTreeSet, process::Command};
 

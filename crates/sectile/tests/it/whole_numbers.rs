@@ -66,7 +66,7 @@ fn one_point_zero_is_accepted_as_the_integer_one_by_the_notebook() {
 }
 
 #[test]
-fn a_number_with_a_fraction_is_still_no_integer() {
+fn a_number_with_a_fraction_is_still_not_an_integer() {
     let documents = TestDocuments::folder(&[("a.md", "# A\n")]);
     let arguments = json!({ "path": "a.md", "heading": "New", "content": "x", "position": 0.5 });
     let error = documents.open().refused("insert_section", arguments);

@@ -8,7 +8,7 @@ use super::EditorError;
 use crate::NotePath;
 
 /// Refuses control characters in `text`, which is to take the place of `replaced`. As many as stood there may stand there
-/// again, so that a text that was read can be written back.
+/// again, so that what was read can be written back.
 pub(super) fn check_text(
     field: &'static str,
     text: &str,

@@ -48,7 +48,7 @@ impl NearestRoot {
     ///
     /// A folder further up does not count, and the search ends there, where it is
     /// - on another file system, cannot be looked into, or is the top of the file system;
-    /// - owned by somebody else, or one that everybody may write to: whoever can put a mark there could have notes of others
+    /// - owned by somebody else, or one that everybody may write to: anybody who can put a mark there could have notes of others
     ///   changed;
     /// - the home folder, unless it has a history: the `.git` there is that of settings.
     ///

@@ -245,7 +245,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Whoever names a folder wants documents from there, so one that does not exist is a mistake.
+    /// A folder is named to get documents from it, so one that does not exist is a mistake.
     fn root(&mut self, root: &GivenPath) {
         if let Err(RootError::NotFound) = Place::at(&root.location) {
             self.corpus.missing.push(label(&root.written));

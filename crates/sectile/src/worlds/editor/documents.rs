@@ -19,7 +19,7 @@ use crate::mcp::{CallContext, Failure, MAX_OFFERED, nearest, nearest_paths, quot
 /// A name that leads nowhere is compared with this many others at most, and this many folders are looked into for them.
 const MAX_COMPARED: usize = 10_000;
 
-/// The tool that shows all names. Whoever may not use it is not told any.
+/// The tool that shows all names. A caller who may not use it is not offered any.
 const LIST_DOCUMENTS: &str = "list_documents";
 /// Where a connection keeps its default document.
 const OPEN_DOCUMENT: &str = "document";

@@ -25,7 +25,7 @@ pub(crate) enum Gone {
     Malformed,
 }
 
-/// What failed, for whoever has to look at it. The word is that of the storage, such as `folder`.
+/// The part that failed, for the operator who has to look at it, with the kind of its storage, such as `folder`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Upstream {
     Notebooks(&'static str),

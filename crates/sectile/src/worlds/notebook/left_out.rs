@@ -1,4 +1,4 @@
-//! Notebooks of a collection that no search looks into, and why. Whoever searches is told of them: what was not read can
+//! Notebooks of a collection that no search looks into, and why. Answers name them: what was not read can
 //! neither be found nor be said not to be there.
 
 use schemars::JsonSchema;

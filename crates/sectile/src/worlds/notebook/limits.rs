@@ -178,7 +178,7 @@ mod tests {
 
     /// Numbers that bound no call, and why each is none of a caller's business.
     const INTERNAL: [(&str, &str); 31] = [
-        ("MOST_TRIES", "a damaged index is opened again so often"),
+        ("MOST_TRIES", "how often a damaged index is opened again"),
         ("artifacts::SET_BYTES", "an estimate, within max_list_bytes"),
         ("artifacts::SHOWN", "names in a message"),
         ("artifacts::record::FORMAT", "a version"),
@@ -226,7 +226,7 @@ mod tests {
         ),
     ];
 
-    /// Numbers that a storage tells of itself.
+    /// Numbers that a storage reports itself.
     const OF_STORAGE: [&str; 1] = ["storage::MAX_ARTIFACT_FOLDERS"];
 
     /// The constants in a file that are numbers or times, outside its tests.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::mcp::{CallContext, Failure, MAX_OFFERED, nearest, quoted};
 
-/// The tools that show all names. Whoever may not use them is not told any.
+/// The tools that show all names. A caller who may not use them is not offered any.
 const LIST_COLLECTIONS: &str = "list_collections";
 const LIST_ARTIFACT_SETS: &str = "list_artifact_sets";
 

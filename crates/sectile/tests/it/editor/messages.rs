@@ -174,7 +174,7 @@ fn nearest_names_are_never_those_of_hidden_documents() {
             "[editor]\nexclude = ['private/']\n",
             Some(json!(["plan-open.md"])),
         ),
-        // Whoever may not list documents is not told the name of any.
+        // A caller who may not list documents is not offered the name of any.
         ("[server.tools]\ndenylist = ['list_documents']\n", None),
     ] {
         let mut editor = documents.open_with(Era::Handshake, settings);

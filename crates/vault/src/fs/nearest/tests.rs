@@ -126,7 +126,7 @@ fn a_folder_that_everybody_may_write_to_is_not_a_root_of_what_lies_below() {
     assert_eq!(tree.root_of("shared/mine/deep").0, "shared");
     fs::set_permissions(tree.at("shared"), fs::Permissions::from_mode(0o777)).unwrap();
     assert_eq!(tree.root_of("shared/mine/deep").0, "shared/mine/deep");
-    // Whoever names it means it.
+    // A folder that is named is meant.
     assert_eq!(tree.root_of("shared").0, "shared");
 }
 
