@@ -337,7 +337,8 @@ fn ask(
     );
     command.arg("--cli");
     match transport {
-        Transport::Stdio => command.args(subject.command_line(bench)),
+        // Without settings of its own: the inspector takes `--config` for itself, wherever it stands.
+        Transport::Stdio => command.arg(&bench.binary).args(subject.arguments()),
         Transport::Http => command.args([&subject.url, "--transport", "http"]),
     };
     if subject.store.is_some() {

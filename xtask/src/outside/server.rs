@@ -21,7 +21,7 @@ impl HttpServer {
         let log = bench.log(&format!("server-{}", subject.name));
         let mut command = bench.isolated(bench.binary.clone());
         command
-            .args(subject.arguments())
+            .args(subject.arguments_with_settings())
             .args(["--http", "127.0.0.1:0"]);
         let mut running = Running::start(&mut command, &log)?;
         let log = log.with_extension("err");

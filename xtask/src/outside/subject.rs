@@ -60,7 +60,7 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    /// Arguments that make the binary serve it, on stdio unless told otherwise.
+    /// Arguments that make the binary serve it, on stdio unless told otherwise, as it is by default.
     pub(super) fn arguments(&self) -> Vec<String> {
         let location = self.location.to_string_lossy().into_owned();
         let mut arguments = vec!["serve".to_owned(), self.world.to_owned()];
@@ -68,6 +68,12 @@ impl Subject {
             arguments.push("--config".to_owned());
         }
         arguments.push(location);
+        arguments
+    }
+
+    /// The same with its own settings.
+    pub(super) fn arguments_with_settings(&self) -> Vec<String> {
+        let mut arguments = self.arguments();
         if let Some(settings) = &self.settings {
             arguments.push("--config".to_owned());
             arguments.push(settings.to_string_lossy().into_owned());
@@ -88,7 +94,7 @@ impl Subject {
     /// The whole command line of a server on stdio.
     pub(super) fn command_line(&self, bench: &Bench) -> Vec<String> {
         let mut words = vec![bench.binary.to_string_lossy().into_owned()];
-        words.extend(self.arguments());
+        words.extend(self.arguments_with_settings());
         words
     }
 

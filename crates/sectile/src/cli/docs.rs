@@ -10,7 +10,7 @@ use std::path::Path;
 use super::{
     args::{DocsArgs, DocsCheckArgs, DocsCommand, DocsSource},
     settings,
-    ui::{BAD, CliError, DIM, HEADING, NAME, Styled, print, visible},
+    ui::{BAD, CliError, DIM, HEADING, NAME, Styled, counted, print, visible},
 };
 use crate::{
     config::{DocsPath, DocsRole, DocsSettings, Settings, without_tilde},
@@ -338,8 +338,4 @@ fn sections(documents: &[(&Doc, Examined)]) -> usize {
         .iter()
         .map(|(_, examined)| examined.sections)
         .sum()
-}
-
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }

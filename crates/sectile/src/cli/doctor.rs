@@ -14,7 +14,7 @@ use super::{
     root::{described, levels_up, root_of},
     settings,
     trust::journal_key,
-    ui::{BAD, CliError, DIM, GOOD, Styled, print, visible},
+    ui::{BAD, CliError, DIM, GOOD, Styled, counted, print, visible},
 };
 use crate::{
     config::{self, DocsSettings, NotebookSettings, Settings},
@@ -372,8 +372,9 @@ fn journal(root: &Path, key: JournalKey) -> Result<usize, CliError> {
                 None => String::new(),
             };
             good(&format!(
-                "editor: the journal is right, with {} entries in {} documents{newest}",
-                journal.entries, journal.documents
+                "editor: the journal is right, with {} in {}{newest}",
+                counted(journal.entries, "entry", "entries"),
+                counted(journal.documents, "document", "documents")
             ))?;
             Ok(0)
         }

@@ -18,7 +18,7 @@ use super::{
     root::{levels_up, root_to_serve, shown},
     settings,
     trust::editor_options,
-    ui::CliError,
+    ui::{CliError, visible},
 };
 use crate::{
     config::{self, EditorErrors, Flag, FrontSettings, Loaded, Mistakes, Settings},
@@ -241,7 +241,9 @@ fn editor_surface(root: &Path, args: &ServeArgs, settings: &Settings) -> Result<
     let options = editor_options(&settings.editor, args.read_only)?;
     let opened = EditorWorld::open(root, options, settings.editor.max_answer_bytes);
     let (state, extent) = opened.map_err(|error| {
-        CliError::failed(format_args!("the editor cannot be served: {error}."))
+        let name = root.file_name().unwrap_or(root.as_os_str());
+        let name = visible(&name.to_string_lossy());
+        CliError::failed(format_args!("`{name}` cannot be served: {error}."))
             .next("give a document or a folder: sectile serve editor PATH")
     })?;
     if let Some(levels) = state.history_above() {

@@ -169,6 +169,11 @@ pub(super) fn aligned(rows: &[(String, String)]) -> String {
         .collect()
 }
 
+/// A number with what it counts.
+pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// Text from a note for a terminal: control characters could move its cursor.
 pub(super) fn visible(text: &str) -> String {
     text.chars()

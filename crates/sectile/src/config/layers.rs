@@ -200,6 +200,15 @@ pub(super) fn load_with(
     })
 }
 
+/// The names that one in the same place could have been meant to be: not the sections that it stands in.
+fn beside<'a>(path: &str, known: &'a [String]) -> impl Iterator<Item = &'a str> {
+    let known = known.iter().map(String::as_str);
+    known.filter(move |known| {
+        let rest = path.strip_prefix(known);
+        !rest.is_some_and(|rest| rest.starts_with('.'))
+    })
+}
+
 type Values = BTreeMap<String, (Value, Origin)>;
 
 /// The setting that a variable without `__` was most likely meant to be: only one that differs in nothing else.
@@ -257,7 +266,7 @@ impl Found {
                 }),
                 _ => self.mistakes.add(ConfigError::UnknownKey {
                     origin: self.spots.key(&path),
-                    nearest: nearest(&path, known_paths(keys).iter().map(String::as_str)),
+                    nearest: nearest(&path, beside(&path, &known_paths(keys))),
                     key: path,
                 }),
             }

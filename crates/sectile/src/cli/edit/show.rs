@@ -192,7 +192,7 @@ pub(super) fn for_a_shell(recovery: &str) -> String {
         ("call list_sections", "run `sectile edit list PATH`"),
         (
             "Call list_documents to see which documents there are.",
-            "Look at the path.",
+            "Check the name of the document and its folder.",
         ),
         ("Call history", "Run `sectile edit history PATH`"),
         ("Call redo", "Run `sectile edit redo PATH`"),

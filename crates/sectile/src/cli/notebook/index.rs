@@ -24,7 +24,7 @@ use crate::{
     cli::{
         interrupt::Interrupt,
         library::Opened,
-        ui::{CliError, DIM, NAME, Styled, print, tell, visible},
+        ui::{CliError, DIM, NAME, Styled, counted, print, tell, visible},
     },
     worlds::{
         editor,
@@ -331,8 +331,8 @@ fn shown(rows: &[Row]) -> String {
         text += &format!(
             "{}  {}, {}  {}\n",
             Styled(NAME, visible(collection_id)),
-            counted(report.notebooks, "notebook"),
-            counted(report.chunks, "chunk"),
+            counted(report.notebooks, "notebook", "notebooks"),
+            counted(report.chunks, "chunk", "chunks"),
             Styled(DIM, what),
         );
         if !notes_at_top.is_empty() {
@@ -372,13 +372,8 @@ fn shown_tier(filled: &Filled) -> String {
         0 => String::new(),
         _ => format!(
             "; {} changed meanwhile, so run it again",
-            counted(*changed, "notebook")
+            counted(*changed, "notebook", "notebooks")
         ),
     };
     format!("transformer tier has {filled} of {passages}: {made}{why}")
-}
-
-fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }

@@ -125,11 +125,11 @@ fn the_journal_of_what_is_edited_is_found_or_missed() {
     let edit = ["edit", "update", "notes/plan.md", "Plan", "--content", "x"];
     assert_eq!(home.run(&edit).code, Some(0));
     for (root, code, line) in [
-        ("notes", 0, "editor: the journal is right, with 1 entries"),
+        ("notes", 0, "editor: the journal is right, with 1 entry"),
         (
             "notes/plan.md",
             0,
-            "editor: the journal is right, with 1 entries",
+            "editor: the journal is right, with 1 entry",
         ),
         ("other", 0, "editor: nothing was edited here yet"),
         ("other/plan.md", 0, "editor: nothing was edited here yet"),

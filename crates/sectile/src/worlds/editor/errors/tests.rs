@@ -11,17 +11,22 @@ use sectile_vault::{
 use super::*;
 use crate::mcp::{CallContext, MAX_MESSAGE_CHARS};
 
-/// One of each kind, with `name` wherever a name can be.
-fn all(name: &str) -> Vec<EditorError> {
-    use EditorError as E;
-    let candidate = || Candidate {
+/// A section with `name` wherever it can have one.
+fn named(name: &str) -> Candidate {
+    Candidate {
         id: name.to_owned(),
         heading: name.to_owned(),
         path: name.to_owned(),
         position: 3,
         level: 2,
         first_line: name.to_owned(),
-    };
+    }
+}
+
+/// One of each kind, with `name` wherever a name can be.
+fn all(name: &str) -> Vec<EditorError> {
+    use EditorError as E;
+    let candidate = || named(name);
     let conflict = |ours: Option<&str>| {
         E::Conflict(Box::new(Conflict {
             section_id: name.to_owned(),
@@ -105,14 +110,14 @@ fn all(name: &str) -> Vec<EditorError> {
             name: name.to_owned(),
             why: name.to_owned(),
         },
-        E::ControlCharacter {
-            field: "content",
-            character: '\0',
-        },
         E::TooManyOpenFiles,
         E::RootGone,
         E::Io(std::io::ErrorKind::Other),
     ];
+    errors.push(E::ControlCharacter {
+        field: "content",
+        character: '\0',
+    });
     errors.extend(edits().map(E::Edit));
     errors
 }
@@ -235,7 +240,7 @@ fn message_names_the_documents_that_a_change_is_about() {
         (
             &rename[..],
             EditorError::NotMarkdown,
-            "Only Markdown documents can be edited: the path must end in .md or .markdown. \"b.png\" does not.",
+            "\"b.png\" is not a Markdown document: its name does not end in .md or .markdown.",
         ),
         (
             &rename,

@@ -208,9 +208,10 @@ pub(super) fn what(error: &EditorError, about: &About<'_>) -> String {
             None => format!("The path is a link to {}.", quoted(target)),
         },
         E::NotMarkdown => match about.all_paths().find(|path| !is_markdown(path)) {
-            Some(path) if may_be_repeated(path.as_str()) => {
-                format!("{error} {} does not.", quoted(path.as_str()))
-            }
+            Some(path) if may_be_repeated(path.as_str()) => format!(
+                "{} is not a Markdown document: its name does not end in .md or .markdown.",
+                quoted(path.as_str())
+            ),
             _ => error.to_string(),
         },
         E::NotADocument => match (about.path(), about.target()) {
