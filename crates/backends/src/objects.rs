@@ -28,12 +28,11 @@ use object_store::{
     list::{PaginatedListOptions, PaginatedListStore as _},
     path::Path,
 };
-use sectile_markdown::Digest;
+use sectile_markdown::{Digest, NotePath};
 use sectile_retrieval::{
     ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, StorageLimit, TOP,
     is_at_top, is_notebook,
 };
-use sectile_vault::NotePath;
 
 use self::{
     keys::Keys,

@@ -21,6 +21,7 @@ mod merge;
 mod naming;
 mod options;
 mod paragraph;
+mod path;
 mod plain;
 mod slug;
 mod source;
@@ -45,6 +46,7 @@ pub use links::{
 };
 pub use merge::{MergeConflict, merge};
 pub use naming::{LetterCase, sections_named};
+pub use path::{NotePath, PathError};
 pub use plain::{Passages, passages};
 pub use slug::{heading_id, is_slug, section_id, slug};
 pub use source::Source;

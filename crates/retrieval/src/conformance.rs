@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use sectile_vault::NotePath;
+use sectile_markdown::NotePath;
 
 use crate::{ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, TOP};
 

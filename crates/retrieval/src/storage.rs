@@ -2,8 +2,7 @@
 
 use std::any::Any;
 
-use sectile_markdown::Digest;
-use sectile_vault::NotePath;
+use sectile_markdown::{Digest, NotePath};
 
 use crate::{Chunk, Match, Query, Record, Remarks};
 

@@ -10,7 +10,6 @@ mod fs;
 mod ids;
 pub mod journal;
 mod ledger;
-mod path;
 mod sightings;
 mod walk;
 mod work;
@@ -18,5 +17,6 @@ mod work;
 pub use editor::Editor;
 pub use fs::{FileTimes, NearestRoot, Place, ReadError, Root, RootError, RootMark};
 pub use journal::JournalKey;
-pub use path::{NotePath, PathError};
+// What this crate opens is named by these, so that its users need no second import.
+pub use sectile_markdown::{NotePath, PathError};
 pub use walk::{Checkup, FileStamp, LeftOut, PassedOver, PatternError, Survey, Walk, WalkError};

@@ -8,15 +8,10 @@ const CRATE_EDGES: &[(&str, &[&str])] = &[
     ("client", &[]),
     ("markdown", &[]),
     ("vault", &["sectile-markdown"]),
-    ("retrieval", &["sectile-markdown", "sectile-vault"]),
+    ("retrieval", &["sectile-markdown"]),
     (
         "backends",
-        &[
-            "sectile-client",
-            "sectile-markdown",
-            "sectile-retrieval",
-            "sectile-vault",
-        ],
+        &["sectile-client", "sectile-markdown", "sectile-retrieval"],
     ),
     (
         "sectile",

@@ -1,8 +1,7 @@
 //! What the rows of the tables mean.
 
-use sectile_markdown::{Digest, Span};
+use sectile_markdown::{Digest, NotePath, Span};
 use sectile_retrieval::{Candidate, Chunk, IndexedNotebook, Located, SharedState};
-use sectile_vault::NotePath;
 use tokio_postgres::Row;
 
 use super::failure::Failure;

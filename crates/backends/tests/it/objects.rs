@@ -6,12 +6,12 @@ mod faults;
 use std::{collections::BTreeSet, sync::Mutex, time::Duration};
 
 use sectile_backends::{Objects, S3Credentials, S3Settings, Waiting};
+use sectile_markdown::NotePath;
 use sectile_retrieval::{
     ArtifactStorage as _, NotebookStorage, StorageError,
     conformance::{Files, check_storage},
 };
 use sectile_test_servers::{Proxy, Request, S3};
-use sectile_vault::NotePath;
 
 const BUCKET: &str = "bucket-of-the-tests";
 const MAX_NOTE_BYTES: u64 = 1000;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sectile_backends::{Postgres, PostgresSettings, Waiting};
-use sectile_markdown::{Digest, Span};
+use sectile_markdown::{Digest, NotePath, Span};
 use sectile_retrieval::{
     Bytes, Change, Chunk, Corpus, Embedder as _, IndexedNotebook, LocatedHits, Passage, Place,
     Query, Question, Recorder, Segment, SegmentBuilder, SharedState, StaticModel, StorageError,
@@ -11,7 +11,6 @@ use sectile_retrieval::{
 };
 use sectile_test_corpus::{Passage as Prose, Queries, passages};
 use sectile_test_servers::Postgres as Server;
-use sectile_vault::NotePath;
 
 pub(crate) const ROLE: &str = "writer";
 pub(crate) const PASSWORD: &str = "secret'word";

@@ -1,15 +1,24 @@
 //! Paths of notes. The two parsers here are the only way to make one, so a value of this type is safe to resolve.
 
-use std::fmt;
+use std::{error, fmt};
+
+use crate::trim;
 
 /// The path of a note below a root: `/` between segments, not absolute, never leading out.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NotePath(String);
 
 /// The path is empty, absolute, or leads out of its root. It carries no text, so that an unsafe path is never echoed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the path is not a relative path below the root")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathError;
+
+impl fmt::Display for PathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the path is not a relative path below the root")
+    }
+}
+
+impl error::Error for PathError {}
 
 impl NotePath {
     /// Parses by the rules of a local vault: inner `..` is resolved, nothing is trimmed, and a path that still starts
@@ -43,7 +52,7 @@ impl NotePath {
     /// # Errors
     /// [`PathError`] for anything that does not name something in the store.
     pub fn parse_hosted(input: &str) -> Result<Self, PathError> {
-        let path = relative_with_slashes(sectile_markdown::trim(input))?;
+        let path = relative_with_slashes(trim(input))?;
         let segments: Vec<&str> = path
             .split('/')
             .filter(|segment| !segment.is_empty())
@@ -74,8 +83,9 @@ impl NotePath {
         self.0.rsplit_once('/').map(|(folder, _)| folder)
     }
 
-    /// This path as seen from `folder`, if that holds it. Something like `c:/x` is no path by itself.
-    pub(crate) fn below(&self, folder: &str) -> Option<Self> {
+    /// This path as seen from `folder`, if that holds it. Something like `c:/x` is not a path by itself.
+    #[must_use]
+    pub fn below(&self, folder: &str) -> Option<Self> {
         let rest = self.0.strip_prefix(folder)?.strip_prefix('/')?;
         Self::parse_vault(rest)
             .ok()
