@@ -19,6 +19,7 @@ mod lines;
 mod links;
 mod merge;
 mod naming;
+mod note;
 mod options;
 mod paragraph;
 mod path;
@@ -46,6 +47,7 @@ pub use links::{
 };
 pub use merge::{MergeConflict, merge};
 pub use naming::{LetterCase, sections_named};
+pub use note::{CutText, MAX_TEXT_CHARS, Note, cut_text, scalar_text};
 pub use path::{NotePath, PathError};
 pub use plain::{Passages, passages};
 pub use slug::{heading_id, is_slug, section_id, slug};

@@ -1,10 +1,11 @@
 //! `document_tree/v0`: the headings as a tree.
 
 use schemars::JsonSchema;
+use sectile_markdown::Note;
 use serde::Serialize;
 
 use super::{
-    Note, TooLong,
+    TooLong,
     outline::{Heading, Outline},
 };
 
@@ -52,7 +53,7 @@ impl DocumentTree {
         let outline = Outline::of(note)?;
         Ok(Self {
             schema: Self::SCHEMA,
-            path: note.path.to_owned(),
+            path: note.path().to_owned(),
             title: outline.title,
             root: TreeRoot {
                 children: nest(outline.headings),

@@ -1,10 +1,8 @@
 //! `metadata_facets/v0`: the few front matter keys that may be known, as slugs and dates, and what the path tells.
 
 use schemars::JsonSchema;
-use sectile_markdown::{Value, slug, trim};
+use sectile_markdown::{Note, Value, scalar_text, slug, trim};
 use serde::Serialize;
-
-use super::{Note, scalar};
 
 /// Items looked at in `tags` and `entity`.
 const MAX_VALUES: usize = 100;
@@ -74,11 +72,11 @@ impl MetadataFacets {
         };
         Self {
             schema: Self::SCHEMA,
-            path: note.path.to_owned(),
+            path: note.path().to_owned(),
             facets,
             inferred: Inferred {
                 folder: note
-                    .path
+                    .path()
                     .rsplit_once('/')
                     .map(|(folder, _)| folder.to_owned()),
                 source_type: None,
@@ -97,23 +95,28 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn value(&self, key: &str) -> Option<&'a Value> {
         self.note
-            .front_matter
+            .front_matter()
             .get(key)
             .filter(|value| **value != Value::Null)
     }
 
     fn project(&mut self) -> Option<String> {
         match self.value("project") {
-            Some(value) => self.slug_of(&scalar::to_text(value)),
+            Some(value) => self.slug_of(&scalar_text(value)),
             None => {
-                let name = self.note.path.strip_prefix("projects/")?.split_once('/')?.0;
+                let name = self
+                    .note
+                    .path()
+                    .strip_prefix("projects/")?
+                    .split_once('/')?
+                    .0;
                 self.slug_of(name)
             }
         }
     }
 
     fn slug(&mut self, key: &str) -> Option<String> {
-        let text = scalar::to_text(self.value(key)?);
+        let text = scalar_text(self.value(key)?);
         self.slug_of(&text)
     }
 
@@ -122,11 +125,9 @@ impl<'a> Reader<'a> {
             Some(Value::String(text)) => {
                 text.split(',').map(|item| trim(item).to_owned()).collect()
             }
-            Some(Value::List(items)) => items
-                .iter()
-                .take(MAX_VALUES + 1)
-                .map(scalar::to_text)
-                .collect(),
+            Some(Value::List(items)) => {
+                items.iter().take(MAX_VALUES + 1).map(scalar_text).collect()
+            }
             _ => Vec::new(),
         };
         self.truncated |= items.len() > MAX_VALUES;
@@ -140,7 +141,7 @@ impl<'a> Reader<'a> {
     fn date(&mut self, key: &str) -> Option<String> {
         let text = match self.value(key)? {
             Value::Timestamp(timestamp) => timestamp.to_iso(),
-            value => scalar::to_text(value),
+            value => scalar_text(value),
         };
         Some(self.cut(text))
     }

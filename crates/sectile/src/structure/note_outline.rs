@@ -1,9 +1,10 @@
 //! `note_outline/v1`: the flat list of headings.
 
 use schemars::JsonSchema;
+use sectile_markdown::Note;
 use serde::Serialize;
 
-use super::{Note, TooLong, outline::Outline};
+use super::{TooLong, outline::Outline};
 
 /// The headings of one note, without any of its text.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -40,7 +41,7 @@ impl NoteOutline {
         let outline = Outline::of(note)?;
         Ok(Self {
             schema: Self::SCHEMA,
-            path: note.path.to_owned(),
+            path: note.path().to_owned(),
             title: outline.title,
             headings: outline
                 .headings

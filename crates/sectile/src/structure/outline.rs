@@ -1,8 +1,8 @@
 //! What the heading views share: the title, and the headings that are shown, with their ids.
 
-use sectile_markdown::{Document, heading_id};
+use sectile_markdown::{Document, Note, cut_text, heading_id};
 
-use super::{MAX_HEADINGS, Note, TooLong, cut_text, title::title};
+use super::{MAX_HEADINGS, TooLong, parse};
 
 /// The outline of a note.
 pub(super) struct Outline {
@@ -24,12 +24,13 @@ pub(super) struct Heading {
 
 impl Outline {
     pub(super) fn of(note: &Note<'_>) -> Result<Self, TooLong> {
-        let document = note.parse()?;
-        let (title, title_cut) = title(note);
+        let document = parse(note)?;
+        let title = note.title();
+        let title_cut = title.as_ref().is_some_and(|title| title.truncated);
         let mut truncated = title_cut || document.sections().len() > MAX_HEADINGS;
         let headings = headings(&document, &mut truncated);
         Ok(Self {
-            title,
+            title: title.map(|title| title.text),
             headings,
             truncated,
         })

@@ -1,10 +1,10 @@
 //! `section_source/v0`: every section with its ids, place and whether it has a body.
 
 use schemars::JsonSchema;
-use sectile_markdown::section_id;
+use sectile_markdown::{Note, section_id};
 use serde::Serialize;
 
-use super::{Note, TooLong, outline::Outline};
+use super::{TooLong, outline::Outline};
 
 /// The sections of one note, without any of its text.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -53,7 +53,7 @@ impl SectionSource {
         let outline = Outline::of(note)?;
         let mut sections: Vec<SectionEntry> = Vec::with_capacity(outline.headings.len());
         for heading in outline.headings {
-            let section_id = section_id(note.path, &heading.id);
+            let section_id = section_id(note.path(), &heading.id);
             let mut heading_path = Vec::new();
             if let Some(parent) = heading.parent {
                 let parent = &mut sections[parent];
@@ -75,7 +75,7 @@ impl SectionSource {
         }
         Ok(Self {
             schema: Self::SCHEMA,
-            path: note.path.to_owned(),
+            path: note.path().to_owned(),
             title: outline.title,
             sections,
             truncated: outline.truncated,

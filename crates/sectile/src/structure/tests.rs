@@ -1,6 +1,6 @@
 //! The contract's vectors, key order included, and the bounds of every view.
 
-use sectile_markdown::{Mapping, Value};
+use sectile_markdown::{MAX_TEXT_CHARS, Mapping, Value};
 use sectile_vault::NotePath;
 use serde_json::{Value as Json, json};
 
@@ -102,11 +102,7 @@ fn facet_vectors() {
             Value::Map(mapping) => mapping,
             _ => Mapping::default(),
         };
-        let note = Note {
-            path: path.as_str(),
-            front_matter,
-            source: Source::new(b""),
-        };
+        let note = Note::with_front_matter(path.as_str(), b"", front_matter);
         assert_same(
             &MetadataFacets::of(&note),
             &row["result"]["ok"],

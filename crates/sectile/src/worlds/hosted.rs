@@ -8,6 +8,7 @@ mod reply;
 mod request;
 mod tools;
 
+use sectile_markdown::Note;
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -29,7 +30,7 @@ use crate::{
         Answer, Awaited, CallContext, ErrorList, Facts, Failure, FailureKind, JsonObject, Said,
         UnknownTool, WorldSpec, decode,
     },
-    structure::{Note, NoteParams, TooLong},
+    structure::{NoteParams, TooLong},
 };
 use sectile_client::{Client, ClientError, Target};
 

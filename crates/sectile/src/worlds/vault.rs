@@ -4,6 +4,7 @@
 
 mod tools;
 
+use sectile_markdown::Note;
 use std::path::Path;
 
 use sectile_vault::{NotePath, ReadError, Root, RootError};
@@ -14,7 +15,7 @@ use crate::{
         CallContext, ErrorList, Failure, FailureKind, JsonObject, Said, UnknownTool, WorldSpec,
         may_be_repeated, visible,
     },
-    structure::{Note, NoteParams},
+    structure::NoteParams,
 };
 
 /// State of the world: where the notes are, and how large one may be.

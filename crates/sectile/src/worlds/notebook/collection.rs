@@ -12,6 +12,7 @@
 //! Everything is derived when the file, or a key of it, is missing or cannot be used; then the card says what is wrong.
 
 use schemars::JsonSchema;
+use sectile_markdown::Note;
 use sectile_vault::NotePath;
 use serde::Serialize;
 
@@ -21,7 +22,6 @@ use super::{
     left_out::{MOST_NAMED, WhyLeftOut},
     library::Library,
 };
-use crate::structure::Note;
 use sectile_retrieval::{Listed, TOP};
 
 /// The file that says how to call a collection.
@@ -221,7 +221,7 @@ fn title_of(storage: &Library, given: Option<String>, collection: &str) -> Strin
         _ => collection.to_owned(),
     };
     given
-        .or_else(|| Note::new(&name, b"").title())
+        .or_else(|| Some(Note::new(&name, b"").title()?.text))
         .unwrap_or(name)
 }
 

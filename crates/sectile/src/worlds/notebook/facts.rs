@@ -1,9 +1,7 @@
 //! What a notebook says of itself: title, author, date.
 
-use sectile_markdown::{Mapping, Source, Timestamp, Value, trim};
+use sectile_markdown::{Mapping, Note, Source, Timestamp, Value, trim};
 use sectile_vault::NotePath;
-
-use crate::structure::Note;
 
 /// Characters kept of an author.
 pub(super) const MAX_AUTHOR: usize = 256;
@@ -26,7 +24,7 @@ pub(crate) fn notebook_facts(bytes: &[u8], path: &NotePath) -> Facts {
     let note = Note::new(path.as_str(), bytes);
     let title = note.title();
     Facts {
-        title: title.unwrap_or_else(|| path.file_name().to_owned()),
+        title: title.map_or_else(|| path.file_name().to_owned(), |title| title.text),
         author: author(note.front_matter()),
         date: DATES
             .iter()

@@ -1,11 +1,12 @@
 //! `get_document_tree`: the headings of one note as a tree.
 
+use sectile_markdown::Note;
 use std::borrow::Cow;
 
 use super::super::Hosted;
 use crate::{
     mcp::{Access, Facts, Handler, Pace, Tool, input_schema, output_schema},
-    structure::{DocumentTree, Note, NoteParams, TooLong},
+    structure::{DocumentTree, NoteParams, TooLong},
 };
 
 pub(super) const TOOL: Tool<Hosted> = Tool {

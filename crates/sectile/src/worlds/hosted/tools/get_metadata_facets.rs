@@ -1,11 +1,12 @@
 //! `get_metadata_facets`: the few front matter keys of one note that may be known.
 
+use sectile_markdown::Note;
 use std::borrow::Cow;
 
 use super::super::Hosted;
 use crate::{
     mcp::{Access, Facts, Handler, Pace, Tool, input_schema, output_schema},
-    structure::{MetadataFacets, Note, NoteParams, TooLong},
+    structure::{MetadataFacets, NoteParams, TooLong},
 };
 
 pub(super) const TOOL: Tool<Hosted> = Tool {

@@ -1,11 +1,12 @@
 //! `get_note_outline`: the headings of one note as a flat list.
 
+use sectile_markdown::Note;
 use std::borrow::Cow;
 
 use super::super::Hosted;
 use crate::{
     mcp::{Access, Facts, Handler, Pace, Tool, input_schema, output_schema},
-    structure::{Note, NoteOutline, NoteParams, TooLong},
+    structure::{NoteOutline, NoteParams, TooLong},
 };
 
 pub(super) const TOOL: Tool<Hosted> = Tool {

@@ -1,11 +1,12 @@
 //! `get_section_source`: every section of one note, without its text.
 
+use sectile_markdown::Note;
 use std::borrow::Cow;
 
 use super::super::Hosted;
 use crate::{
     mcp::{Access, Facts, Handler, Pace, Tool, input_schema, output_schema},
-    structure::{Note, NoteParams, SectionSource, TooLong},
+    structure::{NoteParams, SectionSource, TooLong},
 };
 
 pub(super) const TOOL: Tool<Hosted> = Tool {

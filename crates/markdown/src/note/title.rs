@@ -1,24 +1,17 @@
 //! The title of a note: its front matter's, else one made of its file name. Never its first heading.
 
-use sectile_markdown::{Value, trim};
+use super::{Note, scalar_text};
+use crate::{Value, trim};
 
-use super::{Cut, Note, cut_text, scalar};
-
-/// The title to show; `None` when nothing is left of the file name either.
-pub(super) fn title(note: &Note<'_>) -> (Option<String>, bool) {
-    match from_front_matter(note).or_else(|| from_file_name(note.path)) {
-        Some(title) => {
-            let Cut { text, truncated } = cut_text(&title);
-            (Some(text), truncated)
-        }
-        None => (None, false),
-    }
+/// The whole title; `None` when nothing is left of the file name either.
+pub(super) fn title(note: &Note<'_>) -> Option<String> {
+    from_front_matter(note).or_else(|| from_file_name(note.path))
 }
 
 fn from_front_matter(note: &Note<'_>) -> Option<String> {
     match note.front_matter.get("title")? {
         Value::Null | Value::Map(_) => None,
-        value => Some(trim(&scalar::to_text(value)).to_owned()).filter(|title| !title.is_empty()),
+        value => Some(trim(&scalar_text(value)).to_owned()).filter(|title| !title.is_empty()),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Front matter values as text, the way the contract's original, an ECMAScript program, writes them.
 
-use sectile_markdown::Value;
+use crate::Value;
 
 /// The text of a value. Dates stay as written; a mapping has no text of its own.
-pub(super) fn to_text(value: &Value) -> String {
+#[must_use]
+pub fn scalar_text(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
@@ -19,6 +20,6 @@ fn list_item(value: &Value) -> String {
     if *value == Value::Null {
         String::new()
     } else {
-        to_text(value)
+        scalar_text(value)
     }
 }
