@@ -82,7 +82,7 @@ impl CallContext {
             .is_none_or(|surface| surface.tells_of(uri, self.standing()))
     }
 
-    /// A text of the program, without what names a tool that this caller cannot see; empty when nothing is left of it.
+    /// Wording of the program without what names a tool that this caller cannot see; empty when nothing is left of it.
     /// Whatever an answer says about other tools goes through here.
     #[must_use]
     pub fn for_caller(&self, text: &'static str) -> Cow<'static, str> {
