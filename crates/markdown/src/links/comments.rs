@@ -26,7 +26,7 @@ impl CommentReader {
     pub(super) fn text(&mut self, text: &str, range: Range<usize>) {
         for (offset, _) in text[range.clone()].match_indices(MARK) {
             let at = range.start + offset;
-            // A text that starts with an escaped character starts behind its backslash.
+            // An event that starts with an escaped character starts behind its backslash.
             if offset == 0 && text[..at].ends_with('\\') {
                 continue;
             }

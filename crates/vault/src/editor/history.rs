@@ -455,7 +455,7 @@ impl Editor {
         Some(text)
     }
 
-    /// A text that the document had after one of its entries, and that entry, if one is at hand.
+    /// What the document said after one of its entries, and that entry, if one is at hand.
     fn remembered_text(&self, known: &DocumentState) -> Option<(u64, Vec<u8>)> {
         let made = self.made_text().clone();
         let made = made.filter(|(document, ..)| *document == known.id);

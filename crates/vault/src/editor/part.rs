@@ -1,7 +1,7 @@
 //! Texts that are longer than one answer: cut into pages, and kept from being replaced by one of them.
 //!
-//! A caller who was shown a part of a text and writes it back would drop the rest. So the hash of a text that does not fit into
-//! one answer is shown with a mark, and a marked hash guards every change but one that replaces the whole text.
+//! A caller who was shown only part of a section and writes it back would drop the rest. So the hash of content that does not fit
+//! into one answer is shown with a mark, and a marked hash guards every change but one that replaces the whole text.
 
 use sectile_markdown::Digest;
 
@@ -25,7 +25,7 @@ pub fn short_hash(digest: &Digest) -> String {
     digits
 }
 
-/// The hash of a text of which the caller is shown only a part, or nothing.
+/// The hash of content that the caller is shown only in part, or not at all.
 #[must_use]
 pub fn part_hash(hash: &str) -> String {
     format!("{MARK}{hash}")

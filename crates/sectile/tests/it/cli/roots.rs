@@ -76,6 +76,16 @@ fn has_history(home: &Home, folder: &str) -> bool {
     home.path("work").join(folder).join(".sectile").is_dir()
 }
 
+/// Changes a note, so that its root has a history.
+const UPDATE: [&str; 6] = [
+    "edit",
+    "update",
+    "Areas/tax.md",
+    "Receipts",
+    "--content",
+    "x",
+];
+
 #[test]
 fn one_root_one_history_for_shell_and_server() {
     let home = vault();
@@ -317,15 +327,7 @@ fn a_server_serves_no_home_folder_and_no_file_system_unless_it_is_named() {
 #[test]
 fn a_folder_that_a_server_is_given_is_never_widened() {
     let home = vault();
-    let update = [
-        "edit",
-        "update",
-        "Areas/tax.md",
-        "Receipts",
-        "--content",
-        "x",
-    ];
-    assert_eq!(home.run(&update).code, Some(0));
+    assert_eq!(home.run(&UPDATE).code, Some(0));
     let (listed, log) = served(
         &home,
         "",
@@ -373,19 +375,11 @@ fn a_folder_that_a_server_is_given_is_never_widened() {
 #[test]
 fn doctor_reports_nested_histories() {
     let home = vault();
-    let update = [
-        "edit",
-        "update",
-        "Areas/tax.md",
-        "Receipts",
-        "--content",
-        "x",
-    ];
-    assert_eq!(home.run(&update).code, Some(0));
+    assert_eq!(home.run(&UPDATE).code, Some(0));
     let ran = home.run(&["doctor", "--root", "."]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(!ran.stdout.contains("has a history"), "{ran:?}");
-    let inner = [&update[..], &["--root", "Areas"]].concat();
+    let inner = [&UPDATE[..], &["--root", "Areas"]].concat();
     let inner: Vec<&str> = inner
         .iter()
         .map(|word| if *word == "x" { "y" } else { word })

@@ -3,12 +3,25 @@
 use serde_json::{Value, json};
 
 use crate::{
-    fixture::{Caller, Era, More, SECRET, TestHosted, tool_text, wait_for},
+    fixture::{Caller, Era, Gateway, More, SECRET, TestHosted, tool_text, wait_for},
     vault::security::{LOGS, notes_with_secrets, strings},
     vectors::TOOLS,
 };
 
 const ERA: Era = Era::Handshake;
+
+/// The log lines of calls and refused requests, once there are `count` of them.
+fn call_lines(gateway: &Gateway<'_>, count: usize) -> Vec<Value> {
+    wait_for("the lines of all calls", || {
+        let log = gateway.http.log();
+        let lines: Vec<Value> = log
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .filter(|line: &Value| line["target"] == "sectile::call")
+            .collect();
+        (lines.len() == count).then_some(lines)
+    })
+}
 
 /// The fixture fails the test when the secret, a token or an absolute path shows in any answer or log line.
 #[test]
@@ -126,15 +139,7 @@ fn a_log_line_has_these_fields_and_no_others() {
             gateway.note(tool, path);
         }
     }
-    let lines = wait_for("the lines of all calls", || {
-        let log = gateway.http.log();
-        let lines: Vec<Value> = log
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok())
-            .filter(|line: &Value| line["target"] == "sectile::call")
-            .collect();
-        (lines.len() == cases.len() * TOOLS.len()).then_some(lines)
-    });
+    let lines = call_lines(&gateway, cases.len() * TOOLS.len());
     let expected = TOOLS
         .iter()
         .flat_map(|tool| cases.iter().map(move |case| (tool, case)));
@@ -226,15 +231,7 @@ fn a_log_line_of_a_refusal_has_only_the_listed_facts() {
             "unauthenticated",
         ),
     ];
-    let lines = wait_for("the lines of all requests", || {
-        let log = gateway.http.log();
-        let lines: Vec<Value> = log
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok())
-            .filter(|line: &Value| line["target"] == "sectile::call")
-            .collect();
-        (lines.len() == refused.len()).then_some(lines)
-    });
+    let lines = call_lines(&gateway, refused.len());
     for (line, (status, expected, outcome)) in lines.iter().zip(refused) {
         assert_eq!(status, expected, "{line}");
         let mut keys: Vec<&String> = line.as_object().unwrap().keys().collect();
