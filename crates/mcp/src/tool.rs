@@ -135,14 +135,14 @@ impl Answer {
 ///
 /// # Errors
 /// What the handler returns, or [`FailureKind::InvalidArguments`] when the type is stricter than its schema.
-pub fn run<S, P: DeserializeOwned, O: Serialize>(
+pub fn run<S, P: DeserializeOwned, O: Serialize, E: Into<Failure>>(
     state: &S,
     arguments: JsonObject,
     context: &CallContext,
-    handle: impl FnOnce(&S, P, &CallContext) -> Result<(O, Facts), Failure>,
+    handle: impl FnOnce(&S, P, &CallContext) -> Result<(O, Facts), E>,
 ) -> Result<Answer, Failure> {
     let params = decode(arguments)?;
-    let (output, facts) = handle(state, params, context)?;
+    let (output, facts) = handle(state, params, context).map_err(Into::into)?;
     Answer::new(&output, facts)
 }
 
