@@ -12,7 +12,10 @@ use anyhow::{Context as _, Result};
 use sectile_markdown::edit::PayloadHeadings;
 use sectile_vault::{
     Editor, JournalKey, NotePath,
-    editor::{EditorOptions, Operation, Scope, SectionRef, UndoRequest, Watch, WriteRequest},
+    editor::{
+        EditorOptions, Operation, Scope, SectionRef, UndoRequest, UpdateSection, Watch,
+        WriteRequest,
+    },
 };
 use tempfile::TempDir;
 
@@ -63,7 +66,7 @@ impl Workplace {
         self.edits += 1;
         // Of the same length every time, so that the document does not grow with its history.
         let line = format!("Edit number {:08} of this section.\n", self.edits);
-        let operation = Operation::Update {
+        let operation = Operation::Update(UpdateSection {
             path: Some(self.note.clone()),
             section: SectionRef {
                 id: Some(self.section.clone()),
@@ -73,7 +76,7 @@ impl Workplace {
             scope: Scope::Body,
             headings: PayloadHeadings::Inside,
             expected_hash: None,
-        };
+        });
         let report = self
             .editor
             .write(&request(operation, "update_section"), Watch::none())?;

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use sectile_markdown::Source;
 use sectile_vault::{
     Editor, NotePath,
-    editor::{EditorLimits, Operation, SectionRef, Watch, WriteRequest},
+    editor::{EditorLimits, Operation, RenameSection, SectionRef, Watch, WriteRequest},
 };
 
 use super::{memory, options, request};
@@ -88,7 +88,7 @@ fn fill(folder: &Path, files: usize) -> Result<usize> {
 }
 
 fn rename(old: &str, new: &str) -> Result<WriteRequest> {
-    let operation = Operation::Rename {
+    let operation = Operation::Rename(RenameSection {
         path: Some(NotePath::parse_vault("target.md")?),
         section: SectionRef {
             id: None,
@@ -98,7 +98,7 @@ fn rename(old: &str, new: &str) -> Result<WriteRequest> {
         level: None,
         repair_links: true,
         expected_hash: None,
-    };
+    });
     Ok(request(operation, "rename_section"))
 }
 
