@@ -28,12 +28,13 @@ use object_store::{
     list::{PaginatedListOptions, PaginatedListStore as _},
     path::Path,
 };
-use sectile_markdown::{Digest, NotePath};
-use sectile_retrieval::{
+use sectile_library::{
     ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, StorageLimit, TOP,
     is_at_top, is_notebook,
 };
+use sectile_markdown::{Digest, NotePath};
 
+pub use self::settings::{S3Credentials, S3Settings, S3Style};
 use self::{
     keys::Keys,
     listing::{Entry, Page},
@@ -42,8 +43,6 @@ use self::{
     wire::{Asked, Noted},
 };
 use crate::Waiting;
-
-pub use self::settings::{S3Credentials, S3Settings, S3Style};
 
 /// What people call it.
 const KIND: &str = "bucket";

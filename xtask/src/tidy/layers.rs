@@ -10,14 +10,24 @@ const CRATE_EDGES: &[(&str, &[&str])] = &[
     ("vault", &["sectile-markdown"]),
     ("retrieval", &["sectile-markdown"]),
     (
+        "library",
+        &["sectile-markdown", "sectile-retrieval", "sectile-vault"],
+    ),
+    (
         "backends",
-        &["sectile-client", "sectile-markdown", "sectile-retrieval"],
+        &[
+            "sectile-client",
+            "sectile-library",
+            "sectile-markdown",
+            "sectile-retrieval",
+        ],
     ),
     (
         "sectile",
         &[
             "sectile-backends",
             "sectile-client",
+            "sectile-library",
             "sectile-markdown",
             "sectile-vault",
             "sectile-retrieval",
@@ -42,9 +52,15 @@ const TEST_EDGES: &[(&str, &[&str])] = &[
 /// Outside packages that belong to some crates only, by folder.
 const RESERVED_PACKAGES: &[(&str, &[&str])] = &[
     ("rmcp", &["sectile"]),
-    ("serde", &["backends", "vault", "retrieval", "sectile"]),
+    (
+        "serde",
+        &["backends", "library", "vault", "retrieval", "sectile"],
+    ),
     ("tokio", &["backends", "client", "sectile"]),
-    ("tracing", &["backends", "vault", "retrieval", "sectile"]),
+    (
+        "tracing",
+        &["backends", "library", "vault", "retrieval", "sectile"],
+    ),
 ];
 
 /// What the pure crate may not reach for, in the standard library.

@@ -4,8 +4,8 @@
 //! hidden: neither listed nor read.
 
 use object_store::path::Path;
+use sectile_library::{TOP, is_at_top, is_collection_name};
 use sectile_markdown::NotePath;
-use sectile_retrieval::{TOP, is_at_top, is_collection_name};
 
 /// S3 has no longer ones, and refuses to look for them.
 pub(super) const MAX_KEY_BYTES: usize = 1024;

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use object_store::client::HttpErrorKind;
-use sectile_retrieval::StorageError;
+use sectile_library::StorageError;
 
 /// Why there is no answer that could be used. Its texts name no server, bucket, key or credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

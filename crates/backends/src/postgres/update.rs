@@ -2,7 +2,7 @@
 //!
 //! Rows come in arrays rather than by COPY, which PostgreSQL refuses for tables that are locked up by rows.
 
-use sectile_retrieval::{IndexedNotebook, SharedState};
+use sectile_library::{IndexedNotebook, SharedState};
 
 use super::{
     Rules,
