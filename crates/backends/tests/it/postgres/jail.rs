@@ -1,4 +1,4 @@
-//! A collection is seen by those who asked for it, whatever it is called.
+//! A collection is visible only to transactions that name it, whatever its name.
 
 use sectile_retrieval::{StorageError, VectorIndexing as _, VectorSearch as _};
 

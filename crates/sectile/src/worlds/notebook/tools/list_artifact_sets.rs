@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::super::{
     NotebookWorld,
     artifacts::{self, ArtifactSets},
+    errors::NotebookError,
 };
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Handler, Pace, Tool, input_schema, output_schema, run,
 };
 
 pub(super) const TOOL: Tool<NotebookWorld> = Tool {
@@ -47,7 +48,7 @@ fn handle(
     world: &NotebookWorld,
     params: Params,
     call: &CallContext,
-) -> Result<(Listed, Facts), Failure> {
+) -> Result<(Listed, Facts), NotebookError> {
     let entered = world.entered(params.context_handle.as_deref(), call)?;
     let stop = || call.cancelled.is_cancelled();
     let storage = world.storage.as_ref();

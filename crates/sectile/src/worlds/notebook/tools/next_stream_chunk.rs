@@ -15,7 +15,7 @@ use super::super::{
     streams::{Chunk, Reading, Stream},
 };
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Handler, Pace, Tool, input_schema, output_schema, run,
 };
 
 pub(super) const TOOL: Tool<NotebookWorld> = Tool {
@@ -62,7 +62,7 @@ fn handle(
     world: &NotebookWorld,
     params: Params,
     call: &CallContext,
-) -> Result<(Chunk, Facts), Failure> {
+) -> Result<(Chunk, Facts), NotebookError> {
     let entered = world.entered(params.context_handle.as_deref(), call)?;
     let running = entered.context.stream(&params.stream_token, world.now())?;
     let stop = || call.cancelled.is_cancelled();

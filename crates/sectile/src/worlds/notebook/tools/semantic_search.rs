@@ -11,11 +11,11 @@ use super::super::{
     NotebookWorld,
     answers::{ScoreParts, Searched, SourcePointer, score, snippet},
     check_query,
+    errors::NotebookError,
     shelf::Hit,
 };
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, JsonObject, Pace, Tool, input_schema,
-    output_schema, run,
+    Access, CallContext, Facts, Handler, JsonObject, Pace, Tool, input_schema, output_schema, run,
 };
 
 /// Most characters of a preview.
@@ -183,7 +183,7 @@ fn handle(
     world: &NotebookWorld,
     params: Params,
     call: &CallContext,
-) -> Result<(Answered, Facts), Failure> {
+) -> Result<(Answered, Facts), NotebookError> {
     let started = Instant::now();
     let entered = world.entered(params.context_handle.as_deref(), call)?;
     check_query(&params.query)?;
