@@ -16,7 +16,7 @@ const LONGEST_NAME: usize = 64;
 /// Longer words, such as encoded data, are truncated.
 pub(crate) const LONGEST_WORD: usize = 48;
 
-/// A token of a text.
+/// A token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
     /// A word at its position.
@@ -25,7 +25,7 @@ pub(crate) enum Token {
     Name { term: String, at: u32, words: u32 },
 }
 
-/// A consumer of the words and names of a text.
+/// A consumer of words and names.
 pub(crate) trait Reader {
     /// Takes a Unicode word as written, whose first part is at `at`. Returns the number of parts.
     fn written(&mut self, written: &str, at: u32) -> u32;
@@ -110,7 +110,7 @@ const SMALL: u8 = 1;
 const OTHER: u8 = 2;
 const SPACE: u8 = 4;
 
-/// The state of tokenizing a text.
+/// The state of the tokenizer.
 struct Scan<'t> {
     text: &'t str,
     /// Number of the next word.
@@ -184,7 +184,7 @@ impl Scan<'_> {
     }
 }
 
-/// Returns the words of a text, in the form in which they are compared.
+/// Returns the words of `text`, in the form in which they are compared.
 #[must_use]
 pub fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();

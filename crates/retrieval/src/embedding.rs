@@ -1,7 +1,7 @@
-//! Embeddings: the meaning of a text as a direction, so that texts about the same topic point the same way.
+//! Embeddings: meaning as a direction, so that passages about the same topic point the same way.
 //!
 //! A model turns text into a vector of small integers. The table computes with integers, the transformer with floating
-//! point in a fixed order, so a text has the same vector on every machine.
+//! point in a fixed order, so the same text has the same vector on every machine.
 
 mod file;
 mod fixed_table;
@@ -81,10 +81,10 @@ pub trait EmbeddingReader: Send {
     /// Returns the model that these vectors belong to.
     fn model(&self) -> &dyn Embedder;
 
-    /// Returns the vector of a text given in parts, or `None` if the model finds no meaning in it.
+    /// Returns the vector of a passage given in parts, or `None` if the model finds no meaning in it.
     fn embed(&mut self, parts: &[&str]) -> Option<Vector>;
 
-    /// Returns the vectors of several texts, each in parts: the same as one by one, and faster where the model allows.
+    /// Returns the vectors of several passages, each in parts: as one by one, but faster where the model can.
     fn embed_all(&mut self, texts: &[Vec<&str>]) -> Vec<Option<Vector>> {
         texts.iter().map(|parts| self.embed(parts)).collect()
     }

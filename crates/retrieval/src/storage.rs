@@ -26,14 +26,14 @@ pub enum StorageError {
     /// The index was made by other rules, or with another model. Complete sentences, as with a failure.
     #[error("{message}")]
     OtherRules {
-        /// What is wrong.
+        /// The sentences to show.
         message: String,
     },
     /// The backend failed, or cannot be reached. Complete sentences: what is wrong, and what to do unless that is to
     /// retry.
     #[error("{message}")]
     Failed {
-        /// What is wrong.
+        /// The sentences to show.
         message: String,
     },
 }

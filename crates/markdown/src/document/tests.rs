@@ -147,7 +147,7 @@ proptest! {
     }
 }
 
-/// Replaces the line endings of a text with those of `ends` in turn. All have the same length.
+/// Replaces the line endings of `text` with those of `ends` in turn. All have the same length.
 fn with_ends(text: &[u8], ends: &[u8]) -> Vec<u8> {
     let mut next = ends.iter().cycle();
     let ended = text.iter().map(|byte| match byte {
@@ -157,7 +157,7 @@ fn with_ends(text: &[u8], ends: &[u8]) -> Vec<u8> {
     ended.collect()
 }
 
-/// Makes every line of a text end with LF.
+/// Makes every line of `text` end with LF.
 fn with_line_feeds(text: &[u8]) -> Vec<u8> {
     let mut result = Vec::with_capacity(text.len());
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! A static model: a table with a row for each word piece. The vector of a text is the sum over its pieces.
+//! A static model: a table with a row for each word piece. The vector of a passage is the sum over its pieces.
 
 use std::sync::OnceLock;
 
@@ -14,7 +14,7 @@ use crate::table::Table;
 /// Numbers in a row.
 const DIMENSIONS: usize = 256;
 const GROUPS: usize = DIMENSIONS / GROUP;
-/// Only the first pieces of a text count: the topic of a section is at its beginning.
+/// Only the first pieces of a passage count: the topic of a section is at its beginning.
 const MOST_PIECES: usize = 128;
 /// The largest magnitude in a row before it is scaled.
 const LARGEST: u64 = 8;

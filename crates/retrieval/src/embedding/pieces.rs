@@ -54,7 +54,7 @@ impl Vocabulary {
         self
     }
 
-    /// Adds the pieces of a text with its punctuation, until there are `most` or more.
+    /// Adds the pieces of `text`, punctuation included, until there are `most` or more.
     pub(super) fn tokens(&self, text: &str, pieces: &mut Vec<u32>, most: usize) {
         let mut rest = text;
         while !rest.is_empty() && pieces.len() < most {

@@ -1,8 +1,8 @@
-//! A model that reads a text as a whole: a small BERT. `model/reference_transformer.py` defines a text's vector.
+//! A model that reads a passage as a whole: a small BERT. `model/reference_transformer.py` defines its vectors.
 //!
 //! All arithmetic is 32-bit floating point in a fixed order, with fused multiply-add on every machine: where the
-//! processor lacks it, it is emulated. Tokens are rows that interact only within their own text. So a vector depends on
-//! the text alone, not on the machine, the number of threads, or what was embedded in the same batch.
+//! processor lacks it, it is emulated. Tokens are rows that interact only within their own passage. So a vector depends
+//! on the passage alone, not on the machine, the number of threads, or what was embedded in the same batch.
 
 mod functions;
 mod layers;
@@ -23,9 +23,9 @@ use super::{
 
 /// The name of this arithmetic. It changes whenever a vector may.
 const ARITHMETIC: &str = "sectile-encoder-1";
-/// The most tokens read from a text, including the start and end tokens.
+/// The most tokens read from a passage, including the start and end tokens.
 const MOST_TOKENS: usize = 128;
-/// The most tokens encoded in one batch, whose texts share the cost of unpacking the weights.
+/// The most tokens encoded in one batch, whose passages share the cost of unpacking the weights.
 const TOKENS_TOGETHER: usize = 256;
 
 /// The pieces at the start of the vocabulary.
@@ -74,7 +74,7 @@ impl TransformerModel {
         self
     }
 
-    /// Returns the tokens of a text given in parts.
+    /// Returns the tokens of a passage given in parts.
     fn tokens(&self, parts: &[&str]) -> Vec<u32> {
         let vocabulary = self
             .vocabulary
@@ -139,7 +139,7 @@ struct TextReader<'m> {
 }
 
 impl TextReader<'_> {
-    /// Returns the vectors of tokenized texts, encoded in one batch.
+    /// Returns the vectors of tokenized passages, encoded in one batch.
     fn encode(&mut self, texts: &[Vec<u32>]) -> Vec<Option<Vector>> {
         let directions = self.model.encoder.encode(texts, &mut self.scratch);
         let directions = directions.chunks_exact(self.model.head.dimensions);

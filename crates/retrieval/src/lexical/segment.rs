@@ -107,7 +107,7 @@ fn offset(at: usize) -> [u8; 4] {
     u32::try_from(at).unwrap_or(u32::MAX).to_le_bytes()
 }
 
-/// Returns the texts with these numbers, sorted alphabetically.
+/// Returns the strings with these numbers, sorted alphabetically.
 fn sorted(texts: &Texts, numbers: Vec<usize>) -> Vec<(&str, u32)> {
     let mut sorted: Vec<(&str, u32)> = numbers
         .into_iter()

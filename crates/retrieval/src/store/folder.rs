@@ -167,7 +167,7 @@ impl Folder {
         file.sync_all()?;
         drop(file);
         let path = self.path(name);
-        // An empty folder in its place belongs to nobody, and is the only thing that a rename cannot replace.
+        // An empty folder in its place is not in use, and is the only thing that a rename cannot replace.
         if fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir()) {
             fs::remove_dir(&path)?;
         }

@@ -33,12 +33,12 @@ const LOCK: &str = "filling";
 /// Hexadecimal digits of the model's fingerprint in file names.
 const MODEL_DIGITS: usize = 16;
 
-/// Identifies the text of a vector.
+/// Identifies the passage that a vector belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MeaningKey([u8; 16]);
 
 impl MeaningKey {
-    /// Hashes a text given in parts. The boundaries between parts matter.
+    /// Hashes a passage given in parts. The boundaries between parts matter.
     #[must_use]
     pub fn of(parts: &[&str]) -> Self {
         let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len() + 8).sum());
@@ -57,7 +57,7 @@ impl MeaningKey {
     }
 }
 
-/// Vectors and the keys of their texts. Everything was verified against its checksums when it was opened.
+/// Vectors and the keys of their passages. Everything was verified against its checksums when it was opened.
 #[derive(Clone, Debug)]
 struct Meaning {
     keys: Bytes,
@@ -120,7 +120,7 @@ struct Rows {
     inverse_lengths: Vec<u8>,
 }
 
-/// Vectors of one model, by the keys of their texts.
+/// Vectors of one model, by the keys of their passages.
 #[derive(Debug)]
 pub struct KnownVectors {
     dimensions: usize,
@@ -167,13 +167,13 @@ impl KnownVectors {
         self.added.len()
     }
 
-    /// Returns whether the vector of a text is known.
+    /// Returns whether the vector of a passage is known.
     #[must_use]
     pub fn has(&self, key: MeaningKey) -> bool {
         self.places.contains_key(&key)
     }
 
-    /// Adds the vector of a text, or `None` if the model finds no meaning in it.
+    /// Adds the vector of a passage, or `None` if the model finds no meaning in it.
     pub fn add(&mut self, key: MeaningKey, vector: Option<&[i8]>) {
         if key.is_none() || self.has(key) {
             return;
@@ -277,7 +277,7 @@ impl Model {
         format!("{MEANING}{digits}-{}", self.digits())
     }
 
-    /// Returns everything except the texts that the contents of a file depend on.
+    /// Returns everything except the passages that the contents of a file depend on.
     fn rules(&self, segment: &str) -> String {
         format!("model {}\nsegment {segment}\n", self.fingerprint)
     }

@@ -338,7 +338,7 @@ fn written(headings: &[(usize, String)]) -> String {
 }
 
 proptest! {
-    /// All links of a text lead to the same headings in the repaired text, parsed again.
+    /// All links of a document lead to the same headings once it is repaired and parsed again.
     #[test]
     fn repaired_links_lead_to_the_same_heading(
         headings in headings(),

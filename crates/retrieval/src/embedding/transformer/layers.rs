@@ -1,4 +1,4 @@
-//! The layers of the model, applied to the tokens of several texts at once.
+//! The layers of the model, applied to the tokens of a batch of passages.
 
 use super::{
     super::{
@@ -105,7 +105,7 @@ impl Encoder {
         })
     }
 
-    /// Returns the directions of texts, each a row.
+    /// Returns the directions of the tokenized passages, each a row.
     pub(super) fn encode(&self, texts: &[Vec<u32>], scratch: &mut Scratch) -> Vec<f32> {
         self.look_up(texts, &mut scratch.state);
         self.norm.apply(&mut scratch.state);
@@ -185,7 +185,7 @@ impl Layer {
     }
 }
 
-/// Applies attention among the tokens of one text, `count` from `from` on.
+/// Applies attention among the tokens of one passage, `count` from `from` on.
 fn attend(scratch: &mut Scratch, dimensions: usize, from: usize, count: usize) {
     let text = from * dimensions..(from + count) * dimensions;
     let (query, key) = (&scratch.query[text.clone()], &scratch.key[text.clone()]);
