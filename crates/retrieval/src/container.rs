@@ -13,13 +13,13 @@ use crate::bytes::{Bytes, Origin, Stretch};
 #[non_exhaustive]
 pub enum FormatError {
     /// It is a different kind of file.
-    #[error("it is no index of this program")]
+    #[error("it is not an index of this program")]
     Strange,
     /// It was written by another version of this program.
-    #[error("it has another format version")]
+    #[error("it has a different format version")]
     OtherVersion,
     /// It was made with another model or other rules.
-    #[error("it was made with another model or other rules")]
+    #[error("it was made with a different model or different rules")]
     OtherModel,
     /// It is truncated, or its bytes have changed.
     #[error("it is damaged")]

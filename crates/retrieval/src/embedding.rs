@@ -23,10 +23,10 @@ pub type Vector = Vec<i8>;
 #[non_exhaustive]
 pub enum ModelError {
     /// It is not a model, or it is truncated.
-    #[error("it is no embedding model of this program, or it is damaged")]
+    #[error("it is not an embedding model of this program, or it is damaged")]
     Damaged,
     /// It is a model of another kind.
-    #[error("it is an embedding model of a kind that is not known here")]
+    #[error("it is an embedding model of an unknown kind")]
     OtherKind,
 }
 

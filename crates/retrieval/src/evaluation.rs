@@ -110,7 +110,10 @@ impl TestSet {
             }
         }
         if figures.queries == 0 {
-            return Err("no query has an answer.".to_owned());
+            return Err(
+                "no query of the test set has an answer. Add judgements with a score above 0."
+                    .to_owned(),
+            );
         }
         Ok(figures.means())
     }

@@ -48,7 +48,7 @@ pub enum StoreError {
     #[error("the index cannot be used: {0}")]
     Format(#[from] FormatError),
     /// Another process is writing it now.
-    #[error("another process writes the index now")]
+    #[error("another process is writing the index")]
     Busy,
 }
 
