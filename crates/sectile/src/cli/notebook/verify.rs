@@ -1,4 +1,4 @@
-//! `sectile notebook verify`: everything hashed again.
+//! `sectile notebook verify`: hashes everything again.
 
 use serde::Serialize;
 
@@ -12,13 +12,13 @@ use crate::{
     },
 };
 
-/// What came of a collection.
+/// The result for one collection.
 #[derive(Serialize)]
 struct Row {
     collection_id: String,
     root: String,
     notebooks: usize,
-    /// Notebooks that cannot be read, and so are not in the root.
+    /// Notebooks that cannot be read, and so are not part of the root digest.
     left_out: Vec<String>,
     #[serde(flatten)]
     artifacts: Checked,
@@ -87,7 +87,7 @@ fn sums(storage: &Library, collections: &[String]) -> Result<(), CliError> {
     }
 }
 
-/// Of nothing, nothing can be said to be as recorded.
+/// The error for a library without anything to verify, which must not pass for an intact one.
 fn nothing() -> CliError {
     CliError::failed("nothing was verified: there is no notebook and no artifact.")
         .next("put `.md` files into the folder of the collection")
@@ -111,7 +111,7 @@ impl Row {
         })
     }
 
-    /// How many things were hashed, or should have been.
+    /// Returns the number of items that were hashed, or should have been.
     fn looked_at(&self) -> usize {
         let artifacts = self.artifacts.sets.iter().map(|set| set.artifacts);
         self.notebooks + artifacts.sum::<usize>() + self.problems()
