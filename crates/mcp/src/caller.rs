@@ -29,6 +29,7 @@ use super::{
     message::bounds::cut,
     policy::Standing,
     question::{self, Rounds, form},
+    request_facts::RequestFacts,
 };
 use crate::access::Identity;
 
@@ -52,8 +53,7 @@ const MESSAGE_ONLY: [&str; 8] = [
 pub(super) struct Caller {
     pub(super) request: RequestContext<RoleServer>,
     pub(super) connection: Option<Arc<Connection>>,
-    /// Who it is, where callers sign in.
-    pub(super) identity: Option<Arc<Identity>>,
+    pub(super) facts: RequestFacts,
 }
 
 /// How a call may ask the person at the other end.
@@ -99,7 +99,12 @@ pub(super) struct Desk {
 impl Caller {
     /// What the caller may see.
     pub(super) fn standing(&self) -> Standing {
-        self.identity.as_ref().map(|identity| identity.role)
+        self.facts.standing()
+    }
+
+    /// Who it is, where callers sign in.
+    pub(super) fn identity(&self) -> Option<Arc<Identity>> {
+        self.facts.identity().cloned()
     }
 
     pub(super) fn cancelled(&self) -> CancellationToken {
@@ -130,10 +135,11 @@ impl Caller {
     pub(super) fn into_parts(self, pace: Pace, asking: Asking) -> (CallContext, Desk) {
         let cancelled = self.cancelled();
         let is_stateless = self.is_stateless();
+        let identity = self.identity();
         let Self {
             request,
             connection,
-            identity,
+            facts: _,
         } = self;
         let (sender, errands) = match pace {
             Pace::Quick => (None, None),

@@ -12,8 +12,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use super::http::Leave;
-use crate::access::KeyMark;
+use crate::access::{KeyMark, Leave};
 
 /// URIs that one client may watch.
 const MAX_WATCHED: usize = 1000;

@@ -1,59 +1,49 @@
-//! MCP over Streamable HTTP: one endpoint per world, behind our own gate.
+//! MCP over Streamable HTTP: one endpoint per world.
 //!
-//! A request passes the gate (`http/gate.rs`) before rmcp sees it. Where a world needs no sessions, both eras are answered
-//! statelessly, with plain JSON where one message is the whole answer; where it does, the handshake eras have them
-//! (`http/sessions.rs`) and are answered with event streams.
+//! Before rmcp sees a request, it is authenticated (`http/authenticate.rs`) and admitted (`http/admit.rs`). Where a world
+//! needs no sessions, both eras are answered statelessly, with plain JSON where one message is the whole answer; where it
+//! does, the handshake eras have them (`http/sessions.rs`) and are answered with event streams.
 
-mod door;
-mod gate;
+mod admit;
+mod authenticate;
+mod endpoint;
 mod greeting;
-mod leave;
 mod listener;
 mod origin;
 mod readiness;
+mod refusal;
 mod sessions;
 
-use std::{
-    io,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{io, sync::Arc, time::Duration};
 
 use axum::{
     Router,
     extract::Request,
     routing::{any, get},
 };
-use rmcp::{
-    model::Extensions,
-    transport::{
-        StreamableHttpServerConfig, StreamableHttpService,
-        streamable_http_server::session::SessionStore,
-    },
+use rmcp::transport::{
+    StreamableHttpServerConfig, StreamableHttpService,
+    streamable_http_server::session::SessionStore,
 };
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 pub use self::{
-    door::{Door, DoorSettings},
+    authenticate::{AuthenticationSettings, AuthenticationStep},
     listener::{ListenerSettings, ServerTls},
     origin::Origins,
     sessions::SessionBounds,
 };
 
-pub(crate) use self::leave::Leave;
-
-use self::{gate::Gate, readiness::Readiness, sessions::Sessions};
-use super::{
-    Connection, Surface,
-    server::Server,
-    shares::{Share, ShareBounds, Shares},
-    structured::Beside,
+use self::{
+    admit::AdmissionStep, endpoint::Endpoint, readiness::Readiness, refusal::not_found,
+    sessions::Sessions,
 };
-use crate::access::Identity;
+use super::{
+    Surface,
+    server::Server,
+    shares::{ShareBounds, Shares},
+};
 
 /// How long open requests may take to finish after a stop was asked for.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -73,7 +63,7 @@ pub struct HttpSettings {
     /// How connections are taken.
     pub listener: ListenerSettings,
     /// Who is let in.
-    pub door: Arc<Door>,
+    pub authentication: Arc<AuthenticationStep>,
     /// Hosts and origins that may talk to this server.
     pub origins: Origins,
     /// Longest body of a request.
@@ -173,35 +163,38 @@ fn router(worlds: &[World], settings: &HttpSettings, stopping: CancellationToken
     let mut router = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
-        .fallback(async || gate::not_found());
+        .fallback(async || not_found());
     let greeting = greeting::page(worlds.iter().map(|world| {
         let name = world.surface.world();
         let path = match worlds.len() {
             1 => SINGLE.to_owned(),
             _ => endpoint(name),
         };
-        (name, settings.door.resource(&path))
+        (name, settings.authentication.resource(&path))
     }));
     let greet = move || {
         let greeting = greeting.clone();
         async move { greeting::respond(greeting) }
     };
-    router = router.route("/", get(greet).fallback(async || gate::not_found()));
+    router = router.route("/", get(greet).fallback(async || not_found()));
     let mut endpoints = Vec::new();
     for world in worlds {
         let name = world.surface.world();
         let sessions = world.surface.sessions.then(|| Arc::clone(&world.sessions));
-        let gate = Gate::new(
-            world.service(),
-            sessions,
-            world.surface.tokens_only,
-            Arc::clone(&large),
-            settings.clone(),
-        );
-        let gate = Arc::new(gate);
+        let served = Arc::new(Endpoint {
+            service: world.service(),
+            tokens_only: world.surface.tokens_only,
+            admission: AdmissionStep {
+                sessions,
+                large: Arc::clone(&large),
+                max_body_bytes: settings.max_body_bytes,
+                body_timeout: settings.body_timeout,
+            },
+            settings: settings.clone(),
+        });
         let handle = move |request: Request| {
-            let gate = Arc::clone(&gate);
-            async move { gate.handle(request).await }
+            let served = Arc::clone(&served);
+            async move { served.handle(request).await }
         };
         let all = worlds.iter().map(|world| world.surface.as_ref());
         if is_single(&world.surface, all) {
@@ -211,7 +204,11 @@ fn router(worlds: &[World], settings: &HttpSettings, stopping: CancellationToken
         router = router.route(&endpoint(name), any(handle));
         endpoints.push(endpoint(name));
     }
-    router.merge(door::metadata_routes(&settings.door, &endpoints, SINGLE))
+    router.merge(authenticate::metadata_routes(
+        &settings.authentication,
+        &endpoints,
+        SINGLE,
+    ))
 }
 
 impl World {
@@ -220,7 +217,7 @@ impl World {
             surface,
             sessions: Arc::new(Sessions::new(
                 settings.sessions,
-                settings.door.authenticator().cloned(),
+                settings.authentication.authenticator().cloned(),
                 stopping.clone(),
             )),
             stopping: stopping.clone(),
@@ -235,7 +232,7 @@ impl World {
             .with_legacy_session_mode(self.surface.sessions)
             .with_json_response(true)
             .with_sse_retry(None)
-            // The gate has checked host, origin and size by then.
+            // Host, origin and size were checked before.
             .disable_allowed_hosts()
             .disable_allowed_origins()
             .with_max_request_body_bytes(usize::MAX);
@@ -251,67 +248,4 @@ impl World {
             config,
         )
     }
-}
-
-/// Says that the server has too much to do, so that the answer's status can say it too.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Overload(Arc<AtomicBool>);
-
-impl Overload {
-    pub(super) fn happened(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    fn has_happened(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// Where a request wants to hear that the server has too much to do.
-pub(super) fn overload(extensions: &Extensions) -> Option<Overload> {
-    let parts: &http::request::Parts = extensions.get()?;
-    parts.extensions.get::<Overload>().cloned()
-}
-
-/// Where a request wants the text of its answer, to put it in place itself.
-pub(super) fn beside(extensions: &Extensions) -> Option<Beside> {
-    let parts: &http::request::Parts = extensions.get()?;
-    parts.extensions.get::<Beside>().cloned()
-}
-
-/// What is kept for the session that a request belongs to.
-pub(super) fn connection(extensions: &Extensions) -> Option<Arc<Connection>> {
-    let parts: &http::request::Parts = extensions.get()?;
-    parts.extensions.get::<Arc<Connection>>().cloned()
-}
-
-/// What a large message costs, held until its call has ended.
-struct Luggage(Mutex<Option<Share>>);
-
-impl Luggage {
-    fn new(share: Share) -> Self {
-        Self(Mutex::new(Some(share)))
-    }
-}
-
-/// Gives back what a large message costs, when nothing large is left of it.
-pub(super) fn set_luggage_down(extensions: &Extensions) {
-    let parts: Option<&http::request::Parts> = extensions.get();
-    let luggage = parts.and_then(|parts| parts.extensions.get::<Arc<Luggage>>());
-    if let Some(luggage) = luggage {
-        let share = luggage.0.lock();
-        drop(share.unwrap_or_else(PoisonError::into_inner).take());
-    }
-}
-
-/// For how long the sender of a request may go on hearing, where callers sign in.
-pub(super) fn leave(extensions: &Extensions) -> Option<Arc<Leave>> {
-    let parts: &http::request::Parts = extensions.get()?;
-    parts.extensions.get::<Arc<Leave>>().cloned()
-}
-
-/// Who sent a request, where callers sign in.
-pub(super) fn identity(extensions: &Extensions) -> Option<Arc<Identity>> {
-    let parts: &http::request::Parts = extensions.get()?;
-    parts.extensions.get::<Arc<Identity>>().cloned()
 }

@@ -25,6 +25,7 @@ mod pipeline;
 pub mod policy;
 mod prompt;
 mod question;
+mod request_facts;
 mod resource;
 mod schema;
 mod server;

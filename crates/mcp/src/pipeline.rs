@@ -23,10 +23,10 @@ use super::{
     arguments::check_arguments,
     caller::{Asking, Caller, Desk},
     error::{Refusal, Refused, invalid_params},
-    http::{self, Overload},
     listing::Page,
     policy::{Absence, Standing},
     question::{Reply, Rounds},
+    request_facts::OverloadFlag,
     resource::ResourceText,
     shares::{Full, Share},
     structured::Structured,
@@ -36,9 +36,14 @@ use crate::access::Identity;
 
 /// Why a call has no answer.
 enum Stop {
-    Refused(Refusal),
+    Visible(VisibleStop),
     /// Ends as if it did not exist. Only the audit line knows better.
-    Hidden(Absence, Box<Self>),
+    Hidden(Absence, VisibleStop),
+}
+
+/// Why a call has no answer, as far as the caller may know.
+enum VisibleStop {
+    Refused(Refusal),
     Failed(Failure),
     /// Ends for now, with a question to the person at the other end.
     Asks(Box<InputRequiredResult>),
@@ -46,23 +51,39 @@ enum Stop {
 
 impl Stop {
     /// What the caller sees of it.
-    fn seen(self) -> Self {
+    fn seen(self) -> VisibleStop {
         match self {
-            Self::Hidden(_, like) => *like,
-            stop => stop,
+            Self::Visible(stop) | Self::Hidden(_, stop) => stop,
         }
     }
 }
 
-impl From<Refusal> for Stop {
+impl VisibleStop {
+    /// Word for what came of the call.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Refused(refusal) => refusal.name(),
+            Self::Failed(failure) => failure.name(),
+            Self::Asks(_) => "input_required",
+        }
+    }
+}
+
+impl From<Refusal> for VisibleStop {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
-impl From<Failure> for Stop {
+impl From<Failure> for VisibleStop {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
+    }
+}
+
+impl<T: Into<VisibleStop>> From<T> for Stop {
+    fn from(stop: T) -> Self {
+        Self::Visible(stop.into())
     }
 }
 
@@ -95,14 +116,13 @@ impl Surface {
                 result.structured_content = structured_content;
                 result
             }
-            Err(Stop::Failed(failure)) => {
+            Err(VisibleStop::Failed(failure)) => {
                 let said = self.say(failure, standing, hides_errors)?;
                 let text = ContentBlock::text(said.to_string());
                 CallToolResult::error(vec![text])
             }
-            Err(Stop::Asks(question)) => return Ok((*question).into()),
-            Err(Stop::Refused(refusal)) => return Err(self.refusal(refusal)),
-            Err(Stop::Hidden(..)) => return Err(self.refusal(Refusal::Internal)),
+            Err(VisibleStop::Asks(question)) => return Ok((*question).into()),
+            Err(VisibleStop::Refused(refusal)) => return Err(self.refusal(refusal)),
         };
         wire.meta = self.result_meta.clone().map(MetaObject);
         Ok(wire.into())
@@ -111,7 +131,7 @@ impl Surface {
     async fn tool_steps(
         self: &Arc<Self>,
         name: &str,
-        arguments: JsonObject,
+        mut arguments: JsonObject,
         caller: Caller,
         reply: Reply,
     ) -> Result<Answer, Stop> {
@@ -124,38 +144,43 @@ impl Surface {
         let asking = self.asking(tool, &arguments, &caller, reply)?;
         let surface = Arc::clone(self);
         let effort = (tool.pace, tool.card.access);
-        let mut arguments = arguments;
-        if let BoundHandler::Waiting(handler) = &tool.handler {
-            let work = |context: CallContext| {
-                let schema = &tool.card.input;
-                check_arguments(&surface.naming(standing).choices(schema), &mut arguments)?;
-                #[cfg(debug_assertions)]
-                super::fault::strike(&tool.card.name);
-                context.surface.get_or_init(|| surface);
-                Ok(handler(arguments, context))
-            };
-            return self.waiting_within_limits(effort, caller, work).await;
-        }
-        self.within_limits(effort, caller, asking, move |context| {
-            let tool = &surface.tools[index];
-            let schema = &tool.card.input;
-            check_arguments(&surface.naming(standing).choices(schema), &mut arguments)?;
-            #[cfg(debug_assertions)]
-            super::fault::strike(&tool.card.name);
-            context.surface.get_or_init(|| Arc::clone(&surface));
-            match &tool.handler {
-                BoundHandler::Blocking(handler) => handler(arguments, context),
-                BoundHandler::Waiting(_) => Err(Failure::new(
-                    FailureKind::Internal,
-                    "The tool was called in the wrong way.",
-                )),
+        match &tool.handler {
+            BoundHandler::Blocking(handler) => {
+                let handler = Arc::clone(handler);
+                let work = move |context: &CallContext| {
+                    surface.check_call(&surface.tools[index], &mut arguments, standing)?;
+                    context.surface.get_or_init(|| surface);
+                    handler(arguments, context)
+                };
+                self.within_limits(effort, caller, asking, work).await
             }
-        })
-        .await
+            BoundHandler::Waiting(handler) => {
+                let work = |context: CallContext| {
+                    surface.check_call(tool, &mut arguments, standing)?;
+                    context.surface.get_or_init(|| surface);
+                    Ok(handler(arguments, context))
+                };
+                self.waiting_within_limits(effort, caller, work).await
+            }
+        }
+    }
+
+    /// The last check before a handler runs.
+    fn check_call(
+        &self,
+        tool: &BoundTool,
+        arguments: &mut JsonObject,
+        standing: Standing,
+    ) -> Result<(), Failure> {
+        let schema = &tool.card.input;
+        check_arguments(&self.naming(standing).choices(schema), arguments)?;
+        #[cfg(debug_assertions)]
+        super::fault::strike(&tool.card.name);
+        Ok(())
     }
 
     /// What a tool that does not exist answers.
-    fn unknown_tool(&self) -> Stop {
+    fn unknown_tool(&self) -> VisibleStop {
         match self.unknown_tool {
             UnknownTool::Code(code) => Refusal::UnknownTool(ErrorCode(code)).into(),
             UnknownTool::Answer(failure) => failure().into(),
@@ -249,7 +274,7 @@ impl Surface {
         subscription: impl Future<Output = ()>,
     ) -> Result<(), ErrorData> {
         let standing = identity.as_ref().map(|identity| identity.role);
-        let call = Call::begin(self, identity);
+        let call = Call::begin(self, identity, None);
         let caller = identity_key(call.identity.as_ref());
         let result = match self.listeners.take(caller).await {
             Ok(_place) => {
@@ -368,7 +393,7 @@ impl Surface {
     }
 
     /// Visibility, before anything else is looked at: a hidden thing answers like one that does not exist, whoever asks.
-    fn exists<U: Into<Stop>>(
+    fn exists<U: Into<VisibleStop>>(
         &self,
         name: &str,
         access: Access,
@@ -376,7 +401,7 @@ impl Surface {
         unknown: impl FnOnce() -> U,
     ) -> Result<(), Stop> {
         let presence = self.policy.presence(standing, self.thing(name, access));
-        presence.map_err(|absence| Stop::Hidden(absence, Box::new(unknown().into())))
+        presence.map_err(|absence| Stop::Hidden(absence, unknown().into()))
     }
 
     fn authorise(&self, name: &str) -> Result<(), Refusal> {
@@ -406,7 +431,7 @@ impl Surface {
         work: impl FnOnce(&CallContext) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Stop> {
         let cancelled = caller.cancelled();
-        let key = identity_key(caller.identity.as_ref());
+        let key = identity_key(caller.facts.identity());
         let (context, desk) = caller.into_parts(pace, asking);
         let steps = async {
             let slot = self.slot(key).await?;
@@ -436,7 +461,7 @@ impl Surface {
         work: impl FnOnce(CallContext) -> Result<BoxFuture<'static, Result<T, Failure>>, Failure>,
     ) -> Result<T, Stop> {
         let cancelled = caller.cancelled();
-        let key = identity_key(caller.identity.as_ref());
+        let key = identity_key(caller.facts.identity());
         let (context, desk) = caller.into_parts(pace, Asking::Never);
         let steps = async {
             let _slot = self.slot(key).await?;
@@ -470,7 +495,9 @@ impl Surface {
             () = cancelled.cancelled() => {}
         }
         match (result, desk.question()) {
-            (Ok(_) | Err(Stop::Failed(_)), Some(question)) => Err(Stop::Asks(Box::new(question))),
+            (Ok(_) | Err(Stop::Visible(VisibleStop::Failed(_))), Some(question)) => {
+                Err(VisibleStop::Asks(Box::new(question)).into())
+            }
             (result, _) => result,
         }
     }
@@ -517,10 +544,10 @@ impl Surface {
     /// Resources and prompts have no result that could carry an error object, so a failure is a protocol error there.
     fn protocol_error(&self, stop: Stop, standing: Standing) -> ErrorData {
         let failure = match stop.seen() {
-            Stop::Refused(refusal) => return refusal.into(),
-            Stop::Failed(failure) => failure,
-            // Only tools ask, and what is seen is not hidden.
-            Stop::Asks(_) | Stop::Hidden(..) => return Refusal::Internal.into(),
+            VisibleStop::Refused(refusal) => return refusal.into(),
+            VisibleStop::Failed(failure) => failure,
+            // Only tools ask.
+            VisibleStop::Asks(_) => return Refusal::Internal.into(),
         };
         let kind = failure.kind;
         let told = failure.clone().worded(&self.naming(standing)).told();
@@ -537,9 +564,7 @@ impl Surface {
 
     /// Begins to watch a call.
     fn begin(self: &Arc<Self>, caller: &Caller) -> Call {
-        let mut call = Call::begin(self, caller.identity.clone());
-        call.overload = http::overload(&caller.request.extensions);
-        call
+        Call::begin(self, caller.identity(), caller.facts.overload.clone())
     }
 }
 
@@ -549,18 +574,22 @@ struct Call {
     identity: Option<Arc<Identity>>,
     started: Instant,
     /// Where to say that there was no room for it.
-    overload: Option<Overload>,
+    overload: Option<OverloadFlag>,
     has_ended: bool,
 }
 
 impl Call {
-    fn begin(surface: &Arc<Surface>, identity: Option<Arc<Identity>>) -> Self {
+    fn begin(
+        surface: &Arc<Surface>,
+        identity: Option<Arc<Identity>>,
+        overload: Option<OverloadFlag>,
+    ) -> Self {
         surface.observer.began(surface.world);
         Self {
             surface: Arc::clone(surface),
             identity,
             started: Instant::now(),
-            overload: None,
+            overload,
             has_ended: false,
         }
     }
@@ -568,21 +597,29 @@ impl Call {
     /// One line per call, with nothing of the note, the arguments, an unknown name or a hidden thing in it.
     fn end<T>(mut self, label: Label<'_>, result: &Result<T, Stop>, facts: impl Fn(&T) -> Facts) {
         self.has_ended = true;
-        if let (Err(Stop::Refused(Refusal::Busy)), Some(overload)) = (result, &self.overload) {
-            overload.happened();
+        let is_busy = matches!(
+            result,
+            Err(Stop::Visible(VisibleStop::Refused(Refusal::Busy)))
+        );
+        if is_busy && let Some(overload) = &self.overload {
+            overload.set();
         }
         let facts = match result {
             Ok(value) => facts(value),
-            Err(Stop::Failed(failure)) => Facts {
+            Err(Stop::Visible(VisibleStop::Failed(failure))) => Facts {
                 upstream: failure.upstream,
                 ..Facts::default()
             },
             Err(_) => Facts::default(),
         };
-        let truth = (label.text(), result.as_ref().err().map_or("ok", outcome));
-        let seen = match result {
-            Err(Stop::Hidden(_, like)) => (label.hidden().text(), outcome(like)),
-            _ => truth,
+        let named = label.text();
+        let (truth, seen) = match result {
+            Ok(_) => ((named, "ok"), (named, "ok")),
+            Err(Stop::Visible(stop)) => ((named, stop.name()), (named, stop.name())),
+            Err(Stop::Hidden(absence, like)) => (
+                (named, absence.name()),
+                (label.hidden().text(), like.name()),
+            ),
         };
         let world = self.surface.world;
         let elapsed = self.started.elapsed();
@@ -647,16 +684,6 @@ impl Drop for Call {
                 caller: self.identity.as_ref().map(|identity| identity.key.as_str()),
             });
         }
-    }
-}
-
-/// Word for what came of a call without an answer.
-fn outcome(stop: &Stop) -> &'static str {
-    match stop {
-        Stop::Failed(failure) => failure.name(),
-        Stop::Asks(_) => "input_required",
-        Stop::Refused(refusal) => refusal.name(),
-        Stop::Hidden(absence, _) => absence.name(),
     }
 }
 

@@ -37,10 +37,10 @@ use super::{
     Access, Connection, JsonObject, ResourceNotice, Surface,
     caller::Caller,
     error::{Refusal, invalid_params, method_not_found},
-    http,
     listing::{only_page, page_start},
     policy::Standing,
     question::Reply,
+    request_facts::RequestFacts,
     structured::Structured,
     surface::BoundResources,
 };
@@ -90,7 +90,7 @@ impl Server {
 
     fn caller(&self, request: RequestContext<RoleServer>) -> Caller {
         Caller {
-            identity: http::identity(&request.extensions),
+            facts: RequestFacts::of(&request.extensions),
             request,
             connection: self.connection.get().cloned(),
         }
@@ -153,7 +153,7 @@ impl ServerHandler for Server {
             if self.surface.sessions {
                 // Over HTTP, a handshake is the begin of a session.
                 self.connection.get_or_init(|| {
-                    let kept = http::connection(&context.extensions);
+                    let kept = RequestFacts::of(&context.extensions).connection;
                     kept.unwrap_or_else(|| Arc::new(Connection::until(&self.stopping)))
                 });
             }
@@ -227,9 +227,9 @@ impl ServerHandler for Server {
             state: request.request_state,
             responses: request.input_responses,
         };
-        let beside = http::beside(&context.extensions).map(Structured::Beside);
-        let structured = beside.unwrap_or_else(|| self.structured.clone());
-        let caller = self.caller(context);
+        let mut caller = self.caller(context);
+        let slot = caller.facts.structured.take().map(Structured::Slot);
+        let structured = slot.unwrap_or_else(|| self.structured.clone());
         Arc::clone(&self.surface)
             .call_tool(&request.name, arguments, caller, reply, structured)
             .await
@@ -374,12 +374,14 @@ impl ServerHandler for Server {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let changes = self.about_to_listen().pop_front();
         let changes = changes.ok_or(Refusal::Internal)?;
-        let extensions = &context.request_context().extensions;
-        let (identity, leave) = (http::identity(extensions), http::leave(extensions));
-        let listener = Listener::new(&context, leave.clone());
-        http::set_luggage_down(extensions);
+        let facts = RequestFacts::of(&context.request_context().extensions);
+        let identity = facts.identity().cloned();
+        let listener = Listener::new(&context, facts.leave.clone());
+        if let Some(memory) = &facts.memory {
+            memory.release();
+        }
         let over = async {
-            match leave {
+            match facts.leave {
                 Some(leave) => leave.ended().await,
                 None => std::future::pending().await,
             }
@@ -451,7 +453,7 @@ impl ServerHandler for Server {
 
 /// What the caller of a request may see.
 fn standing(request: &RequestContext<RoleServer>) -> Standing {
-    http::identity(&request.extensions).map(|identity| identity.role)
+    RequestFacts::of(&request.extensions).standing()
 }
 
 /// Runs what is too short for the pipeline, with the same promise: a panic is an answer.

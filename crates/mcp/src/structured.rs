@@ -16,15 +16,15 @@ pub(super) enum Structured {
     /// The transport, as text; see [`put_text_in_place`].
     Text,
     /// The transport, as text that is handed over beside the answer; see [`put_in_place`].
-    Beside(Beside),
+    Slot(StructuredSlot),
 }
 
 /// The text of an answer on its way to whoever has the bytes of the answer.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Beside(Arc<Mutex<Option<String>>>);
+pub(super) struct StructuredSlot(Arc<Mutex<Option<String>>>);
 
-impl Beside {
-    fn hand_over(&self, text: &str) {
+impl StructuredSlot {
+    fn fill(&self, text: &str) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.to_owned());
     }
 
@@ -43,8 +43,8 @@ impl Structured {
         match self {
             Self::Tree => serde_json::from_str(text).ok(),
             Self::Text => Some(Value::Null),
-            Self::Beside(beside) => {
-                beside.hand_over(text);
+            Self::Slot(slot) => {
+                slot.fill(text);
                 Some(Value::Null)
             }
         }
@@ -53,7 +53,7 @@ impl Structured {
     /// The same for an answer that may come after other messages, whose bytes nobody has at once.
     pub(super) fn for_streams(self) -> Self {
         match self {
-            Self::Beside(_) => Self::Tree,
+            Self::Slot(_) => Self::Tree,
             other => other,
         }
     }

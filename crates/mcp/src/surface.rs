@@ -259,7 +259,7 @@ const LISTENERS: ShareBounds = ShareBounds {
     waiting_per_caller: 0,
 };
 
-type Blocking = Box<dyn Fn(JsonObject, &CallContext) -> Result<Answer, Failure> + Send + Sync>;
+type Blocking = Arc<dyn Fn(JsonObject, &CallContext) -> Result<Answer, Failure> + Send + Sync>;
 type Waiting = Box<dyn Fn(JsonObject, CallContext) -> Awaited + Send + Sync>;
 type Lister = Box<dyn Fn() -> Vec<Resource> + Send + Sync>;
 type Reader = Box<dyn Fn(&str) -> Result<Option<ResourceText>, Failure> + Send + Sync>;
@@ -537,7 +537,7 @@ fn bind_tool<S: Send + Sync + 'static>(
 ) -> BoundTool {
     let state = Arc::clone(state);
     let handler = match tool.handler {
-        Handler::Blocking(handle) => BoundHandler::Blocking(Box::new(move |arguments, context| {
+        Handler::Blocking(handle) => BoundHandler::Blocking(Arc::new(move |arguments, context| {
             handle(&state, arguments, context)
         })),
         Handler::Waiting(handle) => BoundHandler::Waiting(Box::new(move |arguments, context| {

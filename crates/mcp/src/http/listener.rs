@@ -3,7 +3,7 @@
 //! A connection costs a place among those that may be open (`places`), which it may lose to another while it has no request
 //! under way. A client that does not get on with it loses it as well: while it
 //! says hello, while it sends the head of a request or none at all, and while it does not read what it asked for. The body
-//! of a request is the gate's matter.
+//! of a request is the endpoint's matter.
 
 mod places;
 mod stall;

@@ -4,7 +4,7 @@
 //! An open session costs tens of kilobytes in rmcp: channels and tasks that wait. One that nobody uses for a while is put to
 //! rest: rmcp's part of it goes, what belongs to the client stays, and its next message wakes it up.
 //!
-//! A session belongs to its owner from the moment that rmcp makes it: the gate says for whom it opens one in a task-local
+//! A session belongs to its owner from the moment that rmcp makes it: the endpoint says for whom it opens one in a task-local
 //! ([`Opening`]), because rmcp does not. Anyone who hangs up before the answer has left leaves no session behind, and one
 //! that its client never comes back to ends soon.
 //!

@@ -14,8 +14,8 @@ use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use crate::{
     Connection, ResourceNotice, Surface,
+    access::Leave,
     connection::{LatestLeave, Watched},
-    http::Leave,
     policy::Standing,
 };
 

@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::access::{Acl, Authenticator, Identity, Live};
+use super::{Acl, Authenticator, Identity, Live};
 
 /// Clocks of the day can be set, so nobody sleeps longer than this by them.
 const LONGEST_NAP: Duration = Duration::from_secs(1);
@@ -22,7 +22,7 @@ pub(crate) struct Leave {
 }
 
 impl Leave {
-    pub(super) fn new(
+    pub(crate) fn new(
         identity: Arc<Identity>,
         audience: [String; 2],
         authenticator: &Arc<Live<Authenticator>>,

@@ -11,13 +11,10 @@ use http::{HeaderValue, StatusCode, header, request::Parts};
 use rmcp::model::JsonRpcError;
 use serde_json::json;
 
-use super::{
-    gate::{outcome, respond},
-    leave::Leave,
-};
+use super::refusal::{outcome, respond};
 use crate::{
     Observer,
-    access::{Acl, Asked, Authenticator, Denied, Identity, Live, Rates},
+    access::{Acl, Asked, Authenticator, Denied, Leave, Live, Rates},
     error::Refusal,
 };
 
@@ -26,8 +23,8 @@ const METADATA: &str = "/.well-known/oauth-protected-resource";
 /// Bearers of a list of addresses, the last one being that of the nearest proxy's client.
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// What the door goes by.
-pub struct DoorSettings {
+/// Settings of the authentication step.
+pub struct AuthenticationSettings {
     /// Who can sign in; without it, everybody is let in and nobody is told apart.
     pub authenticator: Option<Arc<Live<Authenticator>>>,
     /// What each role may use.
@@ -42,15 +39,15 @@ pub struct DoorSettings {
     pub observer: Arc<dyn Observer>,
 }
 
-/// The door that every request passes.
-pub struct Door {
-    settings: DoorSettings,
+/// The step that finds out who sent a request, before anything else of it is looked at.
+pub struct AuthenticationStep {
+    settings: AuthenticationSettings,
 }
 
-impl Door {
-    /// A door that goes by `settings`.
+impl AuthenticationStep {
+    /// A step with these settings.
     #[must_use]
-    pub fn new(settings: DoorSettings) -> Self {
+    pub fn new(settings: AuthenticationSettings) -> Self {
         Self { settings }
     }
 
@@ -73,13 +70,12 @@ impl Door {
         admitted.map_err(|wait| self.too_many("address_rate", wait))
     }
 
-    /// Finds out who sent a request, and puts that into its extensions; where only a token will do, a key does not. Gives what
-    /// the caller is known by.
+    /// Finds out who sent a request; where only a token will do, a key does not.
     pub(super) async fn sign_in(
         &self,
         parts: &mut Parts,
         tokens_only: bool,
-    ) -> Result<Option<String>, Box<Response>> {
+    ) -> Result<Option<Arc<Leave>>, Box<Response>> {
         let Some(live) = &self.settings.authenticator else {
             return Ok(None);
         };
@@ -97,23 +93,20 @@ impl Door {
             Err(Denied::TooMany(wait)) => return Err(self.too_many("caller_rate", wait)),
             Err(denied) => return Err(self.turn_away(&authenticator, &denied, &path)),
         };
-        let key = identity.key.clone();
         let audience = [resource, self.settings.public_url.clone()];
         let roles = &self.settings.roles;
-        let leave = Leave::new(Arc::clone(&identity), audience, live, roles);
-        parts.extensions.insert::<Arc<Identity>>(identity);
-        parts.extensions.insert(Arc::new(leave));
-        // Nothing behind the door needs them, and nothing that shows headers can show them.
+        let leave = Leave::new(identity, audience, live, roles);
+        // Nothing after this step needs them, and nothing that shows headers can show them.
         for name in [
             header::AUTHORIZATION.as_str(),
             crate::access::API_KEY_HEADER,
         ] {
             parts.headers.remove(name);
         }
-        Ok(Some(key))
+        Ok(Some(Arc::new(leave)))
     }
 
-    /// Counts a request that the gate turned away for another reason.
+    /// Counts a request that was turned away for another reason.
     pub(super) fn refused(&self, status: StatusCode) {
         // These are counted where they are decided, with a better reason.
         if status == StatusCode::UNAUTHORIZED || status == StatusCode::TOO_MANY_REQUESTS {
@@ -215,9 +208,13 @@ impl Door {
 
 /// The metadata of every endpoint that takes tokens, each at the path that RFC 9728 gives it; that of the endpoint `single` also
 /// at the root.
-pub(super) fn metadata_routes(door: &Arc<Door>, endpoints: &[String], single: &str) -> Router {
+pub(super) fn metadata_routes(
+    step: &AuthenticationStep,
+    endpoints: &[String],
+    single: &str,
+) -> Router {
     let mut router = Router::new();
-    let authenticator = door.settings.authenticator.as_ref().map(|live| live.get());
+    let authenticator = step.settings.authenticator.as_ref().map(|live| live.get());
     let sources = authenticator
         .as_ref()
         .and_then(|known| known.token_sources());
@@ -226,7 +223,7 @@ pub(super) fn metadata_routes(door: &Arc<Door>, endpoints: &[String], single: &s
     };
     for path in endpoints {
         let mut document = json!({
-            "resource": door.resource(path),
+            "resource": step.resource(path),
             "resource_name": "Sectile",
             "bearer_methods_supported": ["header"],
         });
