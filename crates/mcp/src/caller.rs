@@ -26,7 +26,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     CallContext, Confirmation, Connection, Pace,
-    message::bounds::cut,
     policy::Standing,
     question::{self, Rounds, form},
     request_facts::RequestFacts,
@@ -35,6 +34,9 @@ use crate::access::Identity;
 
 /// The least time between two reports of progress.
 const REPORT_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Longest name and version of a client, in bytes; what is longer is cut.
+const MAX_NAME_BYTES: usize = 128;
 
 /// Clients, by the name that they give themselves, that show their model nothing of a JSON-RPC error, or nothing but its
 /// message: no candidates, no texts. `mcp` is what the official Python client is called unless its host says otherwise.
@@ -48,6 +50,11 @@ const MESSAGE_ONLY: [&str; 8] = [
     "cursor-vscode",
     "mcp",
 ];
+
+/// The beginning of a name that a client gave itself, as much of it as is kept.
+pub(super) fn cut(name: &str) -> &str {
+    &name[..name.floor_char_boundary(MAX_NAME_BYTES)]
+}
 
 /// The caller, as a transport hands it to the pipeline.
 pub(super) struct Caller {

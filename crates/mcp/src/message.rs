@@ -2,7 +2,7 @@
 //!
 //! Both transports use this before rmcp sees anything: left to itself, rmcp drops what it cannot decode.
 
-pub(super) mod bounds;
+mod bounds;
 
 use std::borrow::Cow;
 

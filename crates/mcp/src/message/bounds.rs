@@ -11,6 +11,8 @@ use rmcp::model::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::caller::cut;
+
 /// Longest id of a request, and longest progress token, in bytes.
 pub(crate) const MAX_ID_BYTES: usize = 256;
 /// Values that a message may hold: objects, lists, members and what is in them.
@@ -19,8 +21,6 @@ pub(super) const MAX_VALUES: usize = 1 << 16;
 const MAX_DEPTH: usize = 128;
 /// A shorter message cannot hold more values than are allowed, since each takes a byte and a separator.
 const FEW_BYTES: usize = 2 * MAX_VALUES;
-/// Longest name and version of a client, in bytes; what is longer is cut.
-const MAX_NAME_BYTES: usize = 128;
 /// Longest protocol version that is looked at. All that exist have ten bytes.
 const MAX_VERSION_BYTES: usize = 32;
 
@@ -137,9 +137,4 @@ fn essential(given: ClientCapabilities) -> ClientCapabilities {
     let mut kept = ClientCapabilities::default();
     kept.elicitation = given.elicitation;
     kept
-}
-
-/// The beginning of a name that a client gave itself, as much of it as is kept.
-pub(crate) fn cut(name: &str) -> &str {
-    &name[..name.floor_char_boundary(MAX_NAME_BYTES)]
 }
