@@ -9,9 +9,9 @@ pub(crate) mod repair;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use sectile_markdown::edit::PayloadHeadings;
+use sectile_markdown::{NotePath, edit::PayloadHeadings};
 use sectile_vault::{
-    Editor, JournalKey, NotePath,
+    Editor, JournalKey,
     editor::{
         EditorOptions, Operation, Scope, SectionRef, UndoRequest, UpdateSection, Watch,
         WriteRequest,

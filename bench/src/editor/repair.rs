@@ -3,9 +3,9 @@
 use std::{fmt::Write as _, hint::black_box, path::Path};
 
 use anyhow::{Context as _, Result};
-use sectile_markdown::Source;
+use sectile_markdown::{NotePath, Source};
 use sectile_vault::{
-    Editor, NotePath,
+    Editor,
     editor::{EditorLimits, Operation, RenameSection, SectionRef, Watch, WriteRequest},
 };
 

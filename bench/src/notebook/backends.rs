@@ -9,7 +9,8 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use sectile_backends::{Postgres, PostgresSettings, Waiting};
-use sectile_retrieval::{Query, Question, VectorSearch as _, built_in};
+use sectile_library::{Question, VectorSearch as _};
+use sectile_retrieval::{Query, built_in};
 use sectile_test_servers::{Postgres as Database, S3};
 use serde_json::json;
 

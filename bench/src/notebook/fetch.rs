@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use anyhow::{Context as _, Result, ensure};
-use sectile_markdown::Digest;
-use sectile_vault::{NotePath, Root};
+use sectile_markdown::{Digest, NotePath};
+use sectile_vault::Root;
 use serde_json::json;
 
 use super::{

@@ -1,6 +1,6 @@
 //! Storages that are servers: notebooks and artifacts in object storage, and an index in PostgreSQL.
 //!
-//! Each implements a trait of `sectile-retrieval`, and callers know nothing else about it. All of them are called from
+//! Each implements a trait of `sectile-library`, and callers know nothing else about it. All of them are called from
 //! threads that may block; the waiting itself happens on a runtime of this crate ([`Waiting`]).
 
 mod objects;

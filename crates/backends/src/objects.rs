@@ -29,12 +29,13 @@ use object_store::{
     list::{PaginatedListOptions, PaginatedListStore as _},
     path::Path,
 };
-use sectile_markdown::{Digest, NotePath};
-use sectile_retrieval::{
+use sectile_library::{
     ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, StorageLimit, TOP,
     is_at_top, is_notebook,
 };
+use sectile_markdown::{Digest, NotePath};
 
+pub use self::settings::{S3Credentials, S3Settings, S3Style};
 use self::{
     keys::Keys,
     listing::{Entry, Page},
@@ -43,8 +44,6 @@ use self::{
     wire::{Asked, Noted},
 };
 use crate::Waiting;
-
-pub use self::settings::{S3Credentials, S3Settings, S3Style};
 
 /// The word that messages use for this storage.
 const KIND: &str = "bucket";

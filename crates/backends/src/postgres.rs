@@ -19,10 +19,11 @@ use std::{
     time::Duration,
 };
 
-use sectile_retrieval::{
-    Change, Embedder, IndexedNotebook, Located, LocatedHits, Question, SharedState, StorageError,
-    VectorIndexing, VectorSearch, record_rules,
+use sectile_library::{
+    Change, IndexedNotebook, Located, LocatedHits, Question, SharedState, StorageError,
+    VectorIndexing, VectorSearch,
 };
+use sectile_retrieval::{Embedder, record_rules};
 
 use self::{
     batch::{Batch, Preparing},

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sectile_retrieval::StorageError;
+use sectile_library::StorageError;
 use tokio::runtime::{Builder, Runtime};
 
 /// The interval at which cancellation is checked.

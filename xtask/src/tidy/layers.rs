@@ -11,14 +11,24 @@ const CRATE_EDGES: &[(&str, &[&str])] = &[
     ("vault", &["sectile-markdown"]),
     ("retrieval", &["sectile-markdown"]),
     (
+        "library",
+        &["sectile-markdown", "sectile-retrieval", "sectile-vault"],
+    ),
+    (
         "backends",
-        &["sectile-client", "sectile-markdown", "sectile-retrieval"],
+        &[
+            "sectile-client",
+            "sectile-library",
+            "sectile-markdown",
+            "sectile-retrieval",
+        ],
     ),
     (
         "sectile",
         &[
             "sectile-backends",
             "sectile-client",
+            "sectile-library",
             "sectile-markdown",
             "sectile-mcp",
             "sectile-vault",
@@ -47,12 +57,26 @@ const RESERVED_PACKAGES: &[(&str, &[&str])] = &[
     ("rmcp", &["mcp"]),
     (
         "serde",
-        &["backends", "mcp", "vault", "retrieval", "sectile"],
+        &[
+            "backends",
+            "library",
+            "mcp",
+            "vault",
+            "retrieval",
+            "sectile",
+        ],
     ),
     ("tokio", &["backends", "client", "mcp", "sectile"]),
     (
         "tracing",
-        &["backends", "mcp", "vault", "retrieval", "sectile"],
+        &[
+            "backends",
+            "library",
+            "mcp",
+            "vault",
+            "retrieval",
+            "sectile",
+        ],
     ),
 ];
 

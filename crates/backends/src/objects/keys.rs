@@ -4,8 +4,8 @@
 //! neither listed nor read.
 
 use object_store::path::Path;
+use sectile_library::{TOP, is_at_top, is_collection_name};
 use sectile_markdown::NotePath;
-use sectile_retrieval::{TOP, is_at_top, is_collection_name};
 
 /// The longest key in S3, which rejects requests for longer ones.
 pub(super) const MAX_KEY_BYTES: usize = 1024;

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use object_store::client::HttpErrorKind;
-use sectile_retrieval::StorageError;
+use sectile_library::StorageError;
 
 /// The reason why there is no usable answer. Its messages name no server, bucket, key or credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

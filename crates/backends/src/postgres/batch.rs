@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use pgvector::HalfVector;
-use sectile_retrieval::{Change, IndexedNotebook, Record};
+use sectile_library::{Change, IndexedNotebook};
+use sectile_retrieval::Record;
 use tokio_postgres::types::ToSql;
 
 use super::{failure::Failure, rows, search, terms::Changes};

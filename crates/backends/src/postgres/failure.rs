@@ -3,7 +3,7 @@
 use std::{error::Error as _, io};
 
 use deadpool_postgres::{PoolError, TimeoutType};
-use sectile_retrieval::StorageError;
+use sectile_library::StorageError;
 use tokio_postgres::error::SqlState;
 
 /// An error of the database, and how it can be handled.

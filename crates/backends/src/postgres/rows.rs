@@ -1,7 +1,8 @@
 //! Conversion between the rows of the tables and their types.
 
+use sectile_library::{IndexedNotebook, Located, SharedState};
 use sectile_markdown::{Digest, NotePath, Span};
-use sectile_retrieval::{Candidate, Chunk, IndexedNotebook, Located, SharedState};
+use sectile_retrieval::{Candidate, Chunk};
 use tokio_postgres::Row;
 
 use super::failure::Failure;

@@ -6,9 +6,9 @@ use std::{
 };
 
 use pgvector::HalfVector;
+use sectile_library::{Located, LocatedHit, LocatedHits, SharedState};
 use sectile_retrieval::{
-    Candidate, Located, LocatedHit, LocatedHits, Lookup, MOST_CORRECTED, Query, SharedState,
-    Statistics, Vector, Vocabulary, search_candidates,
+    Candidate, Lookup, MOST_CORRECTED, Query, Statistics, Vector, Vocabulary, search_candidates,
 };
 use tokio_postgres::{Row, types::ToSql};
 

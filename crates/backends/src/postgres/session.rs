@@ -3,7 +3,7 @@
 use std::{ops::Deref, pin::Pin, time::Duration};
 
 use deadpool_postgres::{Connect, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
-use sectile_retrieval::StorageError;
+use sectile_library::StorageError;
 use tokio::{runtime::Handle, task::JoinHandle};
 use tokio_postgres::{CancelToken, Client, Config, Error};
 use tokio_postgres_rustls::MakeRustlsConnect;

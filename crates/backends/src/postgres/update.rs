@@ -2,7 +2,7 @@
 //!
 //! Rows are sent as arrays rather than by COPY, which PostgreSQL refuses for tables with row-level security.
 
-use sectile_retrieval::{IndexedNotebook, SharedState};
+use sectile_library::{IndexedNotebook, SharedState};
 
 use super::{
     Rules,

@@ -6,11 +6,11 @@ mod faults;
 use std::{collections::BTreeSet, sync::Mutex, time::Duration};
 
 use sectile_backends::{Objects, S3Credentials, S3Settings, Waiting};
-use sectile_markdown::NotePath;
-use sectile_retrieval::{
+use sectile_library::{
     ArtifactStorage as _, NotebookStorage, StorageError,
     conformance::{Files, check_storage},
 };
+use sectile_markdown::NotePath;
 use sectile_test_servers::{Proxy, Request, S3};
 
 const BUCKET: &str = "bucket-of-the-tests";

@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use sectile_retrieval::{NotebookStorage, StorageError};
+use sectile_library::{NotebookStorage, StorageError};
 
 use super::{Server, open, path};
 

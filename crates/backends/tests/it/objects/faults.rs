@@ -6,7 +6,7 @@ use std::{
 };
 
 use sectile_backends::{Objects, S3Credentials};
-use sectile_retrieval::{ArtifactStorage as _, NotebookStorage, StorageError};
+use sectile_library::{ArtifactStorage as _, NotebookStorage, StorageError};
 use sectile_test_servers::Fault;
 
 use super::{Server, names, open, path};

@@ -1,7 +1,7 @@
 //! Where all chunks are candidates, results equal those of the embedded engine.
 
+use sectile_library::{StorageError, VectorSearch as _};
 use sectile_markdown::{Digest, Span};
-use sectile_retrieval::{StorageError, VectorSearch as _};
 
 use super::fixture::{Embedded, Home, ask, load, notebooks, open, path, put, questions, update};
 

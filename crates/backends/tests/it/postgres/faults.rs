@@ -7,11 +7,9 @@ use std::{
 };
 
 use sectile_backends::{Postgres, PostgresSettings, Waiting};
+use sectile_library::{Question, StorageError, VectorIndexing as _, VectorSearch as _};
 use sectile_markdown::Digest;
-use sectile_retrieval::{
-    Embedder, EmbeddingReader, Query, Question, StorageError, VectorIndexing as _,
-    VectorSearch as _,
-};
+use sectile_retrieval::{Embedder, EmbeddingReader, Query};
 use sectile_test_servers::{Fault, Postgres as Server, Proxy};
 
 use super::fixture::{

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use sectile_backends::{Postgres, PostgresSettings, Waiting};
+use sectile_library::{
+    Change, IndexedNotebook, LocatedHits, Question, SharedState, StorageError, VectorIndexing as _,
+    VectorSearch as _,
+};
 use sectile_markdown::{Digest, NotePath, Span};
 use sectile_retrieval::{
-    Bytes, Change, Chunk, Corpus, Embedder as _, IndexedNotebook, LocatedHits, Passage, Place,
-    Query, Question, Recorder, Segment, SegmentBuilder, SharedState, StaticModel, StorageError,
-    VectorIndexing as _, VectorSearch as _,
+    Bytes, Chunk, Corpus, Embedder as _, Passage, Place, Query, Recorder, Segment, SegmentBuilder,
+    StaticModel,
 };
 use sectile_test_corpus::{Passage as Prose, Queries, passages};
 use sectile_test_servers::Postgres as Server;

@@ -1,7 +1,7 @@
 //! Large collections: a graph of vectors that the database uses and that costs almost no quality.
 
 use sectile_backends::Postgres;
-use sectile_retrieval::{Change, VectorIndexing as _, VectorSearch as _};
+use sectile_library::{Change, VectorIndexing as _, VectorSearch as _};
 use sectile_test_corpus::{Queries, queries};
 
 use super::fixture::{Embedded, Home, ask, load, open, path, singles, update};

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use sectile_backends::Postgres;
-use sectile_retrieval::{Change, StorageError, VectorIndexing as _, VectorSearch as _};
+use sectile_library::{Change, StorageError, VectorIndexing as _, VectorSearch as _};
 
 use super::fixture::{
     Embedded, Home, Text, entry, found, load, notebooks, path, put, puts, questions, update,

@@ -2,6 +2,10 @@
 
 use std::{cmp::Reverse, slice, sync::Arc};
 
+use sectile_library::{
+    LibraryError,
+    shelf::{Found, Hit, Shelf},
+};
 use serde_json::json;
 
 use super::{args::SearchArgs, collections, failed, open, require};
@@ -10,16 +14,10 @@ use crate::{
         library::Opened,
         ui::{CliError, DIM, NAME, Styled, print, visible},
     },
-    worlds::{
-        editor,
-        notebook::{
-            errors::NotebookError,
-            shelf::{Found, Hit, Shelf},
-        },
-    },
+    worlds::editor,
 };
 
-/// Characters of a passage that are shown.
+/// The number of characters shown of a passage.
 const SHOWN: usize = 160;
 
 pub(super) fn search(args: &SearchArgs) -> Result<(), CliError> {
@@ -41,13 +39,13 @@ pub(super) fn search(args: &SearchArgs) -> Result<(), CliError> {
     }
 }
 
-/// The best passages of a collection.
+/// Returns the best passages of a collection.
 fn search_one(
     storage: &Opened,
     args: &SearchArgs,
     collection: &str,
     query: &str,
-) -> Result<Found, NotebookError> {
+) -> Result<Found, LibraryError> {
     let place = storage
         .indexes(args.index.as_deref())
         .of(collection, None)?;
@@ -57,15 +55,15 @@ fn search_one(
     shelf.search(query, args.most, &|| false)
 }
 
-/// What was found in all collections together.
+/// The results from all collections together.
 struct FoundInAll {
-    /// The best, best first.
+    /// The best hits, best first.
     hits: Vec<Hit>,
-    /// What was found in each, without its hits.
+    /// The results from each collection, without their hits.
     collections: Vec<(String, Found)>,
 }
 
-/// The best passages of all collections. One is open at a time.
+/// Returns the best passages of all collections. One is open at a time.
 fn search_all(storage: &Opened, args: &SearchArgs, query: &str) -> Result<FoundInAll, CliError> {
     let mut all = FoundInAll {
         hits: Vec::new(),
@@ -73,12 +71,12 @@ fn search_all(storage: &Opened, args: &SearchArgs, query: &str) -> Result<FoundI
     };
     for collection in collections(storage)? {
         let mut found = match search_one(storage, args, &collection, query) {
-            // It went away since the names were listed.
-            Err(NotebookError::CollectionNotFound) => continue,
+            // It was removed after the names were listed.
+            Err(LibraryError::CollectionNotFound) => continue,
             found => found.map_err(|error| failed(&error))?,
         };
         all.hits.append(&mut found.hits);
-        // The order of collections, and of hits in each, decides between equals.
+        // The sort is stable: the order of collections, and of hits in each, decides between equals.
         all.hits.sort_by_key(|hit| Reverse(hit.scores.fused));
         all.hits.truncate(args.most);
         all.collections.push((collection, found));
@@ -87,7 +85,7 @@ fn search_all(storage: &Opened, args: &SearchArgs, query: &str) -> Result<FoundI
 }
 
 impl FoundInAll {
-    /// Words that are in none of the collections.
+    /// Returns the words that are in none of the collections.
     fn unknown_words(&self) -> Vec<String> {
         let mut each = self.collections.iter().map(|(_, found)| found);
         let mut unknown = each
@@ -204,7 +202,7 @@ fn lines(hits: &[Hit], unknown_words: &[String], hint: Option<&str>) -> String {
     text
 }
 
-/// Millionths, as a part of one.
+/// Formats millionths as a fraction of one.
 fn share(millionths: u32) -> String {
     format!(
         "{}.{:03}",

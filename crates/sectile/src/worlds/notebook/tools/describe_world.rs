@@ -3,13 +3,11 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
+use sectile_library::shelf::IndexState;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    super::{
-        NotebookWorld, answers::retrieval, contexts::AccessRecord, errors::NotebookError,
-        shelf::IndexState,
-    },
+    super::{NotebookWorld, answers::retrieval, contexts::AccessRecord, errors::NotebookError},
     NAMES,
 };
 use crate::mcp::{

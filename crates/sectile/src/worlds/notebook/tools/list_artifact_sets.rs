@@ -3,13 +3,10 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
+use sectile_library::artifacts::{self, ArtifactSets};
 use serde::{Deserialize, Serialize};
 
-use super::super::{
-    NotebookWorld,
-    artifacts::{self, ArtifactSets},
-    errors::NotebookError,
-};
+use super::super::{NotebookWorld, errors::NotebookError};
 use crate::mcp::{
     Access, CallContext, Facts, Handler, Pace, Tool, input_schema, output_schema, run,
 };

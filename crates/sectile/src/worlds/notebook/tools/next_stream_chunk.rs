@@ -7,10 +7,11 @@ use std::{
 };
 
 use schemars::JsonSchema;
+use sectile_library::artifacts;
 use serde::Deserialize;
 
 use super::super::{
-    NotebookWorld, artifacts,
+    NotebookWorld,
     errors::NotebookError,
     streams::{Chunk, Reading, Stream},
 };
@@ -77,9 +78,11 @@ fn handle(
         },
         linked: &|notebooks, most| {
             artifacts::linked_to(storage, &entered.collection, notebooks, most, &stop)
+                .map_err(NotebookError::from)
         },
         links: &|notebooks, ids| {
             artifacts::links(storage, &entered.collection, notebooks, ids, &stop)
+                .map_err(NotebookError::from)
         },
     };
     let mut chunk = stream.pull(&reading)?;

@@ -3,6 +3,7 @@
 use std::{borrow::Cow, time::Instant};
 
 use schemars::JsonSchema;
+use sectile_library::shelf::Hit;
 use sectile_retrieval::Correction;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -12,7 +13,6 @@ use super::super::{
     answers::{ScoreParts, Searched, SourcePointer, score, snippet},
     check_query,
     errors::NotebookError,
-    shelf::Hit,
 };
 use crate::mcp::{
     Access, CallContext, Facts, Handler, JsonObject, Pace, Tool, input_schema, output_schema, run,

@@ -1,0 +1,396 @@
+//! Storages of notebooks and artifacts, and external indexes: the contract of every backend, independent of how it
+//! works.
+
+use std::any::Any;
+
+use sectile_markdown::{Digest, NotePath};
+use sectile_retrieval::{Chunk, Match, Query, Record, Remarks};
+
+/// The folder of a collection that holds derived artifacts.
+pub const ARTIFACTS: &str = "_artifacts";
+
+/// The collection of the notebooks at the top of a storage, beside the folders. It exists while there is such a
+/// notebook. No folder can have this name, and it keeps its name whatever the storage is called.
+pub const TOP: &str = ".";
+
+/// The reason why a backend refused or failed a request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StorageError {
+    /// The collection does not exist.
+    #[error("There is no such collection.")]
+    CollectionNotFound,
+    /// The caller no longer waits for the result.
+    #[error("The call was cancelled.")]
+    Cancelled,
+    /// The index was made by other rules, or with another model. Complete sentences, as with a failure.
+    #[error("{message}")]
+    OtherRules {
+        /// The sentences to show.
+        message: String,
+    },
+    /// The backend failed, or cannot be reached. Complete sentences: what is wrong, and what to do unless that is to
+    /// retry.
+    #[error("{message}")]
+    Failed {
+        /// The sentences to show.
+        message: String,
+    },
+}
+
+impl StorageError {
+    /// Creates a failure.
+    pub fn failed(message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self::Failed { message }
+    }
+}
+
+/// A notebook, and the state of its file as reported without opening it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Path relative to the collection.
+    pub notebook: NotePath,
+    /// Its state.
+    pub stamp: Stamp,
+}
+
+/// The state of a file, which changes when the file does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// Its length.
+    pub bytes: u64,
+    /// Modification time in milliseconds since 1970.
+    pub modified: i64,
+    /// When it last changed, in nanoseconds since 1970; 0 if equal states guarantee equal bytes, and the largest number
+    /// if they never do.
+    pub changed: u64,
+    /// A digest of everything that the storage reports about a file's state (length, times in nanoseconds, inode,
+    /// version). Equal stamps mean that the bytes are most likely the same. To be sure, read and hash them.
+    pub state: [u64; 4],
+}
+
+/// A limit of a storage, for listings of all limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StorageLimit {
+    /// Its name.
+    pub name: &'static str,
+    /// The largest value allowed.
+    pub value: u64,
+    /// The thing it limits, in a few words.
+    pub bounds: &'static str,
+}
+
+/// A storage of notebooks: collections of notebooks and other files.
+pub trait NotebookStorage: Send + Sync {
+    /// Returns the names of all collections, sorted.
+    ///
+    /// # Errors
+    /// When the storage fails.
+    fn collections(&self) -> Result<Vec<String>, StorageError>;
+
+    /// Returns the notebooks of a collection, sorted by path; artifacts are not notebooks.
+    ///
+    /// # Errors
+    /// [`StorageError::CollectionNotFound`] when there is no such collection.
+    fn notebooks(
+        &self,
+        collection: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<Listed>, StorageError>;
+
+    /// Reads the current bytes of a file of the collection; `None` if it does not exist (any more), is behind a link,
+    /// is not a regular file, or is larger than allowed.
+    ///
+    /// # Errors
+    /// [`StorageError::CollectionNotFound`] when there is no such collection.
+    fn read(&self, collection: &str, file: &NotePath) -> Result<Option<Vec<u8>>, StorageError>;
+
+    /// Reads a notebook that was listed a moment ago, so that it need not be checked again.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    fn read_listed(
+        &self,
+        collection: &str,
+        file: &NotePath,
+    ) -> Result<Option<Vec<u8>>, StorageError> {
+        self.read(collection, file)
+    }
+
+    /// Returns the size limit for notebooks, in bytes. A larger one is listed, but never read.
+    fn max_notebook_bytes(&self) -> u64;
+
+    /// Returns whether a notebook that [`Self::read`] does not return exists and is only too large.
+    ///
+    /// # Errors
+    /// [`StorageError::CollectionNotFound`] when there is no such collection.
+    fn is_too_large(&self, collection: &str, notebook: &NotePath) -> Result<bool, StorageError> {
+        let listed = self.notebooks(collection, &|| false)?;
+        let at = listed.binary_search_by(|one| one.notebook.cmp(notebook));
+        Ok(at.is_ok_and(|at| listed[at].stamp.bytes > self.max_notebook_bytes()))
+    }
+
+    /// Returns the kind of storage in one word for people, such as `folder` or `bucket`.
+    fn kind(&self) -> &'static str;
+
+    /// Returns its other limits.
+    fn limits(&self) -> &'static [StorageLimit] {
+        &[]
+    }
+
+    /// Returns the number of concurrent reads that pays off.
+    fn reads_at_once(&self) -> usize {
+        1
+    }
+
+    /// Checks that a collection exists.
+    ///
+    /// # Errors
+    /// [`StorageError::CollectionNotFound`] when it does not.
+    fn require(&self, collection: &str) -> Result<(), StorageError> {
+        match self.collections()?.iter().any(|name| name == collection) {
+            true => Ok(()),
+            false => Err(StorageError::CollectionNotFound),
+        }
+    }
+
+    /// Calls `changed` when something in a collection may have changed, until the returned guard is dropped. Returns
+    /// `None` if the storage cannot tell.
+    fn watch(&self, _: &str, _: Box<dyn Fn() + Send + Sync>) -> Option<Box<dyn Any + Send + Sync>> {
+        None
+    }
+
+    /// Returns the name of the storage itself, if that may be shown: for the title of [`TOP`].
+    fn name(&self) -> Option<String> {
+        None
+    }
+
+    /// Checks that it can be used now.
+    ///
+    /// # Errors
+    /// The reason why it cannot.
+    fn ready(&self) -> Result<(), StorageError> {
+        self.collections().map(drop)
+    }
+}
+
+/// A storage of artifacts derived from notebooks.
+pub trait ArtifactStorage: Send + Sync {
+    /// Returns all files below [`ARTIFACTS`] of a collection, sorted, relative to the collection.
+    ///
+    /// # Errors
+    /// [`StorageError::CollectionNotFound`] when there is no such collection, where the storage can tell.
+    fn artifact_files(
+        &self,
+        collection: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<NotePath>, StorageError>;
+
+    /// Returns the kind of storage in one word for people, such as `folder` or `bucket`.
+    fn artifact_storage_kind(&self) -> &'static str;
+
+    /// Returns its limits.
+    fn artifact_limits(&self) -> &'static [StorageLimit] {
+        &[]
+    }
+
+    /// Reads the current bytes of such a file; `None` as with [`NotebookStorage::read`].
+    ///
+    /// # Errors
+    /// When the storage fails.
+    fn read_artifact(
+        &self,
+        collection: &str,
+        file: &NotePath,
+    ) -> Result<Option<Vec<u8>>, StorageError>;
+}
+
+/// A chunk in the index of a backend, with its location.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located {
+    /// The notebook that contains it.
+    pub notebook: NotePath,
+    /// The digest of the whole notebook when it was indexed.
+    pub notebook_digest: Digest,
+    /// The chunk.
+    pub chunk: Chunk,
+    /// The title of the notebook and the headings above the chunk, outermost first.
+    pub path: Vec<String>,
+}
+
+/// A chunk found by a search. Scores are in millionths.
+#[derive(Clone, Debug)]
+pub struct LocatedHit {
+    /// The chunk.
+    pub located: Located,
+    /// Its lexical score, as a fraction of the best.
+    pub lexical: u64,
+    /// Its cosine similarity to the query.
+    pub semantic: u64,
+    /// Their weighted sum.
+    pub fused: u64,
+    /// The score of each query item in it.
+    pub matches: Vec<Match>,
+}
+
+/// The results of a search by a backend.
+#[derive(Clone, Debug)]
+pub struct LocatedHits {
+    /// The best chunks, best first.
+    pub hits: Vec<LocatedHit>,
+    /// Number of the examined chunks that match.
+    pub total: usize,
+    /// Whether meaning counted, that is, whether the model finds meaning in the query.
+    pub has_meaning: bool,
+    /// Remarks about the words of the query.
+    pub remarks: Remarks,
+    /// The state of the index that was searched.
+    pub state: SharedState,
+}
+
+/// The state of an index that a backend keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedState {
+    /// When it was built, in milliseconds since 1970.
+    pub as_of: i64,
+    /// Number of notebooks in it.
+    pub notebooks: u64,
+    /// Number of chunks in it.
+    pub chunks: u64,
+    /// Whether all vectors are compared, as opposed to those that a graph search visits.
+    pub is_exact: bool,
+}
+
+/// A search request to a backend.
+pub struct Question<'a> {
+    /// The only collection to search.
+    pub collection: &'a str,
+    /// The parsed query.
+    pub query: &'a Query,
+    /// The query as text.
+    pub text: &'a str,
+    /// Number of hits wanted.
+    pub most: usize,
+    /// Returns `true` once the caller no longer waits.
+    pub stop: &'a dyn Fn() -> bool,
+}
+
+/// An index of chunks outside this process. A collection that it does not have is [`StorageError::CollectionNotFound`].
+pub trait VectorSearch: Send + Sync {
+    /// Returns its name in answers, such as `postgres`.
+    fn name(&self) -> &'static str;
+
+    /// Returns its kind in one word for people.
+    fn kind(&self) -> &'static str {
+        "database"
+    }
+
+    /// Returns the state of a collection's index.
+    ///
+    /// # Errors
+    /// When there is none, the backend fails, or the index was made by other rules or with another model.
+    fn state(&self, collection: &str) -> Result<SharedState, StorageError>;
+
+    /// Returns the best chunks for a query.
+    ///
+    /// # Errors
+    /// As [`Self::state`].
+    fn search(&self, question: &Question<'_>) -> Result<LocatedHits, StorageError>;
+
+    /// Returns chunks whose digests begin with these hexadecimal digits, in order of notebooks and spans; a few are
+    /// enough.
+    ///
+    /// # Errors
+    /// As [`Self::state`].
+    fn chunks_with(&self, collection: &str, digits: &str) -> Result<Vec<Located>, StorageError>;
+
+    /// Returns every indexed notebook, sorted by path.
+    ///
+    /// # Errors
+    /// As [`Self::state`].
+    fn entries(&self, collection: &str) -> Result<Vec<IndexedNotebook>, StorageError>;
+
+    /// Checks that it can be used now.
+    ///
+    /// # Errors
+    /// The reason why it cannot.
+    fn ready(&self) -> Result<(), StorageError>;
+}
+
+/// A notebook that a backend has indexed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexedNotebook {
+    /// Its path in the collection.
+    pub notebook: NotePath,
+    /// [`Stamp::state`] when it was indexed.
+    pub stamp: [u64; 4],
+    /// The digest of its bytes.
+    pub digest: Digest,
+}
+
+/// A change of a notebook in an index.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// It is new, or its text has changed.
+    Put {
+        /// The notebook.
+        entry: IndexedNotebook,
+        /// Its chunks, in order.
+        records: Vec<Record>,
+    },
+    /// Only its stamp has changed.
+    Touch(IndexedNotebook),
+    /// It was removed.
+    Remove(NotePath),
+}
+
+/// An index outside this process that can be written.
+pub trait VectorIndexing: VectorSearch {
+    /// Creates or migrates everything that collections need: the schema, in its newest version.
+    ///
+    /// # Errors
+    /// When the backend fails, or somebody with more privileges has to do something first.
+    fn prepare(&self) -> Result<(), StorageError>;
+
+    /// Applies `changes` to a collection atomically: concurrent readers see the old state. If `is_new`, the old
+    /// contents are removed first. `changes` may arrive slowly, and an error among them aborts the update.
+    ///
+    /// # Errors
+    /// As [`VectorSearch::state`], or when another process is writing the collection.
+    fn update(
+        &self,
+        collection: &str,
+        as_of: i64,
+        is_new: bool,
+        changes: &mut dyn Iterator<Item = Result<Change, StorageError>>,
+    ) -> Result<SharedState, StorageError>;
+
+    /// Removes a collection from the index, if it exists.
+    ///
+    /// # Errors
+    /// When the backend fails.
+    fn remove(&self, collection: &str) -> Result<(), StorageError>;
+}
+
+/// Returns whether a file of a collection is a notebook, judging by its path.
+#[must_use]
+pub fn is_notebook(file: &NotePath) -> bool {
+    let name = file.file_name();
+    let ending = name.len().checked_sub(3).and_then(|at| name.get(at..));
+    name.len() > 3
+        && ending.is_some_and(|ending| ending.eq_ignore_ascii_case(".md"))
+        && file.segments().next() != Some(ARTIFACTS)
+}
+
+/// Returns whether a file can belong to [`TOP`], judging by its path: it is at the top, or below its [`ARTIFACTS`].
+#[must_use]
+pub fn is_at_top(file: &NotePath) -> bool {
+    let mut segments = file.segments();
+    segments.next() == Some(ARTIFACTS) || segments.next().is_none()
+}
+
+/// Returns whether a folder of this name is a collection.
+#[must_use]
+pub fn is_collection_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with(['_', '.']) && !name.contains(['/', '\\', '\0'])
+}
