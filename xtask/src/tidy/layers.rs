@@ -386,7 +386,7 @@ mod tests {
     fn the_protocol_library_stays_home() {
         let text = "//! About rmcp.\nuse rmcp::Tool;\n";
         let files = [
-            ("crates/mcp/src/server.rs", text),
+            ("crates/mcp/src/transport/server.rs", text),
             ("crates/sectile/tests/it/main.rs", text),
             ("crates/sectile/src/cli.rs", text),
         ];

@@ -12,7 +12,10 @@ use crate::{
     config::{self, AccessSettings, FrontSettings, Mistakes, Settings},
     mcp::{
         Surface,
-        http::{self, Door, DoorSettings, HttpSettings, ListenerSettings, ServerTls},
+        http::{
+            self, AuthenticationSettings, AuthenticationStep, HttpSettings, ListenerSettings,
+            ServerTls,
+        },
     },
     observe::{Metrics, Watch},
     worlds,
@@ -104,7 +107,7 @@ fn http_settings(
             head_timeout: front.receive_timeout,
             max_head_bytes: front.max_head_bytes,
         },
-        door: Arc::new(Door::new(DoorSettings {
+        authentication: Arc::new(AuthenticationStep::new(AuthenticationSettings {
             authenticator: replaceable.authenticator.clone(),
             roles: Arc::clone(&replaceable.roles),
             rates: Rates::new(front.rates.0, front.rates.1),
