@@ -5,7 +5,6 @@
 
 mod layers;
 mod origin;
-mod source;
 mod text;
 
 use std::fmt;
@@ -19,17 +18,13 @@ use crate::process::{self, Repo};
 const CHECKS: &[fn(&Tree) -> Vec<Finding>] = &[
     text::head_comments,
     text::file_sizes,
-    text::leftovers,
-    text::silent_discards,
+    text::ignored_tests,
     text::readme_size,
     text::one_test_binary,
     text::home_paths,
     origin::only_ours,
     origin::rows_of_origin_are_needed,
     layers::crate_edges,
-    layers::pure_markdown,
-    layers::protocol_stays_home,
-    layers::module_edges,
 ];
 
 pub(crate) fn run(repo: &Repo) -> Result<()> {
@@ -160,16 +155,6 @@ impl Tree {
             .any(|top| file.path.starts_with(top))
         };
         self.files.iter().filter(|file| file.is_rust()).filter(ours)
-    }
-
-    /// Rust files under `crates/<any>/src/` that are not test code as a whole.
-    fn product_files(&self) -> impl Iterator<Item = &TextFile> {
-        let product = |file: &&TextFile| {
-            file.in_crate()
-                .is_some_and(|(_, inner)| inner.starts_with("src/"))
-                && !file.is_test()
-        };
-        self.rust_files().filter(product)
     }
 }
 

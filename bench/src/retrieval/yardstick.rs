@@ -176,7 +176,7 @@ impl Drop for Onnx {
     fn drop(&mut self) {
         // It ends by itself when its input does; nothing is lost when it is ended before.
         if self.child.kill().is_ok() {
-            self.child.wait().ok();
+            drop(self.child.wait());
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::source::{code_only, line_of, without_tests};
 use super::{Finding, TextFile, Tree};
 
 const MAX_LINES: usize = 800;
@@ -52,111 +51,17 @@ pub(super) fn readme_size(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Tests that do not run, and code that is not finished.
-pub(super) fn leftovers(tree: &Tree) -> Vec<Finding> {
+/// Tests that do not run. What else is left over, clippy finds.
+pub(super) fn ignored_tests(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.rust_files() {
-        let code = code_only(&file.text);
-        for leftover in ["#[ignore", "todo!(", "unimplemented!(", "dbg!("] {
-            for (at, _) in code.match_indices(leftover) {
-                let is_longer_word = leftover.starts_with(char::is_alphabetic)
-                    && code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
-                if !is_longer_word {
-                    findings.push(Finding::new(
-                        file,
-                        line_of(&code, at),
-                        format!("`{leftover}` is left over"),
-                    ));
-                }
+        for (line, text) in file.numbered_lines() {
+            if text.trim_start().starts_with("#[ignore") {
+                findings.push(Finding::new(file, line, "a test that is not run"));
             }
         }
     }
     findings
-}
-
-/// Results thrown away without a word: no compiler lint sees `.ok();`.
-pub(super) fn silent_discards(tree: &Tree) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for file in tree.product_files() {
-        let code = without_tests(&code_only(&file.text));
-        for (at, _) in code.match_indices(".ok();") {
-            if is_bare_statement(&code[..at]) {
-                findings.push(Finding::new(
-                    file,
-                    line_of(&code, at),
-                    "`.ok();` hides an error",
-                ));
-            }
-        }
-        for discard in ["let _ =", "let _:"] {
-            for (at, _) in code.match_indices(discard) {
-                findings.push(Finding::new(
-                    file,
-                    line_of(&code, at),
-                    format!("`{discard}` hides a result"),
-                ));
-            }
-        }
-    }
-    findings
-}
-
-/// Whether the statement that `before` ends in binds, returns or passes on nothing.
-fn is_bare_statement(before: &str) -> bool {
-    let mut depth = 0_usize;
-    let mut start = 0;
-    let mut after = '.';
-    for (at, c) in before.char_indices().rev() {
-        match c {
-            // A block ends the statement before, unless its value is used.
-            '}' if depth == 0 && !matches!(after, '.' | '?' | ')' | ',') => {
-                start = at + 1;
-                break;
-            }
-            ')' | ']' | '}' => depth += 1,
-            '(' | '[' | '{' if depth == 0 => {
-                start = at + 1;
-                break;
-            }
-            '(' | '[' | '{' => depth -= 1,
-            ';' if depth == 0 => {
-                start = at + 1;
-                break;
-            }
-            _ => {}
-        }
-        if !c.is_whitespace() {
-            after = c;
-        }
-    }
-    let statement = before[start..].trim_start();
-    let is_used = ["let ", "return ", "break ", "const ", "static "]
-        .iter()
-        .any(|word| statement.starts_with(word));
-    !is_used && !has_assignment(statement)
-}
-
-fn has_assignment(statement: &str) -> bool {
-    let mut depth = 0_usize;
-    let chars: Vec<char> = statement.chars().collect();
-    for (at, c) in chars.iter().enumerate() {
-        match c {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth = depth.saturating_sub(1),
-            '=' if depth == 0 => {
-                let before = at.checked_sub(1).map(|before| chars[before]);
-                let is_comparison = chars
-                    .get(at + 1)
-                    .is_some_and(|next| matches!(next, '=' | '>'))
-                    || matches!(before, Some('=' | '!' | '<' | '>'));
-                if !is_comparison {
-                    return true;
-                }
-            }
-            _ => {}
-        }
-    }
-    false
 }
 
 /// Each test binary links everything once more: one per crate is enough.
@@ -263,54 +168,11 @@ mod tests {
     }
 
     #[test]
-    fn leftovers_are_found_in_code_only() {
-        let text =
-            "//! No todo!( here.\n#[ignore = \"slow\"]\nfn f() { todo!(\"dbg!(\") }\nfn my_dbg!(\n";
+    fn a_test_that_is_not_run_is_found() {
+        let text = "//! No #[ignore] here.\n    #[ignore = \"slow\"]\n    fn f() {}\n";
         assert_eq!(
-            found(leftovers, &[("fuzz/a.rs", text)]),
-            [
-                "fuzz/a.rs:2: `#[ignore` is left over",
-                "fuzz/a.rs:3: `todo!(` is left over"
-            ]
-        );
-    }
-
-    fn check_discard(statements: &str, is_found: bool) {
-        let text = format!("fn f() {{\n    {statements}\n}}\n");
-        let findings = found(silent_discards, &[("crates/a/src/a.rs", &text)]);
-        assert_eq!(!findings.is_empty(), is_found, "{statements}: {findings:?}");
-    }
-
-    #[test]
-    fn a_dropped_result_is_found() {
-        check_discard("send(x).ok();", true);
-        check_discard("if a == b { c } send(x)\n        .ok();", true);
-        check_discard("x.map(|y| { y = 2; }).ok();", true);
-        check_discard("let _ = send(x);", true);
-        check_discard("let _: Result<(), E> = send(x);", true);
-    }
-
-    #[test]
-    fn a_used_result_is_fine() {
-        check_discard("let x = parse(y).ok();", false);
-        check_discard("let x = a.map(|b| { c(b) }).ok();", false);
-        check_discard("x = parse(y).ok();", false);
-        check_discard("return parse(y).ok();", false);
-        check_discard("let _guard = lock();", false);
-        check_discard("let (_, x) = pair; // send().ok();", false);
-    }
-
-    #[test]
-    fn tests_may_discard() {
-        let text =
-            "//! A.\n#[cfg(test)]\nmod tests {\n    fn f() {\n        let _ = g();\n    }\n}\n";
-        assert_eq!(found(silent_discards, &[("crates/a/src/a.rs", text)]), NONE);
-        assert_eq!(
-            found(
-                silent_discards,
-                &[("crates/a/tests/it/main.rs", "let _ = g();")]
-            ),
-            NONE
+            found(ignored_tests, &[("fuzz/a.rs", text)]),
+            ["fuzz/a.rs:2: a test that is not run"]
         );
     }
 
