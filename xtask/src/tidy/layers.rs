@@ -6,18 +6,30 @@ use super::{Finding, Tree};
 const CRATE_EDGES: &[(&str, &[&str])] = &[
     ("client", &[]),
     ("markdown", &[]),
+    ("mcp", &["sectile-client"]),
     ("vault", &["sectile-markdown"]),
     ("retrieval", &["sectile-markdown"]),
     (
+        "library",
+        &["sectile-markdown", "sectile-retrieval", "sectile-vault"],
+    ),
+    (
         "backends",
-        &["sectile-client", "sectile-markdown", "sectile-retrieval"],
+        &[
+            "sectile-client",
+            "sectile-library",
+            "sectile-markdown",
+            "sectile-retrieval",
+        ],
     ),
     (
         "sectile",
         &[
             "sectile-backends",
             "sectile-client",
+            "sectile-library",
             "sectile-markdown",
+            "sectile-mcp",
             "sectile-vault",
             "sectile-retrieval",
         ],
@@ -40,10 +52,32 @@ const TEST_EDGES: &[(&str, &[&str])] = &[
 
 /// Outside packages that belong to some crates only, by folder.
 const RESERVED_PACKAGES: &[(&str, &[&str])] = &[
-    ("rmcp", &["sectile"]),
-    ("serde", &["backends", "vault", "retrieval", "sectile"]),
-    ("tokio", &["backends", "client", "sectile"]),
-    ("tracing", &["backends", "vault", "retrieval", "sectile"]),
+    ("axum", &["mcp"]),
+    ("clap", &["sectile"]),
+    ("rmcp", &["mcp"]),
+    (
+        "serde",
+        &[
+            "backends",
+            "library",
+            "mcp",
+            "vault",
+            "retrieval",
+            "sectile",
+        ],
+    ),
+    ("tokio", &["backends", "client", "mcp", "sectile"]),
+    (
+        "tracing",
+        &[
+            "backends",
+            "library",
+            "mcp",
+            "vault",
+            "retrieval",
+            "sectile",
+        ],
+    ),
 ];
 
 fn row<'a>(table: &'a [(&str, &'a [&'a str])], key: &str) -> Option<&'a [&'a str]> {
@@ -185,10 +219,11 @@ mod tests {
     #[test]
     fn reserved_packages_are_for_their_crates() {
         check_edges("markdown", "[dev-dependencies]\nserde = \"1\"\n", &[]);
+        check_edges("mcp", "[dependencies]\ntokio = \"1\"\nrmcp = \"1\"\n", &[]);
         check_edges(
             "sectile",
-            "[dependencies]\ntokio = \"1\"\nrmcp = \"1\"\n",
-            &[],
+            "[dependencies]\nrmcp = \"1\"\n[dev-dependencies]\naxum = \"1\"\n",
+            &["crates/sectile/Cargo.toml:2: `sectile` may not depend on `rmcp`"],
         );
         check_edges(
             "vault",

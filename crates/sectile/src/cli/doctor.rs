@@ -3,7 +3,13 @@
 use std::path::Path;
 
 use clap::ValueEnum as _;
-use sectile_retrieval::{Embedder, Place, StorageError, Store, StoreError, VectorSearch as _};
+use sectile_library::{
+    LibraryError, StorageError, VectorSearch as _,
+    folder::MAX_NOTE_BYTES,
+    indexing::folder_of as folder_of_index,
+    tiers::{Models, Tier},
+};
+use sectile_retrieval::{Embedder, Place, Store, StoreError};
 use sectile_vault::{Checkup, JournalKey, Place as VaultPlace, Root, Walk};
 
 use super::{
@@ -19,15 +25,7 @@ use super::{
 use crate::{
     config::{self, DocsSettings, NotebookSettings, Settings},
     files,
-    worlds::{
-        docs::{corpus::Corpus, manual},
-        notebook::{
-            errors::NotebookError,
-            indexing::folder_of as folder_of_index,
-            storage::MAX_NOTE_BYTES,
-            tiers::{Models, Tier},
-        },
-    },
+    worlds::docs::{corpus::Corpus, manual},
 };
 
 /// Files and folders of one folder that are looked at.
@@ -266,7 +264,7 @@ fn library(settings: &NotebookSettings) -> Result<usize, CliError> {
     };
     let collections = match opened.collections() {
         Ok(collections) => collections,
-        Err(NotebookError::UpstreamFailure { message, .. }) => {
+        Err(LibraryError::Failed { message, .. }) => {
             bad(&format!("notebook: {}", visible(&message)))?;
             return Ok(1);
         }

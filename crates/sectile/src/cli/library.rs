@@ -7,18 +7,17 @@ use std::{
 };
 
 use sectile_backends::{Objects, Postgres, S3Settings, Waiting};
-use sectile_retrieval::{ArtifactStorage, NotebookStorage, built_in};
+use sectile_library::{
+    ArtifactStorage, NotebookStorage,
+    folder::{FolderStorage, MAX_NOTE_BYTES},
+    library::Library,
+    shelves::Indexes,
+};
+use sectile_retrieval::built_in;
 use sectile_vault::Walk;
 
 use super::{settings::settings, ui::CliError};
-use crate::{
-    config::{ArtifactPlace, NotebookSettings},
-    worlds::notebook::{
-        Library,
-        shelves::Indexes,
-        storage::{FolderStorage, MAX_NOTE_BYTES},
-    },
-};
+use crate::config::{ArtifactPlace, NotebookSettings};
 
 /// A library that was opened.
 pub(super) struct Opened {

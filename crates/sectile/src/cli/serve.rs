@@ -310,7 +310,7 @@ fn notebook_surface(args: &ServeArgs, settings: &Settings) -> Result<Surface, Cl
         Arc::clone(&opened.library),
         opened.indexes(None),
         constraints,
-        notebook::clock::now,
+        sectile_library::clock::now,
     )
     .within(server_limits(args, settings));
     if let Some(secret) = &settings.notebook.shared_secret {

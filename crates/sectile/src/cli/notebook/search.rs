@@ -2,6 +2,10 @@
 
 use std::{cmp::Reverse, slice, sync::Arc};
 
+use sectile_library::{
+    LibraryError,
+    shelf::{Found, Hit, Shelf},
+};
 use serde_json::json;
 
 use super::{args::SearchArgs, collections, failed, open, require};
@@ -10,13 +14,7 @@ use crate::{
         library::Opened,
         ui::{CliError, DIM, NAME, Styled, print, visible},
     },
-    worlds::{
-        editor,
-        notebook::{
-            errors::NotebookError,
-            shelf::{Found, Hit, Shelf},
-        },
-    },
+    worlds::editor,
 };
 
 /// Characters of a passage that are shown.
@@ -47,7 +45,7 @@ fn search_one(
     args: &SearchArgs,
     collection: &str,
     query: &str,
-) -> Result<Found, NotebookError> {
+) -> Result<Found, LibraryError> {
     let place = storage
         .indexes(args.index.as_deref())
         .of(collection, None)?;
@@ -74,7 +72,7 @@ fn search_all(storage: &Opened, args: &SearchArgs, query: &str) -> Result<FoundI
     for collection in collections(storage)? {
         let mut found = match search_one(storage, args, &collection, query) {
             // It went away since the names were listed.
-            Err(NotebookError::CollectionNotFound) => continue,
+            Err(LibraryError::CollectionNotFound) => continue,
             found => found.map_err(|error| failed(&error))?,
         };
         all.hits.append(&mut found.hits);
