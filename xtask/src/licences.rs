@@ -14,7 +14,7 @@ use crate::process::{self, Repo};
 /// The only registry that is trusted, as Cargo names it whatever mirror is used.
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-pub(crate) fn run(repo: &Repo) -> Result<()> {
+pub(crate) fn run(repo: &Repo) -> Result<Option<String>> {
     let rules = toml::from_str(&fs::read_to_string(repo.root.join("deny.toml"))?)?;
     let metadata =
         process::stdout_of(&mut repo.cargo(["metadata", "--locked", "--format-version", "1"]))?;
@@ -31,7 +31,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     }
     println!("{} packages, {} findings", packages.len(), findings.len());
     if findings.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     bail!("{} findings", findings.len())
 }

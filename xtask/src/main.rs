@@ -13,12 +13,14 @@ mod bench;
 mod ci;
 mod contracts;
 mod eval;
+mod install;
 mod licences;
 mod outside;
 mod process;
 mod reference;
 mod servers;
 mod tidy;
+mod typos;
 
 use std::process::ExitCode;
 
@@ -40,6 +42,8 @@ enum Chore {
     Ci(ci::Args),
     /// Check the rules of the house that no other tool knows.
     Tidy,
+    /// Check spelling, except for the words in typos.toml.
+    Typos,
     /// Check that every test named in docs/contracts passed in the last test run.
     Contracts,
     /// Check licences, banned crates and sources of all dependencies.
@@ -59,7 +63,10 @@ enum Chore {
 fn main() -> ExitCode {
     let repo = Repo::find();
     match run(&repo, Args::parse().chore) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(remark) => {
+            remark.iter().for_each(|remark| println!("{remark}"));
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
@@ -67,19 +74,16 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(repo: &Repo, chore: Chore) -> Result<()> {
+fn run(repo: &Repo, chore: Chore) -> Result<Option<String>> {
     match chore {
         Chore::Ci(args) => ci::run(repo, &args),
         Chore::Tidy => tidy::run(repo),
-        Chore::Contracts => contracts::run(repo).map(|counts| {
-            counts.iter().for_each(|counts| println!("{counts}"));
-        }),
+        Chore::Typos => typos::run(repo),
+        Chore::Contracts => contracts::run(repo),
         Chore::Licences => licences::run(repo),
         Chore::Reference => reference::run(repo),
-        Chore::Outside(args) => outside::run(repo, &args).map(drop),
-        Chore::Eval(args) => eval::run(repo, &args).map(|remark| {
-            remark.iter().for_each(|remark| println!("{remark}"));
-        }),
+        Chore::Outside(args) => outside::run(repo, &args),
+        Chore::Eval(args) => eval::run(repo, &args),
         Chore::Servers => servers::run(repo),
         Chore::Bench(args) => bench::run(repo, &args),
     }

@@ -27,7 +27,7 @@ const CHECKS: &[fn(&Tree) -> Vec<Finding>] = &[
     layers::crate_edges,
 ];
 
-pub(crate) fn run(repo: &Repo) -> Result<()> {
+pub(crate) fn run(repo: &Repo) -> Result<Option<String>> {
     let tree = Tree::read(repo)?;
     let mut findings: Vec<Finding> = CHECKS.iter().flat_map(|check| check(&tree)).collect();
     findings.sort();
@@ -42,10 +42,9 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
         findings.len()
     );
     if findings.is_empty() {
-        Ok(())
-    } else {
-        bail!("{} findings", findings.len())
+        return Ok(None);
     }
+    bail!("{} findings", findings.len())
 }
 
 /// Something that should not be, and where.
