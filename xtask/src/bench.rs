@@ -9,7 +9,7 @@ use crate::install;
 use crate::process::{self, Repo};
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct BenchArgs {
     /// Fewer rounds and a smaller corpus: for a first look, not for figures to quote.
     #[arg(long)]
     quick: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     data: eval::DataArgs,
 }
 
-pub(crate) fn run(repo: &Repo, args: &Args) -> Result<Option<String>> {
+pub(crate) fn run(repo: &Repo, args: &BenchArgs) -> Result<Option<String>> {
     repo.run_cargo("build --release --locked --package sectile --package sectile-bench")?;
     let mut only: Vec<&str> = args.only.iter().map(String::as_str).collect();
     only.extend(args.retrieval.then_some("retrieval"));

@@ -8,7 +8,7 @@ use crate::process::{self, Repo, is_present};
 use crate::{contracts, eval, licences, outside, servers, tidy, typos};
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct CiArgs {
     /// Run only this step; may be given more than once.
     #[arg(long, value_name = "STEP", value_parser = step_name)]
     only: Vec<String>,
@@ -60,7 +60,7 @@ const STEPS: &[Step] = &[
         eval::run(repo, &eval::DataArgs::default())
     }),
     step_after("build", "outside", |repo| {
-        outside::run(repo, &outside::Args::default())
+        outside::run(repo, &outside::OutsideArgs::default())
     }),
 ];
 
@@ -83,19 +83,19 @@ enum Outcome {
     NotRun(String),
 }
 
-struct Row {
+struct StepRow {
     name: &'static str,
     outcome: Outcome,
     took: Duration,
 }
 
 /// Runs the chosen steps. A failure does not stop the others: one run should show all that is wrong.
-pub(crate) fn run(repo: &Repo, args: &Args) -> Result<Option<String>> {
+pub(crate) fn run(repo: &Repo, args: &CiArgs) -> Result<Option<String>> {
     let wanted = |step: &Step| {
         let named = |names: &[String]| names.iter().any(|name| name == step.name);
         (args.only.is_empty() || named(&args.only)) && !named(&args.skip)
     };
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<StepRow> = Vec::new();
     for step in STEPS.iter().filter(|step| wanted(step)) {
         println!("\n=== {} ===", step.name);
         let start = Instant::now();
@@ -115,7 +115,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<Option<String>> {
         };
         let took = start.elapsed();
         println!("--- {}: {:.1} s", step.name, took.as_secs_f64());
-        rows.push(Row {
+        rows.push(StepRow {
             name: step.name,
             outcome,
             took,
@@ -124,7 +124,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<Option<String>> {
     summarise(&rows).map(|()| None)
 }
 
-fn summarise(rows: &[Row]) -> Result<()> {
+fn summarise(rows: &[StepRow]) -> Result<()> {
     println!("\n=== summary ===");
     for row in rows {
         let (word, remark) = match &row.outcome {

@@ -31,7 +31,7 @@ use process::Repo;
 
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask", about = "Repository chores")]
-struct Args {
+struct XtaskArgs {
     #[command(subcommand)]
     chore: Chore,
 }
@@ -39,7 +39,7 @@ struct Args {
 #[derive(Subcommand)]
 enum Chore {
     /// Run every step of the gate.
-    Ci(ci::Args),
+    Ci(ci::CiArgs),
     /// Check the rules of the house that no other tool knows.
     Tidy,
     /// Check spelling, except for the words in typos.toml.
@@ -51,18 +51,18 @@ enum Chore {
     /// Write the pages of the manual that are made from the program: docs/tools.md, errors.md and configuration.md.
     Reference,
     /// Run tools that we did not write against the built server.
-    Outside(outside::Args),
+    Outside(outside::OutsideArgs),
     /// Measure how well documents of other people are found, where they are at hand.
     Eval(eval::DataArgs),
     /// Install the real servers that tests talk to: PostgreSQL with pgvector, and an S3 server.
     Servers,
     /// Measure speed, as ratios against something run at the same time. Wants a quiet machine.
-    Bench(bench::Args),
+    Bench(bench::BenchArgs),
 }
 
 fn main() -> ExitCode {
     let repo = Repo::find();
-    match run(&repo, Args::parse().chore) {
+    match run(&repo, XtaskArgs::parse().chore) {
         Ok(remark) => {
             remark.iter().for_each(|remark| println!("{remark}"));
             ExitCode::SUCCESS
@@ -95,6 +95,6 @@ mod tests {
 
     #[test]
     fn the_arguments_are_well_formed() {
-        super::Args::command().debug_assert();
+        super::XtaskArgs::command().debug_assert();
     }
 }
