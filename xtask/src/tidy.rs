@@ -19,7 +19,6 @@ const CHECKS: &[fn(&Tree) -> Vec<Finding>] = &[
     text::head_comments,
     text::file_sizes,
     text::ignored_tests,
-    text::readme_size,
     text::one_test_binary,
     text::home_paths,
     origin::only_ours,
@@ -139,21 +138,8 @@ impl Tree {
         Ok(Self { files, not_text })
     }
 
-    /// Rust files that are ours.
     fn rust_files(&self) -> impl Iterator<Item = &TextFile> {
-        let ours = |file: &&TextFile| {
-            [
-                "crates/",
-                "xtask/",
-                "fuzz/",
-                "note-store/",
-                "test-corpus/",
-                "test-servers/",
-            ]
-            .iter()
-            .any(|top| file.path.starts_with(top))
-        };
-        self.files.iter().filter(|file| file.is_rust()).filter(ours)
+        self.files.iter().filter(|file| file.is_rust())
     }
 }
 
