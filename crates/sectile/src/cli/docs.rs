@@ -1,4 +1,4 @@
-//! `sectile docs`: the documents of the docs world, as a server with these settings would have them.
+//! `sectile docs`: the documents of the docs world, as a server with these settings would load them.
 
 use serde_json::{Value, json};
 
@@ -33,12 +33,12 @@ pub(super) fn run(args: &DocsArgs) -> Result<(), CliError> {
     }
 }
 
-/// The settings of the docs world, with `paths` from the command line added.
+/// Returns the settings of the docs world, with `paths` from the command line added.
 fn settings_with(config: Option<&Path>, paths: &[String]) -> Result<DocsSettings, CliError> {
     Ok(all_settings(config, paths)?.docs)
 }
 
-/// All settings, with `paths` from the command line added to those of the docs world.
+/// Returns all settings, with `paths` from the command line added to those of the docs world.
 fn all_settings(config: Option<&Path>, paths: &[String]) -> Result<Settings, CliError> {
     let mut settings = settings::settings(config)?;
     settings
@@ -48,7 +48,7 @@ fn all_settings(config: Option<&Path>, paths: &[String]) -> Result<Settings, Cli
     Ok(settings)
 }
 
-/// A path from the command line.
+/// Wraps a path from the command line.
 pub(super) fn given_path(path: &str) -> DocsPath {
     DocsPath {
         written: path.to_owned(),
@@ -56,7 +56,7 @@ pub(super) fn given_path(path: &str) -> DocsPath {
     }
 }
 
-/// The world that these arguments ask for, and what there is to say about its documents.
+/// Returns the world for these arguments, after printing warnings about its documents.
 fn world(source: &DocsSource) -> Result<(Docs, DocsSettings), CliError> {
     let settings = settings_with(source.config.as_deref(), &source.paths)?;
     let corpus = corpus(&settings)?;
@@ -67,7 +67,7 @@ fn world(source: &DocsSource) -> Result<(Docs, DocsSettings), CliError> {
     Ok((docs, settings))
 }
 
-/// The documents of the docs world. A place that settings or a person name has to exist.
+/// Loads the documents of the docs world. A path named by the settings or on the command line must exist.
 pub(super) fn corpus(settings: &DocsSettings) -> Result<Corpus, CliError> {
     let corpus = Corpus::load(&corpus_settings(settings), manual::EMBEDDED);
     match missing(&corpus) {
@@ -76,7 +76,7 @@ pub(super) fn corpus(settings: &DocsSettings) -> Result<Corpus, CliError> {
     }
 }
 
-/// What is said of places that do not exist.
+/// Returns the error about paths that do not exist, if there are any.
 fn missing(corpus: &Corpus) -> Option<CliError> {
     let names: Vec<String> = corpus
         .missing
@@ -94,7 +94,7 @@ fn missing(corpus: &Corpus) -> Option<CliError> {
     ))
 }
 
-/// What is wrong with a policy that lets callers search and read nothing, if it is one.
+/// Returns what is wrong with a policy that lets callers search but read nothing, if it is one.
 pub(super) fn policy_problem(settings: &Settings, corpus: &Corpus) -> Option<&'static str> {
     let offer = offer(&settings.docs);
     let spec = worlds::docs::spec(&settings.docs.namespace, offer);
@@ -116,7 +116,7 @@ pub(super) fn policy_problem(settings: &Settings, corpus: &Corpus) -> Option<&'s
     )
 }
 
-/// What of the docs world is served with these settings.
+/// Returns the parts of the docs world that these settings enable.
 pub(super) fn offer(settings: &DocsSettings) -> Offer {
     Offer {
         search: settings.enabled && settings.enable_search,
@@ -126,7 +126,7 @@ pub(super) fn offer(settings: &DocsSettings) -> Offer {
     }
 }
 
-/// What the docs world loads with these settings.
+/// Returns the settings for loading the documents.
 pub(super) fn corpus_settings(settings: &DocsSettings) -> CorpusSettings {
     let given = |path: &DocsPath| GivenPath {
         written: path.written.clone(),
@@ -297,7 +297,7 @@ fn report_text(corpus: &Corpus, documents: &[(&Doc, Examined)], settings: &DocsS
     text
 }
 
-/// What could be better in one document. None of it keeps the document from being served.
+/// Describes what could be better in one document. None of it prevents the document from being served.
 fn remarks(examined: &Examined) -> String {
     let named = |heading: &str| match heading {
         "" => "(empty heading)".to_owned(),

@@ -1,4 +1,4 @@
-//! The library that a command or a server works on: in a folder, or where a settings file says.
+//! The library that a command or a server works on: in a folder, or wherever a settings file says.
 
 use std::{
     ops::Deref,
@@ -19,12 +19,12 @@ use sectile_vault::Walk;
 use super::{settings::settings, ui::CliError};
 use crate::config::{ArtifactPlace, NotebookSettings};
 
-/// A library that was opened.
+/// An open library.
 pub(super) struct Opened {
     pub(super) library: Arc<Library>,
-    /// The folder that its notebooks are in, if they are in one.
+    /// The folder of its notebooks, if they are in one.
     pub(super) folder: Option<Arc<FolderStorage>>,
-    /// The database that its vectors are in, if they are in one.
+    /// The database of its vectors, if they are in one.
     pub(super) postgres: Option<Arc<Postgres>>,
     /// The folder of its indexes, if the settings name one.
     index: Option<PathBuf>,
@@ -39,7 +39,7 @@ impl Deref for Opened {
 }
 
 impl Opened {
-    /// What a person named: the folder of the collections, or a settings file.
+    /// Opens the library that was named: the folder of the collections, or a settings file.
     pub(super) fn at(given: &Path) -> Result<Self, CliError> {
         let is_settings = given.extension().is_some_and(|ending| ending == "toml");
         if !is_settings {
@@ -66,7 +66,7 @@ impl Opened {
         })
     }
 
-    /// What settings say. They must say where the notebooks are.
+    /// Opens the library that settings describe. They must say where the notebooks are.
     pub(super) fn of(settings: &NotebookSettings, max_note_bytes: u64) -> Result<Self, CliError> {
         let folder = |root: &Path| {
             let folder = FolderStorage::open(root, Walk::default(), max_note_bytes);
@@ -117,14 +117,14 @@ impl Opened {
         })
     }
 
-    /// The folder of the indexes: the one that was given, the one of the settings, or the one beside the collections.
+    /// Returns the folder of the indexes: the given one, the one from the settings, or the one beside the collections.
     pub(super) fn index_folder(&self, given: Option<&Path>) -> Option<PathBuf> {
         let given = given.map(Path::to_path_buf).or_else(|| self.index.clone());
         let beside = || self.folder.as_ref().map(|folder| folder.index_folder());
         given.or_else(beside)
     }
 
-    /// Where its indexes are.
+    /// Returns the location of its indexes.
     pub(super) fn indexes(&self, given: Option<&Path>) -> Indexes {
         match &self.postgres {
             Some(postgres) if given.is_none() => Indexes::Shared(Arc::<Postgres>::clone(postgres)),

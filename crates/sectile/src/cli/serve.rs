@@ -1,4 +1,4 @@
-//! `sectile serve`: settings, surfaces, a transport, and an orderly end.
+//! `sectile serve`: settings, surfaces, a transport, and a graceful shutdown.
 
 mod over_http;
 
@@ -40,7 +40,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
     let found = serve_where_we_are(args, &mut settings)?;
     telemetry::start(settings.log);
     if let Some(root) = found {
-        // Seen from the current folder, so that it does not say where on this machine that is.
+        // Relative to the current folder, so that it does not disclose where on this machine that is.
         tracing::info!(
             root = shown(&root.folder),
             mark = root.mark.map_or("none", RootMark::name),
@@ -57,7 +57,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
     if let Some(fault) = config::fault() {
         crate::mcp::fault::arm(&fault);
         sectile_vault::fault::arm(&fault);
-        // A fault may hang, which no quick tool does.
+        // An injected fault may hang, which no quick tool does.
         settings.limits.inline_when_alone = false;
     }
     let surfaces = surfaces(args, &settings)?;
@@ -79,7 +79,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
     }
 }
 
-/// The settings of this run: file, environment, then what the command line says.
+/// Returns the settings of this run: from the file, the environment and the command line, in ascending precedence.
 fn settings_of(args: &ServeArgs) -> Result<(Loaded, Settings), Mistakes> {
     let (file, flags) = sources(args);
     let (loaded, mut settings) = settings::read(file.as_deref(), &flags)?;
@@ -90,7 +90,7 @@ fn settings_of(args: &ServeArgs) -> Result<(Loaded, Settings), Mistakes> {
     Ok((loaded, settings))
 }
 
-/// Where neither the command line nor settings name a folder, the root of the current one is served.
+/// Serves the root of the current folder, if neither the command line nor the settings name one.
 fn serve_where_we_are(
     args: &ServeArgs,
     settings: &mut Settings,
@@ -100,7 +100,7 @@ fn serve_where_we_are(
         Some(World::Editor) => ("editor", &mut settings.editor.root),
         _ => return Ok(None),
     };
-    // A file that leaves the folder out may be that of a service, which is started anywhere.
+    // A settings file without a folder may belong to a service, which can be started anywhere.
     if root.is_some() || settings::named(args.config.as_deref()).is_some() {
         return Ok(None);
     }
@@ -111,16 +111,16 @@ fn serve_where_we_are(
     Ok(Some(found))
 }
 
-/// The settings file, and what the command line says.
+/// Returns the settings file, and the settings from the command line.
 fn sources(args: &ServeArgs) -> (Option<PathBuf>, Vec<Flag>) {
     let mut flags = Vec::new();
     let root = match args.world {
         Some(World::Vault) => Some("vault.root"),
         Some(World::Editor) => Some("editor.root"),
         Some(World::Notebook) => Some("notebook.root"),
-        // Not one root but one more document or folder, which is added below.
+        // Not a root but one more document or folder, which is added below.
         Some(World::Docs) | None => None,
-        // Its notes are in no folder.
+        // Its notes are not in a folder.
         Some(World::Hosted) => None,
     };
     if let (Some(key), Some(path)) = (root, &args.path) {
@@ -180,7 +180,7 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Surface>, CliEr
     if settings.notebook.is_configured() && wanted(World::Notebook) {
         surfaces.push(notebook_surface(args, settings)?);
     }
-    // A docs world that was asked for and is switched off is not a mistake: its address answers as if it had never existed.
+    // A requested docs world that is switched off is not a mistake: its address answers as if it had never existed.
     if surfaces.is_empty() && !is_asked_for {
         let world = match args.world {
             Some(World::Editor) => "editor",
@@ -194,8 +194,8 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Surface>, CliEr
     Ok(surfaces)
 }
 
-/// The hosted world, where there is a store for it. It needs to know on whose behalf it asks, so it is served only to
-/// callers with tokens, which only HTTP has.
+/// Returns the hosted world, if a store is configured. It must know on whose behalf it makes requests, so it is served only
+/// to callers with tokens, which only HTTP has.
 fn hosted_surface(args: &ServeArgs, settings: &Settings) -> Result<Option<Surface>, CliError> {
     const HOW: &str = "sectile serve hosted --http 127.0.0.1:7420 --config FILE";
     let is_asked_for = args.world == Some(World::Hosted);
@@ -269,8 +269,8 @@ fn editor_surface(root: &Path, args: &ServeArgs, settings: &Settings) -> Result<
     ))
 }
 
-/// The docs world, unless it is switched off: then it has no address over HTTP. On stdio, where there is one client and nothing
-/// else to talk to, that client finds a server without tools and resources.
+/// Returns the docs world, unless it is switched off: then it has no address over HTTP. On stdio, where there is one client
+/// and nothing else to talk to, that client finds a server without tools and resources.
 fn docs_surface(args: &ServeArgs, settings: &Settings) -> Result<Option<Surface>, CliError> {
     let docs = &settings.docs;
     if !docs.enabled && (args.http.is_some() || args.world.is_none()) {
@@ -325,10 +325,10 @@ fn notebook_surface(args: &ServeArgs, settings: &Settings) -> Result<Surface, Cl
     ))
 }
 
-/// What bounds calls besides the notebook world itself, by the names of the settings: those that are enforced in this run.
+/// Returns the limits on calls outside the notebook world itself, by setting: those that are enforced in this run.
 fn server_limits(args: &ServeArgs, settings: &Settings) -> Vec<Limit> {
     let on_stdio = args.http.is_none() && args.world.is_some();
-    // Requests are counted where people sign in.
+    // Requests are counted only where callers sign in.
     let is_counted = !on_stdio && settings.access.auth.is_some();
     let limits = settings.notebook.server_limits.iter();
     let met = limits.filter(|(name, value)| match name.as_str() {
@@ -352,7 +352,7 @@ fn server_limits(args: &ServeArgs, settings: &Settings) -> Vec<Limit> {
     .collect()
 }
 
-/// Where calls are recorded, if the settings say so.
+/// Opens the audit log, if one is configured.
 fn audit_log(front: &FrontSettings) -> Result<Option<AuditLog>, CliError> {
     let Some(audit) = &front.audit else {
         return Ok(None);
@@ -367,7 +367,8 @@ fn audit_log(front: &FrontSettings) -> Result<Option<AuditLog>, CliError> {
     })
 }
 
-/// One client on a pair of pipes: one thread moves messages, and runs what is quick; the rest has threads of its own.
+/// Serves one client on a pair of pipes: one thread moves messages and runs quick calls; the rest have threads of their
+/// own.
 fn serve_stdio(surface: Arc<Surface>, settings: &Settings) -> Result<(), CliError> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
@@ -378,21 +379,21 @@ fn serve_stdio(surface: Arc<Surface>, settings: &Settings) -> Result<(), CliErro
         tracing::info!(world = surface.world(), state, "serving on stdio");
         stdio::serve(surface, settings.max_message_bytes, shutdown).await
     });
-    // A handler that still runs has nobody to answer to.
+    // A handler that is still running has nobody to answer to.
     runtime.shutdown_background();
     tracing::info!("stopped");
     Ok(result?)
 }
 
-/// Makes glibc keep the memory that a call frees for the next one. By default it gives anything over 128 kB back to the
-/// kernel, and a parse frees more: faulting it in again costs half as much as the parse. Freeing a large block raises
-/// that limit to twice its size. The block is never touched, so it costs nothing; other allocators do not mind.
+/// Makes glibc keep the memory that a call frees for the next one. By default it returns anything over 128 kB to the
+/// kernel, and a parse frees more: faulting it in again costs half as much as the parse. Freeing a large block raises that
+/// threshold to twice its size. The block is never touched, so it costs nothing; other allocators are not affected.
 fn keep_freed_memory() {
     const BLOCK: usize = 16 << 20;
     drop(std::hint::black_box(Vec::<u8>::with_capacity(BLOCK)));
 }
 
-/// A token that fires when the process is asked to stop.
+/// Returns a token that fires when the process is asked to stop.
 fn stop_on_signals() -> std::io::Result<CancellationToken> {
     let token = CancellationToken::new();
     let stop = token.clone();

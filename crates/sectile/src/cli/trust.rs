@@ -1,4 +1,4 @@
-//! `sectile trust`: history that came with a folder counts as your own from now on. And the key that tells the two apart.
+//! `sectile trust`: accepts the history that came with a folder as the user's own. Also the key that tells the two apart.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{config::EditorSettings, files, worlds};
 
-/// How an editor works with these settings.
+/// Returns the options of an editor with these settings.
 pub(super) fn editor_options(
     settings: &EditorSettings,
     read_only: bool,
@@ -29,8 +29,8 @@ pub(super) fn editor_options(
     })
 }
 
-/// The key that seals this user's history. Where there is none yet and nothing may be written, or no place for one, it is a
-/// key that nobody has: then no history counts as this user's.
+/// Returns the key that seals this user's history. If there is none yet and nothing may be written, or there is no place
+/// for one, it is a random key: then no history counts as this user's.
 pub(super) fn journal_key(
     settings: &EditorSettings,
     read_only: bool,
@@ -54,7 +54,7 @@ pub(super) fn journal_key(
     }
 }
 
-/// A key that is gone with this process.
+/// Returns a key that lasts only as long as this process.
 pub(super) fn key_of_this_process() -> Result<JournalKey, CliError> {
     let mut bytes = [0; JournalKey::BYTES];
     getrandom::fill(&mut bytes).map_err(CliError::failed)?;
@@ -65,7 +65,7 @@ pub(super) fn run(args: &TrustArgs) -> Result<(), CliError> {
     let settings = settings(args.config.as_deref())?;
     let options = editor_options(&settings.editor, args.dry_run)?;
     let root = root_of(&args.path).ok();
-    // What is wrong with the path is said below.
+    // A problem with the path is reported below.
     let folder = root.as_ref().map_or(&args.path, |root| &root.folder);
     let trusted = vault_editor::trust(folder, &options).map_err(|error| {
         let what = match error {
@@ -107,7 +107,7 @@ pub(super) fn run(args: &TrustArgs) -> Result<(), CliError> {
     }
 }
 
-/// Whether the root is not the folder that was named.
+/// Returns whether the root is not the folder that was named.
 fn is_another(named: &Path, root: &NearestRoot) -> bool {
     files::absolute(named).ok().as_ref() != Some(&root.folder)
 }

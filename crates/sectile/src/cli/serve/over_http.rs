@@ -1,4 +1,4 @@
-//! Serving over HTTP: the front door, its settings read again on SIGHUP, figures and records.
+//! Serving over HTTP: the front door, reloading its settings on SIGHUP, metrics and audit log.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::{
     worlds,
 };
 
-/// What can be replaced while the server runs.
+/// The parts that can be replaced while the server runs.
 struct Replaceable {
     authenticator: Option<Arc<Live<Authenticator>>>,
     roles: Arc<Live<Acl>>,
@@ -84,7 +84,7 @@ async fn run(surfaces: Vec<Surface>, settings: Settings, args: &ServeArgs) -> Re
     let http_settings = http_settings(front, &replaceable, public_url, Arc::clone(&watch));
     reload_on_signal(replaceable, args.clone())?;
     let served = http::serve(listener, surfaces, http_settings, shutdown).await;
-    // A task that still holds it would keep the last lines from the file.
+    // A task that still holds the log would keep the last lines from being written.
     watch.flush();
     Ok(served?)
 }
@@ -128,7 +128,7 @@ async fn listen(address: SocketAddr, next: &str) -> Result<TcpListener, CliError
     })
 }
 
-/// Whoever counts and records calls, with the figures served where the settings say.
+/// Returns the observer that counts and records calls, and serves the metrics where the settings say.
 async fn watch(
     front: &FrontSettings,
     shutdown: &CancellationToken,
@@ -144,7 +144,7 @@ async fn watch(
     Ok(Arc::new(Watch::new(metrics, audit)))
 }
 
-/// Reads who may come in, and with which certificate, again whenever the process is asked to.
+/// Reloads access rules and certificates whenever the process receives SIGHUP.
 fn reload_on_signal(replaceable: Replaceable, args: ServeArgs) -> std::io::Result<()> {
     #[cfg(unix)]
     {
@@ -176,7 +176,7 @@ fn read_again(args: &ServeArgs) -> Result<AccessSettings, Mistakes> {
 }
 
 impl Replaceable {
-    /// Puts `access` in place of what was there. Whether anybody signs in at all, and whether connections are encrypted,
+    /// Replaces the current settings with `access`. Whether callers sign in at all, and whether connections are encrypted,
     /// stays as it was at the start.
     fn replace(&self, access: AccessSettings) {
         match (&self.authenticator, access.auth) {
