@@ -11,6 +11,7 @@ mod compact;
 mod conflict;
 mod draft;
 mod error;
+mod folder;
 mod foreign;
 mod history;
 mod links;
@@ -28,12 +29,11 @@ mod watch;
 
 use std::{
     path::Path,
-    sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
 
-use sectile_markdown::name_key;
-
+use self::folder::DocumentFolder;
 pub use self::{
     draft::{DocumentReport, StepReport, WriteReport, WriteRequest},
     error::{Candidate, Conflict, EditorError},
@@ -50,10 +50,7 @@ pub use self::{
     view::View,
     watch::Watch,
 };
-use crate::{
-    JournalKey, NotePath, ReadError, Root, RootError, Walk,
-    fs::{Located, PrivateFolder, is_markdown_name},
-};
+use crate::{JournalKey, NotePath, Root, RootError, Walk, fs::is_markdown_name};
 
 /// Bounds on what the editor does.
 #[derive(Clone, Copy, Debug)]
@@ -143,13 +140,9 @@ impl EditorOptions {
 /// Documents that can be edited.
 #[derive(Debug)]
 pub struct Editor {
-    root: Root,
-    /// The one document, when it is not a whole folder that is edited.
-    only: Option<NotePath>,
-    walk: Walk,
+    folder: Arc<DocumentFolder>,
     limits: EditorLimits,
     clock: Clock,
-    read_only: bool,
     state: Mutex<store::State>,
     views: Mutex<view::Cache>,
     plans: Mutex<draft::Plans>,
@@ -182,27 +175,18 @@ impl Editor {
     }
 
     fn new(root: Root, only: Option<NotePath>, options: EditorOptions) -> Self {
-        let EditorOptions {
-            limits,
-            clock,
-            key,
-            walk,
-            read_only,
-        } = options;
+        let folder = DocumentFolder::new(root, only, &options);
         let editor = Self {
-            root: root.with_private_limit(limits.most_private_bytes()),
-            only,
-            walk,
-            limits,
-            clock,
-            read_only,
-            state: Mutex::new(store::State::new(key)),
+            folder: Arc::new(folder),
+            limits: options.limits,
+            clock: options.clock,
+            state: Mutex::new(store::State::new(options.key)),
             views: Mutex::default(),
             plans: Mutex::default(),
             made_text: Mutex::default(),
             is_root_flushed: AtomicBool::new(false),
         };
-        if read_only {
+        if options.read_only {
             return editor;
         }
         // Whatever stands in the way is met again, and reported, by the first call that needs it.
@@ -216,16 +200,13 @@ impl Editor {
     /// # Errors
     /// [`EditorError`] when the folder cannot be read, or `stop` said so.
     pub fn documents(&self, stop: &dyn Fn() -> bool) -> Result<Vec<NotePath>, EditorError> {
-        match &self.only {
-            Some(only) => Ok(vec![only.clone()]),
-            None => Ok(self.root.walk(&self.walk, stop)?),
-        }
+        self.folder.documents(stop)
     }
 
     /// The one document that is edited, if it is not a folder.
     #[must_use]
     pub fn only(&self) -> Option<&NotePath> {
-        self.only.as_ref()
+        self.folder.only.as_ref()
     }
 
     /// The bounds it works in.
@@ -237,7 +218,7 @@ impl Editor {
     /// The folder that the documents are in.
     #[must_use]
     pub fn root(&self) -> &Root {
-        &self.root
+        &self.folder.root
     }
 
     fn state(&self) -> MutexGuard<'_, store::State> {
@@ -252,93 +233,6 @@ impl Editor {
         self.made_text
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The private folder, for writing to it.
-    fn private(&self) -> Result<PrivateFolder, EditorError> {
-        if self.read_only {
-            return Err(EditorError::ReadOnly);
-        }
-        self.root
-            .make_private_folder()
-            .map_err(|error| self.refusal(&error))
-    }
-
-    /// Where the file at `path` really is.
-    fn locate(&self, path: &NotePath) -> Result<Located, EditorError> {
-        self.root.locate(path).map_err(|error| self.missing(error))
-    }
-
-    /// Where the file at `path` really is or would be.
-    fn real_path(&self, path: &NotePath) -> Result<NotePath, EditorError> {
-        self.root.resolve(path).map_err(|error| self.missing(error))
-    }
-
-    /// Refuses a path whose last part is a link. What is asked for would happen to the document behind it, and leave the
-    /// link leading nowhere.
-    fn refuse_link(&self, path: &NotePath) -> Result<(), EditorError> {
-        self.check_path(path)?;
-        let real = self.real_path(path)?;
-        let folder = path.folder().map(NotePath::parse_vault).transpose();
-        let beside = match folder.map_err(|_| EditorError::OutsideRoot)? {
-            Some(folder) => format!("{}/{}", self.real_path(&folder)?.as_str(), path.file_name()),
-            None => path.file_name().to_owned(),
-        };
-        // A disk may spell a name in another case.
-        if name_key(&beside) == name_key(real.as_str()) {
-            return Ok(());
-        }
-        // What is not a document is not named.
-        if real.segments().any(|segment| segment.starts_with('.')) {
-            return Err(EditorError::DocumentNotFound);
-        }
-        self.check_path(&real)?;
-        Err(EditorError::IsLink {
-            target: real.as_str().to_owned(),
-        })
-    }
-
-    fn missing(&self, error: ReadError) -> EditorError {
-        match error {
-            ReadError::NotFound if !self.root.is_there() => EditorError::RootGone,
-            error => error.into(),
-        }
-    }
-
-    /// What the system says about something in the root.
-    fn refusal(&self, error: &std::io::Error) -> EditorError {
-        if self.root.is_there() {
-            EditorError::io(error)
-        } else {
-            EditorError::RootGone
-        }
-    }
-
-    /// Refuses paths that are not documents of this editor.
-    fn check_path(&self, path: &NotePath) -> Result<(), EditorError> {
-        match &self.only {
-            Some(only) if only != path => Err(EditorError::DocumentNotFound),
-            Some(_) => Ok(()),
-            None if is_markdown(path) => Ok(()),
-            None => Err(EditorError::NotMarkdown),
-        }
-    }
-
-    /// Refuses to write to `real`, a path without links, unless it is a document of this editor. Every change passes here,
-    /// wherever it was asked for or written down.
-    fn check_target(&self, real: &NotePath) -> Result<(), EditorError> {
-        self.check_path(real)?;
-        if self.is_document(real)? {
-            Ok(())
-        } else {
-            Err(EditorError::NotADocument)
-        }
-    }
-
-    /// Whether `real`, a path without links, is or would be a document of the folder. The one that a person named to be
-    /// edited by itself is, whatever its name.
-    fn is_document(&self, real: &NotePath) -> Result<bool, EditorError> {
-        Ok(self.only.as_ref() == Some(real) || self.root.counts(real, &self.walk)?)
     }
 }
 

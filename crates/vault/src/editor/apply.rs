@@ -347,7 +347,7 @@ impl Transaction<'_> {
 
     fn create(&mut self, create: &CreateDocument) -> Result<(), EditorError> {
         let CreateDocument { path, content } = create;
-        self.editor.check_path(path)?;
+        self.editor.folder.check_path(path)?;
         check_new_path(path)?;
         self.check_payload(content)?;
         check_text("content", content, "")?;
@@ -382,9 +382,9 @@ impl Transaction<'_> {
 
     /// A path where no document is. The folders above it are made with the document.
     fn free_path(&mut self, path: &NotePath) -> Result<NotePath, EditorError> {
-        let real = match self.editor.real_path(path) {
+        let real = match self.editor.folder.real_path(path) {
             // A link that leads nowhere.
-            Err(EditorError::DocumentNotFound) if self.editor.root.is_occupied(path) => {
+            Err(EditorError::DocumentNotFound) if self.editor.folder.root.is_occupied(path) => {
                 return Err(EditorError::DocumentExists);
             }
             real => real?,
@@ -395,7 +395,7 @@ impl Transaction<'_> {
             .drafts
             .values()
             .any(|draft| draft.bytes.is_some() && *draft.final_path() == real);
-        if taken || self.editor.root.is_occupied(&real) {
+        if taken || self.editor.folder.root.is_occupied(&real) {
             Err(EditorError::DocumentExists)
         } else {
             Ok(real)
@@ -404,12 +404,12 @@ impl Transaction<'_> {
 
     fn rename_document(&mut self, rename: &RenameDocument) -> Result<(), EditorError> {
         let RenameDocument { path, new_path, .. } = rename;
-        if self.editor.only.is_some() {
+        if self.editor.folder.only.is_some() {
             return Err(EditorError::OutsideRoot);
         }
-        self.editor.check_path(new_path)?;
+        self.editor.folder.check_path(new_path)?;
         check_new_path(new_path)?;
-        self.editor.refuse_link(path)?;
+        self.editor.folder.refuse_link(path)?;
         let key = self.draft(path)?.path.as_str().to_owned();
         let free = self.free_path(new_path)?;
         let key = self.rekeyed(key, free);
@@ -444,10 +444,10 @@ impl Transaction<'_> {
             path,
             expected_hash,
         } = delete;
-        if self.editor.only.is_some() {
+        if self.editor.folder.only.is_some() {
             return Err(EditorError::OutsideRoot);
         }
-        self.editor.refuse_link(path)?;
+        self.editor.folder.refuse_link(path)?;
         let require = self.editor.limits.require_hash;
         let draft = self.draft(path)?;
         let key = draft.path.as_str().to_owned();

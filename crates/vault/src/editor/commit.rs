@@ -230,7 +230,7 @@ impl Editor {
             let (named, ids) = names(operation);
             for path in named {
                 // One that cannot be found is reported when it is looked at.
-                if let Ok(real) = self.root.resolve(path) {
+                if let Ok(real) = self.folder.root.resolve(path) {
                     paths.insert(real.as_str().to_owned());
                 }
             }
@@ -315,7 +315,7 @@ impl Editor {
             records.push(Record::Intent(Box::new(entry)));
             Ok((records, (number, new_ids, final_ids)))
         })?;
-        let folder = self.private()?;
+        let folder = self.folder.private()?;
         let names = step_names(number, drafts, &digests);
         let mut placed = 0;
         let mut others = Others::default();
@@ -357,7 +357,7 @@ impl Editor {
         DocumentState {
             path: Some(base.path().as_str().to_owned()),
             hash: Some(base.hash().to_string()),
-            created: self.root.times(base.path()).created,
+            created: self.folder.root.times(base.path()).created,
             ids: base.ids().to_vec(),
             ..DocumentState::default()
         }
@@ -386,19 +386,20 @@ impl Editor {
 
     /// Where a draft's file is, and where it will be. The folders above a new place are made.
     fn places(&self, draft: &Draft) -> Result<Places, EditorError> {
-        self.check_target(&draft.path)?;
+        self.folder.check_target(&draft.path)?;
         if let Some(path) = &draft.moved_to {
-            self.check_target(path)?;
+            self.folder.check_target(path)?;
         }
         if draft.base.is_none() || draft.moved_to.is_some() {
-            self.root
+            self.folder
+                .root
                 .make_folders_above(draft.final_path())
                 .map_err(|error| EditorError::io(&error))?;
         }
         let places = Places {
-            from: self.locate(&draft.path)?,
+            from: self.folder.locate(&draft.path)?,
             to: match &draft.moved_to {
-                Some(path) => Some(self.locate(path)?),
+                Some(path) => Some(self.folder.locate(path)?),
                 None => None,
             },
         };
@@ -415,7 +416,8 @@ impl Editor {
     fn flush_root_once(&self, places: &[Places]) -> Result<(), EditorError> {
         let is_covered = matches!(places, [place] if place.to.is_none() && place.from.is_in_root());
         if !is_covered && !self.is_root_flushed.load(Ordering::Relaxed) {
-            self.root
+            self.folder
+                .root
                 .flush_root()
                 .map_err(|error| EditorError::io(&error))?;
         }
@@ -480,7 +482,7 @@ impl Editor {
         for draft in drafts {
             step("read_back", || Ok(())).map_err(|error| EditorError::io(&error))?;
             if let Some(written) = &draft.bytes {
-                same &= match self.read(draft.final_path()) {
+                same &= match self.folder.read(draft.final_path()) {
                     Ok(bytes) => bytes == *written,
                     Err(EditorError::DocumentNotFound | EditorError::TooLarge { .. }) => false,
                     Err(error) => return Err(error),
@@ -693,7 +695,7 @@ impl Transaction<'_> {
     pub(super) fn check_writable(&self) -> Result<(), EditorError> {
         for draft in self.drafts.values().filter(|draft| draft.is_changed()) {
             if draft.base.is_some() {
-                let located = self.editor.locate(&draft.path)?;
+                let located = self.editor.folder.locate(&draft.path)?;
                 let checked = located.check_writable();
                 checked.map_err(|error| EditorError::io(&error))?;
             }

@@ -67,7 +67,7 @@ impl Editor {
     /// errors when the journal cannot be written.
     pub fn purge(&self, path: Option<&NotePath>, text: Option<&str>) -> Result<usize, EditorError> {
         let text = text.filter(|text| !text.is_empty());
-        let folder = self.private()?;
+        let folder = self.folder.private()?;
         // What a process that died left half done may hold the text too.
         self.recover()?;
         let numbers: Vec<u64> = {
@@ -80,7 +80,7 @@ impl Editor {
         };
         let document = match path {
             Some(path) => {
-                let real = self.locate(path)?.path().clone();
+                let real = self.folder.locate(path)?.path().clone();
                 let state = self.state();
                 let known = state.ledger.document(real.as_str());
                 Some(known.map(|known| known.id).unwrap_or_default())
@@ -181,7 +181,7 @@ impl Editor {
         is_meant: impl Fn(Option<u64>, &[u8]) -> bool,
     ) -> Result<(), EditorError> {
         let io = |error: std::io::Error| EditorError::io(&error);
-        let folder = self.private()?;
+        let folder = self.folder.private()?;
         for name in folder.rescued_files().map_err(io)? {
             let rest = name.strip_prefix(RESCUED).unwrap_or_default();
             let number = rest
@@ -210,7 +210,7 @@ impl Editor {
             let Ok(note) = NotePath::parse_vault(&path) else {
                 continue;
             };
-            if let Ok(bytes) = self.read(&note)
+            if let Ok(bytes) = self.folder.read(&note)
                 && String::from_utf8_lossy(&bytes).contains(text)
             {
                 return Err(EditorError::StillThere { path });
@@ -223,7 +223,7 @@ impl Editor {
     /// no entry is left goes over to the file of ids. What is damaged is dropped.
     fn drop_entries_before(&self, cut: u64, text: Option<&str>) -> Result<(), EditorError> {
         let words = text.map(SecretWords::of);
-        let folder = self.private()?;
+        let folder = self.folder.private()?;
         let _lock = self.lock_journal(&folder)?;
         take_news(&mut self.state(), &folder)?;
         let (header, deleted, documents, cards, pending) = {

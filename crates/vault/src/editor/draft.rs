@@ -196,10 +196,10 @@ impl<'e> Transaction<'e> {
 
     /// The draft of the document at `path`, which must exist.
     pub(super) fn draft(&mut self, path: &NotePath) -> Result<&mut Draft, EditorError> {
-        self.editor.check_path(path)?;
-        let real = self.editor.real_path(path)?;
+        self.editor.folder.check_path(path)?;
+        let real = self.editor.folder.real_path(path)?;
         // A link may have the name of a document and lead to something else.
-        self.editor.check_path(&real)?;
+        self.editor.folder.check_path(&real)?;
         let key = self.key_of(&real);
         if !self.drafts.contains_key(&key) {
             self.hold(&real)?;
@@ -378,7 +378,7 @@ impl<'e> Transaction<'e> {
             }
         };
         if let Some(path) = path
-            && self.editor.real_path(path)? != *self.drafts[&key].final_path()
+            && self.editor.folder.real_path(path)? != *self.drafts[&key].final_path()
         {
             return Err(EditorError::BadReference(
                 "The section is in another document than path says.",
@@ -393,7 +393,7 @@ impl<'e> Transaction<'e> {
 
     /// The section of an id in the draft of the document at `path`.
     fn in_draft(&self, path: &NotePath, id: &str) -> Option<Found> {
-        let key = self.key_of(&self.editor.real_path(path).ok()?);
+        let key = self.key_of(&self.editor.folder.real_path(path).ok()?);
         let ids = &self.drafts.get(&key)?.ids;
         Some(Found {
             position: ids.iter().position(|known| known == id)?,

@@ -150,7 +150,7 @@ impl Editor {
     /// # Errors
     /// [`EditorError`] when the document cannot be read, or there was none.
     pub fn remembered(&self, path: &NotePath) -> Result<Remembered, EditorError> {
-        self.check_path(path)?;
+        self.folder.check_path(path)?;
         let there = self.looked_at(path)?;
         let mut state = self.state();
         self.catch_up(&mut state)?;
@@ -175,7 +175,7 @@ impl Editor {
         ledger: &'l Ledger,
         path: &NotePath,
     ) -> Option<&'l DocumentState> {
-        let real = self.root.resolve(path);
+        let real = self.folder.root.resolve(path);
         let real = real.as_ref().unwrap_or(path).as_str();
         ledger.document(real).or_else(|| ledger.deleted_at(real))
     }
@@ -190,7 +190,11 @@ impl Editor {
             .as_ref()
             .and_then(|found| NotePath::parse_vault(&found.path).ok());
         // Looking at the document enters what other programs did to it.
-        match path.map(|path| self.check_path(&path).and_then(|()| self.looked_at(&path))) {
+        match path.map(|path| {
+            self.folder
+                .check_path(&path)
+                .and_then(|()| self.looked_at(&path))
+        }) {
             None => Ok(None),
             Some(Ok(_)) => Ok(found),
             Some(Err(error)) => Err(error),
@@ -380,9 +384,10 @@ impl Editor {
             }
             looked_at = Some(place);
             let folder = self
+                .folder
                 .root
                 .private_folder()
-                .map_err(|error| self.refusal(&error))?
+                .map_err(|error| self.folder.refusal(&error))?
                 .ok_or(EditorError::TextUnknown)?;
             match state.journal.read_at(&folder, place.0, place.1)? {
                 Some(Record::Intent(entry) | Record::Done(entry)) if entry.number == number => {
@@ -481,7 +486,7 @@ impl Editor {
     /// The text of a document on disk, if it is what the journal says.
     fn text_on_disk(&self, known: &DocumentState) -> Option<Vec<u8>> {
         let path = NotePath::parse_vault(known.path.as_deref()?).ok()?;
-        let bytes = self.read(&path).ok()?;
+        let bytes = self.folder.read(&path).ok()?;
         let is_known = known.hash.as_deref() == Some(Digest::of(&bytes).to_string().as_str());
         is_known.then_some(bytes)
     }

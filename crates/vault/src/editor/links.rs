@@ -17,10 +17,7 @@ use self::{
     scan::{Fix, Fixes, Found, Scan, sections_at},
     world::World,
 };
-use super::{
-    Editor, EditorError, Operation, RenameDocument, RenameSection, Watch, draft::Transaction,
-};
-use crate::NotePath;
+use super::{EditorError, Operation, RenameDocument, RenameSection, Watch, draft::Transaction};
 
 /// A link that leads nowhere, or not where it did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,7 +150,7 @@ impl Transaction<'_> {
     /// Looks at the links that the transaction may concern: all there are when something lost its name, and else those
     /// that were just written.
     fn look_at_links(&self, permits: &Permits, watch: Watch<'_>) -> Result<Found, EditorError> {
-        let world = World::new(self.editor, &self.drafts, watch.stop);
+        let world = World::new(&self.editor.folder, &self.drafts, watch.stop);
         let lineage = Lineage::new(&world);
         let scan = Scan::new(&world, &lineage, permits);
         let concerned: Vec<usize> = (0..world.drafts.len())
@@ -163,7 +160,7 @@ impl Transaction<'_> {
             .iter()
             .any(|index| world.drafts[*index].draft.base.is_some());
         let found = if lost_name {
-            scan.everywhere(&concerned, &|path| self.editor.read(path), watch)?
+            scan.everywhere(&concerned, &|path| self.editor.folder.read(path), watch)?
         } else {
             scan.new_links(watch)?
         };
@@ -185,7 +182,7 @@ impl Transaction<'_> {
         held.into_iter().collect::<Result<(), EditorError>>()?;
         for (path, fixes) in found.fixes {
             if !self.drafts.contains_key(&path) {
-                if !self.editor.may_change(&fixes.path) {
+                if !self.editor.folder.may_change(&fixes.path) {
                     // A document that nobody asked to change is not a reason to refuse what was asked for.
                     let broken = fixes.fixes.into_iter().map(|fix| fix.otherwise);
                     broken.for_each(|link| self.broken.push(link));
@@ -258,15 +255,6 @@ impl Transaction<'_> {
         self.touch_all(path, sections);
         self.repaired_links += fixes.len();
         Ok(true)
-    }
-}
-
-impl Editor {
-    /// Whether the document at `path`, which has no links in it, may be changed as far as can be told before.
-    fn may_change(&self, path: &NotePath) -> bool {
-        let located = self.locate(path);
-        located.is_ok_and(|located| located.check_writable().is_ok())
-            && self.check_target(path).is_ok()
     }
 }
 

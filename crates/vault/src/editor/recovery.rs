@@ -33,10 +33,10 @@ const RECOVERY_LOCK: &str = "recovery";
 impl Editor {
     /// Finishes or drops everything that is half done and that nobody is at work on.
     pub(super) fn recover(&self) -> Result<(), EditorError> {
-        let folder = match self.root.private_folder() {
+        let folder = match self.folder.root.private_folder() {
             Ok(Some(folder)) => folder,
             Ok(None) => return Ok(()),
-            Err(error) => return Err(self.refusal(&error)),
+            Err(error) => return Err(self.folder.refusal(&error)),
         };
         // What cannot be closed is as it was, and no reason to stop.
         folder.close_to_others().unwrap_or_default();
@@ -79,7 +79,12 @@ impl Editor {
             let marked = folder.marked_notes(&name);
             let beside: Vec<Located> = marked
                 .iter()
-                .filter_map(|path| self.root.locate(&NotePath::parse_vault(path).ok()?).ok())
+                .filter_map(|path| {
+                    self.folder
+                        .root
+                        .locate(&NotePath::parse_vault(path).ok()?)
+                        .ok()
+                })
                 .collect();
             let beside: Vec<&Located> = beside.iter().collect();
             folder.settle(&name, &beside, now)?;
@@ -118,7 +123,7 @@ impl Editor {
 
     /// Settles one intent. The caller has locked one of its documents, so the process that made it is gone.
     fn resolve(&self, number: u64) -> Result<(), EditorError> {
-        let folder = self.private()?;
+        let folder = self.folder.private()?;
         let deadline = Instant::now() + self.limits.lock_timeout;
         let _lock = folder
             .lock(RECOVERY_LOCK, deadline, &|| false)
@@ -170,8 +175,8 @@ impl Editor {
         paths.all(|path| {
             path.is_none_or(|path| {
                 let note = NotePath::parse_vault(path).ok();
-                let real = note.and_then(|note| self.real_path(&note).ok());
-                real.is_some_and(|real| self.is_document(&real).is_ok_and(|is_one| is_one))
+                let real = note.and_then(|note| self.folder.real_path(&note).ok());
+                real.is_some_and(|real| self.folder.is_document(&real).is_ok_and(|is_one| is_one))
             })
         })
     }
@@ -186,7 +191,12 @@ impl Editor {
     ) -> std::io::Result<()> {
         let near: Vec<Located> = std::iter::once(&step.path)
             .chain(&step.moved_to)
-            .filter_map(|path| self.root.locate(&NotePath::parse_vault(path).ok()?).ok())
+            .filter_map(|path| {
+                self.folder
+                    .root
+                    .locate(&NotePath::parse_vault(path).ok()?)
+                    .ok()
+            })
             .collect();
         let near: Vec<&Located> = near.iter().collect();
         let name = step_name(number, at, step);
@@ -210,7 +220,7 @@ impl Editor {
         let step = &entry.steps[at];
         let hash_at = |path: &str| -> Result<Option<String>, EditorError> {
             let path = NotePath::parse_vault(path).map_err(|_| EditorError::OutsideRoot)?;
-            match self.root.read(&path, u64::MAX - 1) {
+            match self.folder.root.read(&path, u64::MAX - 1) {
                 Ok(bytes) => Ok(Some(Digest::of(&bytes).to_string())),
                 Err(ReadError::NotFound) => Ok(None),
                 Err(error) => Err(error.into()),
@@ -244,7 +254,7 @@ impl Editor {
     ) -> Result<Option<Stages>, EditorError> {
         let io = |error: std::io::Error| EditorError::io(&error);
         let path = NotePath::parse_vault(&step.path).map_err(|_| EditorError::OutsideRoot)?;
-        let Ok(located) = self.root.locate(&path) else {
+        let Ok(located) = self.folder.root.locate(&path) else {
             return Ok(None);
         };
         let name = step_name(number, at, step);
@@ -288,9 +298,9 @@ impl Editor {
         let parse = |path: &str| NotePath::parse_vault(path).map_err(|_| EditorError::OutsideRoot);
         let old_path = parse(&step.path)?;
         let new_path = step.moved_to.as_deref().map(parse).transpose()?;
-        let folder = self.private()?;
+        let folder = self.folder.private()?;
         let io = |error: std::io::Error| EditorError::io(&error);
-        let read = |path: &NotePath| match self.root.read(path, u64::MAX - 1) {
+        let read = |path: &NotePath| match self.folder.root.read(path, u64::MAX - 1) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(ReadError::NotFound) => Ok(None),
             Err(error) => Err(EditorError::from(error)),
@@ -302,7 +312,7 @@ impl Editor {
                 Direction::Back => new_path.as_ref().unwrap_or(&old_path),
             };
             let bytes = read(surplus)?.unwrap_or_default();
-            let located = self.root.locate(surplus)?;
+            let located = self.folder.root.locate(surplus)?;
             self.settle_step(&folder, number, at, step).map_err(io)?;
             folder
                 .take_out(&step_name(number, at, step), &located, &bytes)
@@ -344,9 +354,9 @@ impl Editor {
             number: None,
         };
         let places = Places {
-            from: self.root.locate(from)?,
+            from: self.folder.root.locate(from)?,
             to: match to {
-                Some(to) => Some(self.root.locate(to)?),
+                Some(to) => Some(self.folder.root.locate(to)?),
                 None => None,
             },
         };

@@ -95,7 +95,7 @@ impl Editor {
             return Ok((Arc::clone(view), position));
         }
         if let Some(known) = self.document_of(id) {
-            if named.is_some() && self.only.is_none() {
+            if named.is_some() && self.folder.only.is_none() {
                 return Err(EditorError::BadReference(
                     "The section is in another document than path says.",
                 ));

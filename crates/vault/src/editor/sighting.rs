@@ -87,8 +87,8 @@ impl Editor {
         if state.sightings.card(path).is_none() {
             return Ok(None);
         }
-        let folder = self.root.private_folder();
-        let Some(folder) = folder.map_err(|error| self.refusal(&error))? else {
+        let folder = self.folder.root.private_folder();
+        let Some(folder) = folder.map_err(|error| self.folder.refusal(&error))? else {
             return Ok(None);
         };
         let sighting = state.sightings.load(&folder, path)?;
@@ -108,8 +108,9 @@ impl Editor {
     pub(super) fn sight_first(&self, new: &New<'_>) -> Result<GivenIds, EditorError> {
         let hash = new.hash.to_string();
         let is_gone = |path: &str| {
-            NotePath::parse_vault(path)
-                .is_ok_and(|path| matches!(self.root.read(&path, 0), Err(ReadError::NotFound)))
+            NotePath::parse_vault(path).is_ok_and(|path| {
+                matches!(self.folder.root.read(&path, 0), Err(ReadError::NotFound))
+            })
         };
         let (recorded, sighted): (Vec<DocumentState>, Vec<String>) = {
             let state = self.state();
@@ -197,7 +198,7 @@ impl Editor {
         let sighting = Sighting {
             path: new.path.as_str().to_owned(),
             hash: new.hash.to_string(),
-            created: self.root.times(new.path).created,
+            created: self.folder.root.times(new.path).created,
             ids: ids.clone(),
             prints: Prints::of(new.prints),
             was_emptied: false,
@@ -212,7 +213,7 @@ impl Editor {
         sighting: Sighting,
         moved_from: Option<String>,
     ) -> Result<Option<u64>, EditorError> {
-        let folder = self.private()?;
+        let folder = self.folder.private()?;
         let _lock = self.lock_journal(&folder)?;
         let mut state = self.state();
         take_news(&mut state, &folder)?;
@@ -250,7 +251,7 @@ impl Editor {
     /// A view of a document when nothing can be written down: what has an id keeps it, and the rest gets ids that follow
     /// from the sections. Nothing can be edited by these.
     pub(super) fn unrecorded(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
-        let bytes = self.read(path)?;
+        let bytes = self.folder.read(path)?;
         let (hash, document) = (Digest::of(&bytes), Source::new(&bytes).parse());
         let (recorded, sighting) = {
             let state = self.state();

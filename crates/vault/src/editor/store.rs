@@ -66,7 +66,7 @@ pub(super) const JOURNAL_LOCK: &str = "journal";
 impl Editor {
     /// Takes in what other processes have written.
     pub(super) fn catch_up(&self, state: &mut State) -> Result<(), EditorError> {
-        match self.root.private_folder() {
+        match self.folder.root.private_folder() {
             Ok(Some(folder)) => take_news(state, &folder),
             Ok(None) => {
                 // Somebody may have removed the folder. Then what it said is gone.
@@ -77,7 +77,7 @@ impl Editor {
                 state.sightings.forget();
                 Ok(())
             }
-            Err(error) => Err(self.refusal(&error)),
+            Err(error) => Err(self.folder.refusal(&error)),
         }
     }
 
@@ -86,7 +86,7 @@ impl Editor {
         &self,
         make: impl FnOnce(&State) -> Result<(Vec<Record>, T), EditorError>,
     ) -> Result<T, EditorError> {
-        let folder = self.private()?;
+        let folder = self.folder.private()?;
         let _lock = self.lock_journal(&folder)?;
         let mut state = self.state();
         take_news(&mut state, &folder)?;
@@ -143,7 +143,7 @@ impl Editor {
         stop: &dyn Fn() -> bool,
     ) -> Result<DocumentLocks, EditorError> {
         let names: BTreeSet<String> = paths.into_iter().map(lock_name).collect();
-        let folder = self.private()?;
+        let folder = self.folder.private()?;
         let deadline = Instant::now() + self.limits.lock_timeout;
         let mut locks = DocumentLocks::default();
         for name in names {

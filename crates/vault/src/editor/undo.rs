@@ -51,8 +51,13 @@ impl Editor {
         watch: Watch<'_>,
     ) -> Result<WriteReport, EditorError> {
         // Where one document is edited, an entry of another is none.
-        let path = request.path.as_ref().or(self.only.as_ref());
-        let asked = path.map(|path| self.root.resolve(path).unwrap_or_else(|_| path.clone()));
+        let path = request.path.as_ref().or(self.folder.only.as_ref());
+        let asked = path.map(|path| {
+            self.folder
+                .root
+                .resolve(path)
+                .unwrap_or_else(|_| path.clone())
+        });
         let asked = asked.as_ref().map(NotePath::as_str);
         for _ in 0..MOST_TRIES {
             if let Some(report) = self.replay_about(request.request.as_ref(), asked)? {
@@ -115,7 +120,7 @@ impl Editor {
         let Some(path) = path else {
             return Ok(());
         };
-        self.check_path(path)?;
+        self.folder.check_path(path)?;
         self.looked_at(path).map(|_| ())
     }
 
@@ -136,7 +141,7 @@ impl Editor {
             }),
             (None, None) => return Err(EditorError::NoDocument),
         };
-        let is_there = || path.is_some_and(|path| self.root.find(path).is_some());
+        let is_there = || path.is_some_and(|path| self.folder.root.find(path).is_some());
         let known = known.ok_or_else(|| match (request.entry, request.redo) {
             (Some(_), _) => EditorError::EntryNotFound,
             (None, false) if is_there() => EditorError::NothingToUndo,
@@ -259,7 +264,7 @@ impl Editor {
             None => carried_ids(&draft, step).ok_or(overlaps)?,
         };
         if let Some(target) = &draft.moved_to
-            && self.root.is_occupied(target)
+            && self.folder.root.is_occupied(target)
         {
             return Err(EditorError::DocumentExists);
         }
@@ -272,9 +277,9 @@ impl Editor {
 
     /// A document that was deleted, as it was.
     fn brought_back(&self, step: &Step, path: NotePath) -> Result<Draft, EditorError> {
-        let taken = self.root.is_occupied(&path)
+        let taken = self.folder.root.is_occupied(&path)
             || !matches!(
-                self.root.read(&path, u64::MAX - 1),
+                self.folder.root.read(&path, u64::MAX - 1),
                 Err(ReadError::NotFound)
             );
         if taken {

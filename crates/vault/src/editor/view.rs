@@ -15,7 +15,7 @@ use sectile_markdown::{
 
 use super::{Editor, EditorError, sighting::MOST_SIGHTED_SECTIONS, store::State};
 use crate::{
-    NotePath, ReadError,
+    NotePath,
     journal::{Kind, Origin},
     ledger::StepCard,
 };
@@ -222,10 +222,10 @@ impl Editor {
     /// # Errors
     /// [`EditorError`] when it cannot be read.
     pub fn view(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
-        self.check_path(path)?;
-        let located = self.locate(path)?;
+        self.folder.check_path(path)?;
+        let located = self.folder.locate(path)?;
         // A link may have the name of a document and lead to something else.
-        self.check_path(located.path())?;
+        self.folder.check_path(located.path())?;
         match self.recorded(located.path()) {
             Err(
                 EditorError::ReadOnly
@@ -241,7 +241,7 @@ impl Editor {
     }
 
     fn recorded(&self, real: &NotePath) -> Result<Arc<View>, EditorError> {
-        let bytes = match self.read(real) {
+        let bytes = match self.folder.read(real) {
             Err(EditorError::DocumentNotFound) => self.read_after_others(real)?,
             bytes => bytes?,
         };
@@ -268,7 +268,7 @@ impl Editor {
             let _locks = self.lock_documents([real.as_str()], &|| false)?;
             self.finish_pending(real.as_str())?;
         }
-        self.read(real)
+        self.folder.read(real)
     }
 
     /// When the file of a document was made, in milliseconds since 1970, as far as that is known.
@@ -299,16 +299,7 @@ impl Editor {
             });
             own.map(|card| card.time)
         };
-        edited.or_else(|| self.root.times(&view.path).modified)
-    }
-
-    pub(super) fn read(&self, path: &NotePath) -> Result<Vec<u8>, EditorError> {
-        self.root
-            .read(path, self.limits.max_document_bytes)
-            .map_err(|error| match error {
-                ReadError::NotFound if !self.root.is_there() => EditorError::RootGone,
-                error => error.into(),
-            })
+        edited.or_else(|| self.folder.root.times(&view.path).modified)
     }
 
     pub(super) fn views(&self) -> MutexGuard<'_, Cache> {
@@ -379,7 +370,7 @@ impl Editor {
     /// The document at `path`, which the caller has locked and which has no links in it.
     pub(super) fn settled(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
         self.finish_pending(path.as_str())?;
-        let mut bytes = self.read(path)?;
+        let mut bytes = self.folder.read(path)?;
         let mut same_looks = 0;
         for _ in 0..MOST_LOOKS + LOOKS_AT_NOTHING {
             let mut state = self.state();
@@ -394,7 +385,7 @@ impl Editor {
                 break;
             }
             std::thread::sleep(SETTLING);
-            let again = self.read(path)?;
+            let again = self.folder.read(path)?;
             same_looks = if again == bytes { same_looks + 1 } else { 0 };
             bytes = again;
             let wanted = if bytes.is_empty() {

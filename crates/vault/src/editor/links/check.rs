@@ -50,7 +50,7 @@ impl Editor {
         watch: Watch<'_>,
     ) -> Result<LinkCheck, EditorError> {
         let drafts = BTreeMap::new();
-        let world = World::new(self, &drafts, watch.stop);
+        let world = World::new(&self.folder, &drafts, watch.stop);
         let mut check = Check {
             world: &world,
             links: 0,
@@ -59,9 +59,9 @@ impl Editor {
         };
         let mut documents = 0;
         if let Some(path) = path {
-            self.check_path(path)?;
-            let located = self.root.locate(path)?;
-            let bytes = self.read(located.path())?;
+            self.folder.check_path(path)?;
+            let located = self.folder.root.locate(path)?;
+            let bytes = self.folder.read(located.path())?;
             check.document(located.path(), &bytes, watch)?;
             documents += 1;
         } else {
@@ -70,7 +70,7 @@ impl Editor {
             for (done, path) in all.iter().enumerate() {
                 watch.check()?;
                 (watch.progress)(done as u64, Some(all.len() as u64));
-                match self.read(path) {
+                match self.folder.read(path) {
                     Ok(bytes) => {
                         check.document(path, &bytes, watch)?;
                         documents += 1;
@@ -85,7 +85,7 @@ impl Editor {
         for (path, waiting) in std::mem::take(&mut check.waiting) {
             watch.check()?;
             let path = NotePath::parse_vault(&path).ok();
-            if let Some(bytes) = path.and_then(|path| self.read(&path).ok()) {
+            if let Some(bytes) = path.and_then(|path| self.folder.read(&path).ok()) {
                 check.headings(&bytes, waiting);
             }
         }
