@@ -17,7 +17,6 @@ mod history;
 mod links;
 mod operation;
 mod part;
-mod recovery;
 mod report;
 mod section;
 mod sighting;
@@ -33,7 +32,6 @@ use std::{
     time::Duration,
 };
 
-use self::folder::DocumentFolder;
 pub use self::{
     draft::{DocumentReport, StepReport, WriteReport, WriteRequest},
     error::{Candidate, Conflict, EditorError},
@@ -50,6 +48,7 @@ pub use self::{
     view::View,
     watch::Watch,
 };
+use self::{folder::DocumentFolder, store::JournalStore};
 use crate::{JournalKey, NotePath, Root, RootError, Walk, fs::is_markdown_name};
 
 /// Bounds on what the editor does.
@@ -142,8 +141,7 @@ impl EditorOptions {
 pub struct Editor {
     folder: Arc<DocumentFolder>,
     limits: EditorLimits,
-    clock: Clock,
-    state: Mutex<store::State>,
+    store: Arc<JournalStore>,
     views: Mutex<view::Cache>,
     plans: Mutex<draft::Plans>,
     /// The last text that was made from the journal: of which document, and after which entry.
@@ -175,12 +173,11 @@ impl Editor {
     }
 
     fn new(root: Root, only: Option<NotePath>, options: EditorOptions) -> Self {
-        let folder = DocumentFolder::new(root, only, &options);
+        let folder = Arc::new(DocumentFolder::new(root, only, &options));
         let editor = Self {
-            folder: Arc::new(folder),
+            store: Arc::new(JournalStore::new(Arc::clone(&folder), &options)),
+            folder,
             limits: options.limits,
-            clock: options.clock,
-            state: Mutex::new(store::State::new(options.key)),
             views: Mutex::default(),
             plans: Mutex::default(),
             made_text: Mutex::default(),
@@ -190,7 +187,7 @@ impl Editor {
             return editor;
         }
         // Whatever stands in the way is met again, and reported, by the first call that needs it.
-        match editor.recover() {
+        match editor.store.recover() {
             Ok(()) | Err(_) => editor,
         }
     }
@@ -221,8 +218,10 @@ impl Editor {
         &self.folder.root
     }
 
-    fn state(&self) -> MutexGuard<'_, store::State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The document that holds the section of an id, as far as is known without looking.
+    #[must_use]
+    pub fn document_of(&self, id: &str) -> Option<NotePath> {
+        self.store.document_of(id)
     }
 
     fn plans(&self) -> MutexGuard<'_, draft::Plans> {

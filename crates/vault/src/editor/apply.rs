@@ -390,7 +390,7 @@ impl Transaction<'_> {
             real => real?,
         };
         self.hold(&real)?;
-        self.editor.finish_pending(real.as_str())?;
+        self.editor.store.finish_pending(real.as_str())?;
         let taken = self
             .drafts
             .values()

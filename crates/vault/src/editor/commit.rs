@@ -110,7 +110,9 @@ impl Editor {
         let mut tries = 0;
         while tries < MOST_TRIES {
             let paths = self.paths_of(&request.operations, &extra)?;
-            let locks = self.lock_documents(paths.iter().map(String::as_str), watch.stop)?;
+            let locks = self
+                .store
+                .lock_documents(paths.iter().map(String::as_str), watch.stop)?;
             // The first try may have been under way until now.
             if let Some(report) = self.replay(request.request.as_ref())? {
                 return Ok(report);
@@ -204,8 +206,8 @@ impl Editor {
             return Ok(None);
         };
         let found = {
-            let mut state = self.state();
-            self.catch_up(&mut state)?;
+            let mut state = self.store.state();
+            self.store.catch_up(&mut state)?;
             state.ledger.request(id).cloned()
         };
         let Some((known, number)) = found else {
@@ -224,8 +226,8 @@ impl Editor {
         extra: &BTreeSet<String>,
     ) -> Result<BTreeSet<String>, EditorError> {
         let mut paths = extra.clone();
-        let mut state = self.state();
-        self.catch_up(&mut state)?;
+        let mut state = self.store.state();
+        self.store.catch_up(&mut state)?;
         for operation in operations {
             let (named, ids) = names(operation);
             for path in named {
@@ -237,7 +239,7 @@ impl Editor {
             for id in ids {
                 match state.ledger.document_of(id) {
                     Some(known) => paths.extend(known.path.clone()),
-                    None => paths.extend(self.sighted_with(&state, id)),
+                    None => paths.extend(self.store.sighted_with(&state, id)),
                 }
             }
         }
@@ -258,7 +260,7 @@ impl Editor {
             .collect::<Result<Vec<Places>, EditorError>>()?;
         let digest = |draft: &&Draft| draft.bytes.as_deref().map(Digest::of);
         let digests: Vec<Option<Digest>> = drafts.iter().map(digest).collect();
-        let (number, new_ids, final_ids) = self.record(|state| {
+        let (number, new_ids, final_ids) = self.store.record(|state| {
             // The last moment: what comes after the intent is finished, whoever waits for it.
             watch.check()?;
             let ledger = &state.ledger;
@@ -303,7 +305,7 @@ impl Editor {
             }
             let entry = Entry {
                 number: ledger.next().entry,
-                time: (self.clock)(),
+                time: self.store.now(),
                 actor: heading.actor,
                 operation: heading.operation,
                 reason: heading.reason,
@@ -325,7 +327,8 @@ impl Editor {
             .and_then(|swapped| {
                 if swapped == Swap::Done {
                     others.changed_since = !self.are_read_back(drafts)?;
-                    self.record(|_| Ok((vec![Record::Commit { entry: number }], ())))?;
+                    self.store
+                        .record(|_| Ok((vec![Record::Commit { entry: number }], ())))?;
                 }
                 Ok(swapped)
             });
@@ -462,15 +465,18 @@ impl Editor {
         places: &[Places],
     ) -> Result<(), EditorError> {
         let entry = {
-            let pending = self.state().ledger.pending(None);
+            let pending = self.store.state().ledger.pending(None);
             pending.into_iter().find(|entry| entry.number == number)
         };
-        if entry.is_some_and(|entry| !self.is_taken_back(folder, &entry)) {
+        if entry.is_some_and(|entry| !self.store.is_taken_back(folder, &entry)) {
             return Err(EditorError::Interrupted);
         }
         self.clean_up(folder, names, places);
         // Without the record, the next look finds the old bytes and drops the intent.
-        match self.record(|_| Ok((vec![Record::Abort { entry: number }], ()))) {
+        match self
+            .store
+            .record(|_| Ok((vec![Record::Abort { entry: number }], ())))
+        {
             Ok(()) | Err(_) => Ok(()),
         }
     }
@@ -495,7 +501,7 @@ impl Editor {
     /// Puts away what is left of the temporary files, and looks again at what was put away earlier. Answers how many
     /// files another program has written to after they were replaced.
     fn clean_up(&self, folder: &PrivateFolder, names: &[StepName], places: &[Places]) -> usize {
-        let now = (self.clock)();
+        let now = self.store.now();
         let mut rescued = 0;
         for (name, place) in names.iter().zip(places) {
             match folder.settle(name, &place.all(), now) {

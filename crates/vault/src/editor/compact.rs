@@ -28,7 +28,7 @@ impl Editor {
     /// that what cannot be dropped is not rewritten with every change.
     pub(super) fn shorten_journal_if_needed(&self) {
         let cut = {
-            let state = self.state();
+            let state = self.store.state();
             let left_last_time = state
                 .journal
                 .header()
@@ -69,10 +69,10 @@ impl Editor {
         let text = text.filter(|text| !text.is_empty());
         let folder = self.folder.private()?;
         // What a process that died left half done may hold the text too.
-        self.recover()?;
+        self.store.recover()?;
         let numbers: Vec<u64> = {
-            let mut state = self.state();
-            self.catch_up(&mut state)?;
+            let mut state = self.store.state();
+            self.store.catch_up(&mut state)?;
             if state.ledger.foreign_lines() > 0 {
                 return Err(EditorError::ForeignHistory);
             }
@@ -81,7 +81,7 @@ impl Editor {
         let document = match path {
             Some(path) => {
                 let real = self.folder.locate(path)?.path().clone();
-                let state = self.state();
+                let state = self.store.state();
                 let known = state.ledger.document(real.as_str());
                 Some(known.map(|known| known.id).unwrap_or_default())
             }
@@ -90,7 +90,7 @@ impl Editor {
         let mut cut = 0;
         for number in &numbers {
             // One that cannot be read does not outlive the rewriting.
-            let Ok(entry) = self.entry(*number) else {
+            let Ok(entry) = self.store.entry(*number) else {
                 continue;
             };
             let concerns = document
@@ -129,7 +129,7 @@ impl Editor {
     /// is none.
     fn last_state_with(&self, document: Option<u64>, text: &str) -> u64 {
         let documents: Vec<DocumentState> = {
-            let state = self.state();
+            let state = self.store.state();
             state.ledger.documents().into_iter().cloned().collect()
         };
         let meant = |known: &&DocumentState| document.is_none_or(|document| known.id == document);
@@ -138,7 +138,7 @@ impl Editor {
             let mut bytes = self.text_of(known);
             for number in known.entries.iter().rev() {
                 // What cannot be made again is not kept either.
-                let Ok(step) = self.step(*number, known.id) else {
+                let Ok(step) = self.store.step(*number, known.id) else {
                     break;
                 };
                 let Ok(older) = before(&step, bytes.as_deref()) else {
@@ -162,8 +162,8 @@ impl Editor {
         text: Option<&str>,
     ) -> Result<(), EditorError> {
         let words = text.map(SecretWords::of);
-        let _lock = self.lock_journal(folder)?;
-        let mut state = self.state();
+        let _lock = self.store.lock_journal(folder)?;
+        let mut state = self.store.state();
         take_news(&mut state, folder)?;
         state.sightings.rewrite(folder, |mut sighting| {
             if let Some(words) = &words {
@@ -199,7 +199,7 @@ impl Editor {
     /// Refuses to forget a text that a document still holds: the next entry would bring it back.
     fn check_gone(&self, text: &str) -> Result<(), EditorError> {
         let paths: Vec<String> = {
-            let state = self.state();
+            let state = self.store.state();
             let recorded = state.ledger.documents().into_iter();
             let recorded = recorded.filter_map(|known| known.path.clone());
             let mut paths: Vec<String> = recorded.chain(state.sightings.paths()).collect();
@@ -224,15 +224,15 @@ impl Editor {
     fn drop_entries_before(&self, cut: u64, text: Option<&str>) -> Result<(), EditorError> {
         let words = text.map(SecretWords::of);
         let folder = self.folder.private()?;
-        let _lock = self.lock_journal(&folder)?;
-        take_news(&mut self.state(), &folder)?;
+        let _lock = self.store.lock_journal(&folder)?;
+        take_news(&mut self.store.state(), &folder)?;
         let (header, deleted, documents, cards, pending) = {
-            let state = self.state();
+            let state = self.store.state();
             let old = state.journal.header();
             let header = Header {
                 version: VERSION,
                 generation: old.map_or(0, |header| header.generation) + 1,
-                created: (self.clock)(),
+                created: self.store.now(),
                 first_id: 0,
                 first_entry: cut.max(state.ledger.first_entry()),
                 rewritten_bytes: 0,
@@ -248,7 +248,7 @@ impl Editor {
         let mut origins: HashMap<u64, Origin> = cards.iter().copied().collect();
         let mut entries: Vec<Entry> = Vec::with_capacity(cards.len());
         for (number, _) in &cards {
-            match self.entry(*number) {
+            match self.store.entry(*number) {
                 Ok(entry) => entries.push(entry),
                 // A place that is damaged takes its entry along; where a chain breaks, a history ends.
                 Err(EditorError::TextUnknown | EditorError::EntryNotFound) => {}
@@ -288,7 +288,7 @@ impl Editor {
             .into_iter()
             .map(|record| (origin(&record).unwrap_or(Origin::Foreign), record))
             .collect();
-        let mut state = self.state();
+        let mut state = self.store.state();
         state.sightings.append(&folder, &sightings)?;
         let lines = state.journal.rewrite(&folder, header, records)?;
         state.ledger = Ledger::counting_from(state.ledger.next());

@@ -180,7 +180,7 @@ impl Editor {
             return Ok(None);
         };
         let known = {
-            let state = self.state();
+            let state = self.store.state();
             match state.ledger.document(view.path().as_str()) {
                 Some(known) => known.clone(),
                 None => return Ok(None),
@@ -190,7 +190,7 @@ impl Editor {
         let mut ids = known.ids.clone();
         let chain = known.entries.get(known.chain_start..).unwrap_or_default();
         for number in chain.iter().rev().take(MOST_ENTRIES_BACK) {
-            let step = match self.step(*number, known.id) {
+            let step = match self.store.step(*number, known.id) {
                 Ok(step) => step,
                 Err(EditorError::TextUnknown) => return Ok(None),
                 Err(error) => return Err(error),

@@ -186,7 +186,11 @@ impl<'e> Transaction<'e> {
 
     /// Makes sure that the document at `path`, which has no links in it, is locked.
     pub(super) fn hold(&mut self, path: &NotePath) -> Result<(), EditorError> {
-        if self.editor.lock_another(&mut self.locks, path.as_str())? {
+        if self
+            .editor
+            .store
+            .lock_another(&mut self.locks, path.as_str())?
+        {
             Ok(())
         } else {
             self.missing.insert(path.as_str().to_owned());
@@ -367,7 +371,7 @@ impl<'e> Transaction<'e> {
                 if let Some(found) = path.and_then(|path| self.in_draft(path, &id)) {
                     return Ok(found);
                 }
-                let draft = match self.editor.document_of(&id) {
+                let draft = match self.editor.store.document_of(&id) {
                     Some(known) => self.draft(&known)?,
                     None => return Err(self.unknown(path, &id)),
                 };

@@ -40,11 +40,11 @@ impl Editor {
         let chain = known.entries.get(known.chain_start..).unwrap_or_default();
         for number in chain.iter().rev().take(MOST_ENTRIES_BACK) {
             let is_foreign = {
-                let state = self.state();
+                let state = self.store.state();
                 let card = state.ledger.entry(*number);
                 card.is_some_and(|card| card.kind == Kind::Foreign)
             };
-            let Some(step) = is_foreign.then(|| self.step(*number, known.id)) else {
+            let Some(step) = is_foreign.then(|| self.store.step(*number, known.id)) else {
                 break;
             };
             let Ok(step) = step else { break };
@@ -61,7 +61,7 @@ impl Editor {
             ghosts.extend(gone.map(|(print, id)| (print, id.clone())));
             (text, ids) = (older, older_ids);
         }
-        let state = self.state();
+        let state = self.store.state();
         ghosts.retain(|(_, id)| state.ledger.deleted_by(id).is_some());
         ghosts
     }
@@ -95,7 +95,7 @@ impl Editor {
             .as_ref()
             .map(|old| written(&line_changes(old, new.bytes), old));
         let old_path = known.path.clone().unwrap_or_default();
-        let ids = self.record(|state| {
+        let ids = self.store.record(|state| {
             let now = state.ledger.document_by_number(known.id);
             let same = match known.id {
                 0 => state.ledger.document(&old_path).is_none(),
@@ -138,7 +138,7 @@ impl Editor {
             }
             let entry = Entry {
                 number: state.ledger.next().entry,
-                time: (self.clock)(),
+                time: self.store.now(),
                 actor: "another program".to_owned(),
                 operation: "external_edit".to_owned(),
                 reason: None,

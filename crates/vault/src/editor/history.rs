@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     NotePath,
-    journal::{Damage, Entry, JournalKey, Kind, Origin, Record, Step},
-    ledger::{DocumentState, EntryCard, Ledger},
+    journal::{Damage, JournalKey, Kind, Origin, Step},
+    ledger::{DocumentState, EntryCard},
 };
 
 /// One entry of a history, as callers see it.
@@ -113,7 +113,7 @@ impl Editor {
         if document.number == WITHOUT_HISTORY {
             return Ok((Vec::new(), false));
         }
-        let state = self.state();
+        let state = self.store.state();
         let known = state
             .ledger
             .document_by_number(document.number)
@@ -152,11 +152,11 @@ impl Editor {
     pub fn remembered(&self, path: &NotePath) -> Result<Remembered, EditorError> {
         self.folder.check_path(path)?;
         let there = self.looked_at(path)?;
-        let mut state = self.state();
-        self.catch_up(&mut state)?;
+        let mut state = self.store.state();
+        self.store.catch_up(&mut state)?;
         let known = match &there {
             Some(view) => state.ledger.document(view.path().as_str()),
-            None => self.known_at(&state.ledger, path),
+            None => self.store.known_at(&state.ledger, path),
         };
         let number = match (known, there) {
             (Some(known), _) => known.id,
@@ -167,17 +167,6 @@ impl Editor {
             number,
             path: path.as_str().to_owned(),
         })
-    }
-
-    /// What is known of the document at `path`, or of the last one that was deleted there.
-    pub(super) fn known_at<'l>(
-        &self,
-        ledger: &'l Ledger,
-        path: &NotePath,
-    ) -> Option<&'l DocumentState> {
-        let real = self.folder.root.resolve(path);
-        let real = real.as_ref().unwrap_or(path).as_str();
-        ledger.document(real).or_else(|| ledger.deleted_at(real))
     }
 
     /// The document that holds the section of an id, or held it when it was deleted; `None` when there is no such id.
@@ -212,25 +201,25 @@ impl Editor {
 
     fn document_with(&self, id: &str) -> Option<Remembered> {
         let deleted_by = {
-            let mut state = self.state();
+            let mut state = self.store.state();
             // A journal that cannot be read is reported by whoever looks at the document.
-            self.catch_up(&mut state).ok()?;
+            self.store.catch_up(&mut state).ok()?;
             if let Some(known) = state.ledger.document_of(id) {
                 return Some(Remembered {
                     number: known.id,
                     path: known.path.clone()?,
                 });
             }
-            if let Some(path) = self.sighted_with(&state, id) {
+            if let Some(path) = self.store.sighted_with(&state, id) {
                 let number = WITHOUT_HISTORY;
                 return Some(Remembered { number, path });
             }
             state.ledger.deleted_by(id)?
         };
-        let steps = self.entry(deleted_by).ok()?.steps;
+        let steps = self.store.entry(deleted_by).ok()?.steps;
         let held = |step: &Step| step.ids.removed.iter().any(|removed| removed == id);
         let step = steps.into_iter().find(held)?;
-        let state = self.state();
+        let state = self.store.state();
         let known = state.ledger.document_by_number(step.document)?;
         Some(Remembered {
             number: known.id,
@@ -241,7 +230,7 @@ impl Editor {
     /// Whether undo and redo would do something.
     #[must_use]
     pub fn can_undo_redo(&self, document: &Remembered) -> (bool, bool) {
-        let state = self.state();
+        let state = self.store.state();
         let known = state.ledger.document_by_number(document.number);
         let is_ours = |number: &u64| {
             let card = state.ledger.entry(*number);
@@ -278,6 +267,7 @@ impl Editor {
             };
         }
         let known = self
+            .store
             .state()
             .ledger
             .document_by_number(document.number)
@@ -312,7 +302,7 @@ impl Editor {
         let mut path = known.path.clone().unwrap_or_default();
         let mut ids = known.ids.clone();
         for entry in known.entries[at..].iter().rev() {
-            let step = self.step(*entry, known.id)?;
+            let step = self.store.step(*entry, known.id)?;
             bytes = before(&step, bytes.as_deref())?;
             ids = step
                 .ids
@@ -331,6 +321,7 @@ impl Editor {
         number: u64,
     ) -> Result<(Option<Vec<u8>>, Vec<String>), EditorError> {
         let known = self
+            .store
             .state()
             .ledger
             .document_by_number(document)
@@ -352,7 +343,7 @@ impl Editor {
         number: u64,
     ) -> Result<(Vec<u8>, Changes), EditorError> {
         let after = self.revision_of(document, number)?;
-        let step = self.step(number, document.number)?;
+        let step = self.store.step(number, document.number)?;
         let old = before(&step, after.bytes.as_deref())?.unwrap_or_default();
         let changes = step.changes().ok_or(EditorError::TextUnknown)?;
         Ok((old, changes))
@@ -361,51 +352,12 @@ impl Editor {
     /// Places of the journal that cannot be read.
     #[must_use]
     pub fn damage(&self) -> Vec<Damage> {
-        let mut state = self.state();
+        let mut state = self.store.state();
         // Damage is what was seen; a journal that cannot be looked at is reported by whoever needs it.
-        if self.catch_up(&mut state).is_err() {
+        if self.store.catch_up(&mut state).is_err() {
             return Vec::new();
         }
         state.ledger.damage().to_vec()
-    }
-
-    /// The full record of an entry.
-    pub(super) fn entry(&self, number: u64) -> Result<Entry, EditorError> {
-        let mut looked_at = None;
-        loop {
-            let mut state = self.state();
-            let card = state
-                .ledger
-                .entry(number)
-                .ok_or(EditorError::EntryNotFound)?;
-            let place = (card.offset, card.len);
-            if looked_at == Some(place) {
-                return Err(EditorError::TextUnknown);
-            }
-            looked_at = Some(place);
-            let folder = self
-                .folder
-                .root
-                .private_folder()
-                .map_err(|error| self.folder.refusal(&error))?
-                .ok_or(EditorError::TextUnknown)?;
-            match state.journal.read_at(&folder, place.0, place.1)? {
-                Some(Record::Intent(entry) | Record::Done(entry)) if entry.number == number => {
-                    return Ok(*entry);
-                }
-                // Another process may have rewritten the journal; else the place is damaged.
-                _ => self.catch_up(&mut state)?,
-            }
-        }
-    }
-
-    pub(super) fn step(&self, number: u64, document: u64) -> Result<Step, EditorError> {
-        let entry = self.entry(number)?;
-        entry
-            .steps
-            .into_iter()
-            .find(|step| step.document == document)
-            .ok_or(EditorError::EntryNotFound)
     }
 
     /// The text of a document as the journal knows it, which may no longer be what is on disk. `None` when it is not
@@ -425,7 +377,7 @@ impl Editor {
         }
         let remembered = self.remembered_text(known);
         let start = {
-            let state = self.state();
+            let state = self.store.state();
             let chain = known.entries.get(known.chain_start..).unwrap_or_default();
             let starts_known = |number: &&u64| {
                 state
@@ -443,7 +395,7 @@ impl Editor {
         };
         for number in known.entries.iter().filter(|number| **number >= start) {
             // What cannot be read any more is not kept.
-            let step = self.step(*number, known.id).ok()?;
+            let step = self.store.step(*number, known.id).ok()?;
             let base = match (text, &step.snapshot) {
                 (Some(text), _) => text,
                 (None, Some(snapshot)) => snapshot.0.clone(),
@@ -474,7 +426,7 @@ impl Editor {
         ];
         let newest = candidates.into_iter().flatten().max_by_key(|one| one.0)?;
         let after = {
-            let state = self.state();
+            let state = self.store.state();
             let card = state.ledger.entry(newest.0)?;
             card.step(known.id)?.after.clone()
         };

@@ -28,7 +28,10 @@ impl Editor {
         let promised = self.plans().ids(&token);
         let ids = match promised.filter(|ids| ids.len() == transaction.fresh.len()) {
             Some(ids) => ids,
-            None => self.state().completed_ids(transaction.new_sections())?,
+            None => self
+                .store
+                .state()
+                .completed_ids(transaction.new_sections())?,
         };
         let mut report = self.report(transaction, None, &[], &ids);
         let plan = Plan {
@@ -129,7 +132,7 @@ impl Editor {
         number: u64,
         asked: Option<&str>,
     ) -> Result<WriteReport, EditorError> {
-        let entry = self.entry(number)?;
+        let entry = self.store.entry(number)?;
         let mut report = WriteReport {
             entry: Some(number),
             replayed: true,

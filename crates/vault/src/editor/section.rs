@@ -94,7 +94,7 @@ impl Editor {
         {
             return Ok((Arc::clone(view), position));
         }
-        if let Some(known) = self.document_of(id) {
+        if let Some(known) = self.store.document_of(id) {
             if named.is_some() && self.folder.only.is_none() {
                 return Err(EditorError::BadReference(
                     "The section is in another document than path says.",
@@ -110,7 +110,7 @@ impl Editor {
 
     /// Why an id names nothing, with sections of the document `within` that may be meant.
     pub(super) fn unknown_id(&self, id: &str, within: Option<&View>) -> EditorError {
-        if let Some(entry) = self.state().ledger.deleted_by(id) {
+        if let Some(entry) = self.store.state().ledger.deleted_by(id) {
             return EditorError::SectionDeleted {
                 section_id: id.to_owned(),
                 entry,
@@ -126,22 +126,7 @@ impl Editor {
     /// Whether `id` names a section, or did once.
     #[must_use]
     pub fn knows(&self, id: &str) -> bool {
-        self.document_of(id).is_some() || self.state().ledger.deleted_by(id).is_some()
-    }
-
-    /// The document that holds the section of an id, as far as is known without looking.
-    #[must_use]
-    pub fn document_of(&self, id: &str) -> Option<NotePath> {
-        let mut state = self.state();
-        // A journal that cannot be read is reported by whoever looks at the document.
-        if self.catch_up(&mut state).is_err() {
-            return None;
-        }
-        let path = match state.ledger.document_of(id) {
-            Some(known) => known.path.clone(),
-            None => self.sighted_with(&state, id),
-        };
-        NotePath::parse_vault(&path?).ok()
+        self.store.document_of(id).is_some() || self.store.state().ledger.deleted_by(id).is_some()
     }
 }
 

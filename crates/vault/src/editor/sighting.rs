@@ -12,12 +12,11 @@ use sectile_markdown::{
 
 use super::{
     Editor, EditorError, View,
-    store::{State, take_news},
     view::{GivenIds, New},
 };
 use crate::{
     NotePath, ReadError, ids,
-    journal::{Prints, Record, Sighting},
+    journal::{Prints, Sighting},
     ledger::DocumentState,
 };
 
@@ -77,33 +76,6 @@ impl Unrecorded {
 }
 
 impl Editor {
-    /// What the file of ids says of the document at `path`. Ids that the journal knows are not for the file to tell: then
-    /// the document was edited since, and is another one now.
-    pub(super) fn sighting(
-        &self,
-        state: &State,
-        path: &str,
-    ) -> Result<Option<Sighting>, EditorError> {
-        if state.sightings.card(path).is_none() {
-            return Ok(None);
-        }
-        let folder = self.folder.root.private_folder();
-        let Some(folder) = folder.map_err(|error| self.folder.refusal(&error))? else {
-            return Ok(None);
-        };
-        let sighting = state.sightings.load(&folder, path)?;
-        Ok(sighting.filter(|one| !one.ids.iter().any(|id| state.ledger.knows(id))))
-    }
-
-    /// The path of the document without a history that holds the section of an id.
-    pub(super) fn sighted_with(&self, state: &State, id: &str) -> Option<String> {
-        let holds = |path: &String| {
-            let sighting = self.sighting(state, path);
-            sighting.is_ok_and(|one| one.is_some_and(|one| one.ids.iter().any(|held| held == id)))
-        };
-        state.sightings.paths_for_id(id).into_iter().find(holds)
-    }
-
     /// Ids for a document that was never seen, or that was at another path.
     pub(super) fn sight_first(&self, new: &New<'_>) -> Result<GivenIds, EditorError> {
         let hash = new.hash.to_string();
@@ -113,7 +85,7 @@ impl Editor {
             })
         };
         let (recorded, sighted): (Vec<DocumentState>, Vec<String>) = {
-            let state = self.state();
+            let state = self.store.state();
             let recorded = state.ledger.documents_with(&hash).cloned().collect();
             (recorded, state.sightings.paths_with_hash(&hash))
         };
@@ -126,8 +98,8 @@ impl Editor {
         let moved = sighted.into_iter().find(|path| is_gone(path));
         let moved = match moved {
             Some(path) => {
-                let state = self.state();
-                self.sighting(&state, &path)?
+                let state = self.store.state();
+                self.store.sighting(&state, &path)?
             }
             None => None,
         };
@@ -169,7 +141,7 @@ impl Editor {
                 prints: known.prints,
                 was_emptied: true,
             };
-            self.write_sighting(emptied, None)?;
+            self.store.write_sighting(emptied, None)?;
             return Ok(Vec::new().into());
         }
         let lineage = if old.len() != known.ids.len() {
@@ -192,7 +164,7 @@ impl Editor {
         moved_from: Option<String>,
     ) -> Result<GivenIds, EditorError> {
         let ids = {
-            let state = self.state();
+            let state = self.store.state();
             state.completed_ids(ids.into_iter().zip(new.headings()))?
         };
         let sighting = Sighting {
@@ -203,33 +175,13 @@ impl Editor {
             prints: Prints::of(new.prints),
             was_emptied: false,
         };
-        let sighted_at = self.write_sighting(sighting, moved_from)?;
+        let sighted_at = self.store.write_sighting(sighting, moved_from)?;
         Ok(GivenIds { ids, sighted_at })
-    }
-
-    /// Writes down a sighting, and where it stands.
-    fn write_sighting(
-        &self,
-        sighting: Sighting,
-        moved_from: Option<String>,
-    ) -> Result<Option<u64>, EditorError> {
-        let folder = self.folder.private()?;
-        let _lock = self.lock_journal(&folder)?;
-        let mut state = self.state();
-        take_news(&mut state, &folder)?;
-        let path = sighting.path.clone();
-        let forgotten = moved_from.map(|path| Record::Forget { path });
-        let records: Vec<Record> = forgotten
-            .into_iter()
-            .chain([Record::Sighting(Box::new(sighting))])
-            .collect();
-        state.sightings.append(&folder, &records)?;
-        Ok(state.sightings.card(&path).map(|card| card.offset))
     }
 
     /// Ids for a document with so many sections that they are not written down.
     pub(super) fn carry_ids(&self, new: &New<'_>) -> Result<GivenIds, EditorError> {
-        let mut state = self.state();
+        let mut state = self.store.state();
         let seen = state.unrecorded.take(new.path.as_str());
         let seen = seen.filter(|seen| !seen.is_derived);
         let seen = seen.map(|seen| (seen.prints.fingerprints(), seen.ids.to_vec()));
@@ -254,10 +206,13 @@ impl Editor {
         let bytes = self.folder.read(path)?;
         let (hash, document) = (Digest::of(&bytes), Source::new(&bytes).parse());
         let (recorded, sighting) = {
-            let state = self.state();
+            let state = self.store.state();
             let recorded = state.ledger.document(path.as_str()).cloned();
             // What cannot be read gives no ids.
-            let sighting = self.sighting(&state, path.as_str()).unwrap_or_default();
+            let sighting = self
+                .store
+                .sighting(&state, path.as_str())
+                .unwrap_or_default();
             (recorded, sighting)
         };
         let revision = recorded
@@ -267,7 +222,7 @@ impl Editor {
         let sighting = sighting.filter(|seen| !seen.was_emptied);
         let sighted = || sighting.map(|seen| (seen.prints.fingerprints(), seen.ids));
         let known = recorded.or_else(sighted);
-        let mut state = self.state();
+        let mut state = self.store.state();
         let seen = match state.unrecorded.take(path.as_str()) {
             Some(seen) if seen.hash == hash => seen,
             seen => {

@@ -1,18 +1,25 @@
 //! The journal and the ids as the editor uses them: caught up before every look, locked for every line.
 
+mod recovery;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
-    time::Instant,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
 use sectile_markdown::Digest;
 
-use super::{Editor, EditorError, sighting::Unrecorded};
+use super::{Clock, EditorError, EditorOptions, folder::DocumentFolder, sighting::Unrecorded};
 use crate::{
+    NotePath,
     fs::{HeldLock, PrivateFolder},
     ids::IdSource,
-    journal::{Durability, Header, JOURNAL, Journal, JournalKey, News, Record, VERSION},
-    ledger::Ledger,
+    journal::{
+        Durability, Entry, Header, JOURNAL, Journal, JournalKey, News, Record, Sighting, Step,
+        VERSION,
+    },
+    ledger::{DocumentState, Ledger},
     sightings::Sightings,
 };
 
@@ -63,7 +70,34 @@ impl DocumentLocks {
 
 pub(super) const JOURNAL_LOCK: &str = "journal";
 
-impl Editor {
+/// The journal and the ids of the documents in a folder, and the locks on these.
+#[derive(Debug)]
+pub(super) struct JournalStore {
+    folder: Arc<DocumentFolder>,
+    state: Mutex<State>,
+    clock: Clock,
+    lock_timeout: Duration,
+}
+
+impl JournalStore {
+    pub(super) fn new(folder: Arc<DocumentFolder>, options: &EditorOptions) -> Self {
+        Self {
+            folder,
+            state: Mutex::new(State::new(options.key.clone())),
+            clock: options.clock,
+            lock_timeout: options.limits.lock_timeout,
+        }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time, in milliseconds since 1970.
+    pub(super) fn now(&self) -> i64 {
+        (self.clock)()
+    }
+
     /// Takes in what other processes have written.
     pub(super) fn catch_up(&self, state: &mut State) -> Result<(), EditorError> {
         match self.folder.root.private_folder() {
@@ -113,9 +147,120 @@ impl Editor {
         Ok(result)
     }
 
+    /// What is known of the document at `path`, or of the last one that was deleted there.
+    pub(super) fn known_at<'l>(
+        &self,
+        ledger: &'l Ledger,
+        path: &NotePath,
+    ) -> Option<&'l DocumentState> {
+        let real = self.folder.root.resolve(path);
+        let real = real.as_ref().unwrap_or(path).as_str();
+        ledger.document(real).or_else(|| ledger.deleted_at(real))
+    }
+
+    /// The full record of an entry.
+    pub(super) fn entry(&self, number: u64) -> Result<Entry, EditorError> {
+        let mut looked_at = None;
+        loop {
+            let mut state = self.state();
+            let card = state
+                .ledger
+                .entry(number)
+                .ok_or(EditorError::EntryNotFound)?;
+            let place = (card.offset, card.len);
+            if looked_at == Some(place) {
+                return Err(EditorError::TextUnknown);
+            }
+            looked_at = Some(place);
+            let folder = self
+                .folder
+                .root
+                .private_folder()
+                .map_err(|error| self.folder.refusal(&error))?
+                .ok_or(EditorError::TextUnknown)?;
+            match state.journal.read_at(&folder, place.0, place.1)? {
+                Some(Record::Intent(entry) | Record::Done(entry)) if entry.number == number => {
+                    return Ok(*entry);
+                }
+                // Another process may have rewritten the journal; else the place is damaged.
+                _ => self.catch_up(&mut state)?,
+            }
+        }
+    }
+
+    pub(super) fn step(&self, number: u64, document: u64) -> Result<Step, EditorError> {
+        let entry = self.entry(number)?;
+        entry
+            .steps
+            .into_iter()
+            .find(|step| step.document == document)
+            .ok_or(EditorError::EntryNotFound)
+    }
+
+    /// The document that holds the section of an id, as far as is known without looking.
+    pub(super) fn document_of(&self, id: &str) -> Option<NotePath> {
+        let mut state = self.state();
+        // A journal that cannot be read is reported by whoever looks at the document.
+        if self.catch_up(&mut state).is_err() {
+            return None;
+        }
+        let path = match state.ledger.document_of(id) {
+            Some(known) => known.path.clone(),
+            None => self.sighted_with(&state, id),
+        };
+        NotePath::parse_vault(&path?).ok()
+    }
+
+    /// What the file of ids says of the document at `path`. Ids that the journal knows are not for the file to tell: then
+    /// the document was edited since, and is another one now.
+    pub(super) fn sighting(
+        &self,
+        state: &State,
+        path: &str,
+    ) -> Result<Option<Sighting>, EditorError> {
+        if state.sightings.card(path).is_none() {
+            return Ok(None);
+        }
+        let folder = self.folder.root.private_folder();
+        let Some(folder) = folder.map_err(|error| self.folder.refusal(&error))? else {
+            return Ok(None);
+        };
+        let sighting = state.sightings.load(&folder, path)?;
+        Ok(sighting.filter(|one| !one.ids.iter().any(|id| state.ledger.knows(id))))
+    }
+
+    /// The path of the document without a history that holds the section of an id.
+    pub(super) fn sighted_with(&self, state: &State, id: &str) -> Option<String> {
+        let holds = |path: &String| {
+            let sighting = self.sighting(state, path);
+            sighting.is_ok_and(|one| one.is_some_and(|one| one.ids.iter().any(|held| held == id)))
+        };
+        state.sightings.paths_for_id(id).into_iter().find(holds)
+    }
+
+    /// Writes down a sighting, and where it stands.
+    pub(super) fn write_sighting(
+        &self,
+        sighting: Sighting,
+        moved_from: Option<String>,
+    ) -> Result<Option<u64>, EditorError> {
+        let folder = self.folder.private()?;
+        let _lock = self.lock_journal(&folder)?;
+        let mut state = self.state();
+        take_news(&mut state, &folder)?;
+        let path = sighting.path.clone();
+        let forgotten = moved_from.map(|path| Record::Forget { path });
+        let records: Vec<Record> = forgotten
+            .into_iter()
+            .chain([Record::Sighting(Box::new(sighting))])
+            .collect();
+        state.sightings.append(&folder, &records)?;
+        Ok(state.sightings.card(&path).map(|card| card.offset))
+    }
+
     /// Takes the lock of the journal and the ids.
     pub(super) fn lock_journal(&self, folder: &PrivateFolder) -> Result<HeldLock, EditorError> {
-        let deadline = Instant::now() + self.limits.lock_timeout;
+        let deadline = Instant::now() + self.lock_timeout;
         folder
             .lock(JOURNAL_LOCK, deadline, &|| false)
             .map_err(|error| EditorError::io(&error))?
@@ -123,7 +268,7 @@ impl Editor {
     }
 
     fn first_header(&self, ledger: &Ledger) -> Header {
-        let created = (self.clock)();
+        let created = self.now();
         let next = ledger.next();
         Header {
             version: VERSION,
@@ -144,7 +289,7 @@ impl Editor {
     ) -> Result<DocumentLocks, EditorError> {
         let names: BTreeSet<String> = paths.into_iter().map(lock_name).collect();
         let folder = self.folder.private()?;
-        let deadline = Instant::now() + self.limits.lock_timeout;
+        let deadline = Instant::now() + self.lock_timeout;
         let mut locks = DocumentLocks::default();
         for name in names {
             let lock = folder

@@ -65,11 +65,13 @@ impl Editor {
             }
             self.look_at(path)?;
             let (target, reverted) = self.chosen(request, path)?;
-            let entry = self.entry(reverted)?;
+            let entry = self.store.entry(reverted)?;
             let paths = self.current_paths(&entry);
-            let locks = self.lock_documents(paths.iter().map(String::as_str), watch.stop)?;
+            let locks = self
+                .store
+                .lock_documents(paths.iter().map(String::as_str), watch.stop)?;
             for path in &paths {
-                self.finish_pending(path)?;
+                self.store.finish_pending(path)?;
             }
             // The first try may have been under way until now.
             if let Some(report) = self.replay_about(request.request.as_ref(), asked)? {
@@ -130,10 +132,10 @@ impl Editor {
         request: &UndoRequest,
         path: Option<&NotePath>,
     ) -> Result<(u64, u64), EditorError> {
-        let mut state = self.state();
-        self.catch_up(&mut state)?;
+        let mut state = self.store.state();
+        self.store.catch_up(&mut state)?;
         let known = match (path, request.entry) {
-            (Some(path), _) => self.known_at(&state.ledger, path),
+            (Some(path), _) => self.store.known_at(&state.ledger, path),
             (None, Some(entry)) => state.ledger.entry(entry).and_then(|card| {
                 state
                     .ledger
@@ -183,7 +185,7 @@ impl Editor {
 
     /// Where the documents of an entry are now, and where they would be.
     fn current_paths(&self, entry: &Entry) -> BTreeSet<String> {
-        let state = self.state();
+        let state = self.store.state();
         let mut paths = BTreeSet::new();
         for step in &entry.steps {
             paths.insert(step.path.clone());
@@ -200,7 +202,7 @@ impl Editor {
         step: &Step,
         what: impl FnOnce(&DocumentState) -> T,
     ) -> Result<T, EditorError> {
-        let state = self.state();
+        let state = self.store.state();
         let known = state.ledger.document_by_number(step.document);
         known.map(what).ok_or(EditorError::EntryNotFound)
     }
@@ -323,7 +325,7 @@ impl Editor {
         // Where the document was later the same as before, what lies between cancels out.
         let mut last_with: HashMap<String, usize> = HashMap::new();
         let afters: Vec<Option<String>> = {
-            let state = self.state();
+            let state = self.store.state();
             let is_foreign = |number: &u64| {
                 let card = state.ledger.entry(*number);
                 card.is_some_and(|card| card.origin == Origin::Foreign)
@@ -350,6 +352,7 @@ impl Editor {
             .unwrap_or(0);
         while let Some(number) = later.get(index) {
             let changes = self
+                .store
                 .step(*number, known.id)?
                 .changes()
                 .ok_or(EditorError::TextUnknown)?;

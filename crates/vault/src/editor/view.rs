@@ -246,13 +246,13 @@ impl Editor {
             bytes => bytes?,
         };
         {
-            let mut state = self.state();
-            self.catch_up(&mut state)?;
+            let mut state = self.store.state();
+            self.store.catch_up(&mut state)?;
             if let Some(view) = self.known(&state, real, &bytes)? {
                 return Ok(view);
             }
         }
-        let _locks = self.lock_documents([real.as_str()], &|| false)?;
+        let _locks = self.store.lock_documents([real.as_str()], &|| false)?;
         self.settled(real)
     }
 
@@ -260,13 +260,13 @@ impl Editor {
     /// just replacing it, or was ended while it did.
     fn read_after_others(&self, real: &NotePath) -> Result<Vec<u8>, EditorError> {
         let is_pending = {
-            let mut state = self.state();
-            self.catch_up(&mut state)?;
+            let mut state = self.store.state();
+            self.store.catch_up(&mut state)?;
             !state.ledger.pending(Some(real.as_str())).is_empty()
         };
         if is_pending {
-            let _locks = self.lock_documents([real.as_str()], &|| false)?;
-            self.finish_pending(real.as_str())?;
+            let _locks = self.store.lock_documents([real.as_str()], &|| false)?;
+            self.store.finish_pending(real.as_str())?;
         }
         self.folder.read(real)
     }
@@ -274,7 +274,7 @@ impl Editor {
     /// When the file of a document was made, in milliseconds since 1970, as far as that is known.
     #[must_use]
     pub fn created(&self, path: &NotePath) -> Option<i64> {
-        let state = self.state();
+        let state = self.store.state();
         let known = state.ledger.document(path.as_str());
         let sighted = || state.sightings.card(path.as_str());
         known.map_or_else(
@@ -288,7 +288,7 @@ impl Editor {
     #[must_use]
     pub fn modified(&self, view: &View) -> Option<i64> {
         let edited = {
-            let state = self.state();
+            let state = self.store.state();
             let card = state.ledger.entry(view.revision());
             let hash = view.hash.to_string();
             let wrote = |step: &StepCard| step.after.as_deref() == Some(hash.as_str());
@@ -333,7 +333,7 @@ impl Editor {
                     if let Some(view) = cached.as_ref().filter(|view| view.sighted_at == offset) {
                         return Ok(Some(Arc::clone(view)));
                     }
-                    match self.sighting(state, path.as_str())? {
+                    match self.store.sighting(state, path.as_str())? {
                         Some(sighting) => (Cow::Owned(sighting.ids_now()), None, offset),
                         None => return Ok(None),
                     }
@@ -369,12 +369,12 @@ impl Editor {
 
     /// The document at `path`, which the caller has locked and which has no links in it.
     pub(super) fn settled(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
-        self.finish_pending(path.as_str())?;
+        self.store.finish_pending(path.as_str())?;
         let mut bytes = self.folder.read(path)?;
         let mut same_looks = 0;
         for _ in 0..MOST_LOOKS + LOOKS_AT_NOTHING {
-            let mut state = self.state();
-            self.catch_up(&mut state)?;
+            let mut state = self.store.state();
+            self.store.catch_up(&mut state)?;
             if let Some(view) = self.known(&state, path, &bytes)? {
                 return Ok(view);
             }
@@ -408,11 +408,11 @@ impl Editor {
             prints: &prints,
         };
         let (known, sighting) = {
-            let state = self.state();
+            let state = self.store.state();
             let known = state.ledger.document(path.as_str()).cloned();
             let sighting = match known {
                 Some(_) => None,
-                None => self.sighting(&state, path.as_str())?,
+                None => self.store.sighting(&state, path.as_str())?,
             };
             (known, sighting)
         };
@@ -423,7 +423,7 @@ impl Editor {
             (None, None) => self.sight_first(&new)?,
         };
         let revision = {
-            let state = self.state();
+            let state = self.store.state();
             let known = state.ledger.document(path.as_str());
             known.and_then(|known| known.entries.last().copied())
         };

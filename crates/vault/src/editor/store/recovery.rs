@@ -8,9 +8,14 @@ use std::time::Instant;
 
 use sectile_markdown::{Digest, Source};
 
-use super::{Editor, EditorError, View, commit::Places, draft::Draft, store::JOURNAL_LOCK};
+use super::{JOURNAL_LOCK, JournalStore};
 use crate::{
     NotePath, ReadError,
+    editor::{
+        EditorError, View,
+        commit::{self, Places},
+        draft::Draft,
+    },
     fs::{Located, PrivateFolder, Stages, StepName, Swap},
     journal::{Entry, IDS, JOURNAL, Record, Step, UNFINISHED},
 };
@@ -30,9 +35,9 @@ enum Standing {
 
 const RECOVERY_LOCK: &str = "recovery";
 
-impl Editor {
+impl JournalStore {
     /// Finishes or drops everything that is half done and that nobody is at work on.
-    pub(super) fn recover(&self) -> Result<(), EditorError> {
+    pub(crate) fn recover(&self) -> Result<(), EditorError> {
         let folder = match self.folder.root.private_folder() {
             Ok(Some(folder)) => folder,
             Ok(None) => return Ok(()),
@@ -67,7 +72,7 @@ impl Editor {
         folder: &PrivateFolder,
         known_entries: u64,
     ) -> std::io::Result<()> {
-        let now = (self.clock)();
+        let now = self.now();
         for file in folder.temporary_files()? {
             // What we do not know by name is not ours.
             let Some((name, _)) = StepName::parse(&file) else {
@@ -110,7 +115,7 @@ impl Editor {
     }
 
     /// Settles intents about a document that the caller has locked.
-    pub(super) fn finish_pending(&self, path: &str) -> Result<(), EditorError> {
+    pub(crate) fn finish_pending(&self, path: &str) -> Result<(), EditorError> {
         let pending = {
             let mut state = self.state();
             self.catch_up(&mut state)?;
@@ -124,7 +129,7 @@ impl Editor {
     /// Settles one intent. The caller has locked one of its documents, so the process that made it is gone.
     fn resolve(&self, number: u64) -> Result<(), EditorError> {
         let folder = self.folder.private()?;
-        let deadline = Instant::now() + self.limits.lock_timeout;
+        let deadline = Instant::now() + self.lock_timeout;
         let _lock = folder
             .lock(RECOVERY_LOCK, deadline, &|| false)
             .map_err(|error| EditorError::io(&error))?
@@ -200,11 +205,11 @@ impl Editor {
             .collect();
         let near: Vec<&Located> = near.iter().collect();
         let name = step_name(number, at, step);
-        folder.settle(&name, &near, (self.clock)()).map(|_| ())
+        folder.settle(&name, &near, self.now()).map(|_| ())
     }
 
     /// Whether nothing of an entry is in place any more.
-    pub(super) fn is_taken_back(&self, folder: &PrivateFolder, entry: &Entry) -> bool {
+    pub(crate) fn is_taken_back(&self, folder: &PrivateFolder, entry: &Entry) -> bool {
         (0..entry.steps.len()).all(|at| {
             let standing = self.standing(folder, entry, at);
             !matches!(standing, Ok(Standing::Halfway | Standing::After) | Err(_))
@@ -367,7 +372,7 @@ impl Editor {
                 .prepare(&name, bytes, &places.from, places.target())
                 .map_err(io)?;
         }
-        let swapped = super::commit::put_in_place(&folder, &name, &draft, &places).map_err(io)?;
+        let swapped = commit::put_in_place(&folder, &name, &draft, &places).map_err(io)?;
         self.settle_step(&folder, number, at, step).map_err(io)?;
         match swapped {
             Swap::Done => Ok(()),
