@@ -12,18 +12,14 @@ mod conflict;
 mod draft;
 mod error;
 mod folder;
-mod foreign;
 mod history;
 mod links;
 mod operation;
-mod part;
+mod read;
 mod report;
-mod section;
-mod sighting;
 mod store;
 mod trust;
 mod undo;
-mod view;
 mod watch;
 
 use std::{
@@ -31,6 +27,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
+
+use sectile_markdown::LetterCase;
 
 pub use self::{
     draft::{DocumentReport, StepReport, WriteReport, WriteRequest},
@@ -41,14 +39,16 @@ pub use self::{
         At, CreateDocument, DeleteDocument, DeleteSection, EditText, InsertSection, MoveSection,
         Operation, Relative, RenameDocument, RenameSection, Scope, SetFrontMatter, UpdateSection,
     },
-    part::{is_hash, page, part_hash, short_hash},
-    section::{SectionInfo, SectionRef},
+    read::{
+        View,
+        part::{is_hash, page, part_hash, short_hash},
+        section::{SectionInfo, SectionRef},
+    },
     trust::{ForeignHistory, Trusted, trust},
     undo::UndoRequest,
-    view::View,
     watch::Watch,
 };
-use self::{folder::DocumentFolder, store::JournalStore};
+use self::{folder::DocumentFolder, read::DocumentReader, store::JournalStore};
 use crate::{JournalKey, NotePath, Root, RootError, Walk, fs::is_markdown_name};
 
 /// Bounds on what the editor does.
@@ -142,10 +142,8 @@ pub struct Editor {
     folder: Arc<DocumentFolder>,
     limits: EditorLimits,
     store: Arc<JournalStore>,
-    views: Mutex<view::Cache>,
+    reader: Arc<DocumentReader>,
     plans: Mutex<draft::Plans>,
-    /// The last text that was made from the journal: of which document, and after which entry.
-    made_text: Mutex<Option<(u64, u64, Vec<u8>)>>,
     /// Whether the root was flushed after its private folder was made.
     is_root_flushed: AtomicBool,
 }
@@ -174,13 +172,13 @@ impl Editor {
 
     fn new(root: Root, only: Option<NotePath>, options: EditorOptions) -> Self {
         let folder = Arc::new(DocumentFolder::new(root, only, &options));
+        let store = Arc::new(JournalStore::new(Arc::clone(&folder), &options));
         let editor = Self {
-            store: Arc::new(JournalStore::new(Arc::clone(&folder), &options)),
+            reader: Arc::new(DocumentReader::new(&folder, &store)),
+            store,
             folder,
             limits: options.limits,
-            views: Mutex::default(),
             plans: Mutex::default(),
-            made_text: Mutex::default(),
             is_root_flushed: AtomicBool::new(false),
         };
         if options.read_only {
@@ -218,6 +216,48 @@ impl Editor {
         &self.folder.root
     }
 
+    /// The document at `path` as it is on disk now. Sections that have no id yet get one; what other programs changed in a
+    /// document with a history is entered there.
+    ///
+    /// # Errors
+    /// [`EditorError`] when it cannot be read.
+    pub fn view(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
+        self.reader.view(path)
+    }
+
+    /// Finds a section by id or by heading, in the document as it is now. `case` says whether a heading may be given in
+    /// another case, which is for reading only.
+    ///
+    /// # Errors
+    /// [`EditorError`] says why not, with sections that may be meant.
+    pub fn find_section(
+        &self,
+        path: Option<&NotePath>,
+        section: &SectionRef,
+        case: LetterCase,
+    ) -> Result<(Arc<View>, usize), EditorError> {
+        self.reader.find_section(path, section, case)
+    }
+
+    /// When the file of a document was made, in milliseconds since 1970, as far as that is known.
+    #[must_use]
+    pub fn created(&self, path: &NotePath) -> Option<i64> {
+        self.reader.created(path)
+    }
+
+    /// When the text that `view` shows was written, in milliseconds since 1970: by the editor's own clock where this user's
+    /// last edit made it, and else as the file says.
+    #[must_use]
+    pub fn modified(&self, view: &View) -> Option<i64> {
+        self.reader.modified(view)
+    }
+
+    /// Whether `id` names a section, or did once.
+    #[must_use]
+    pub fn knows(&self, id: &str) -> bool {
+        self.reader.knows(id)
+    }
+
     /// The document that holds the section of an id, as far as is known without looking.
     #[must_use]
     pub fn document_of(&self, id: &str) -> Option<NotePath> {
@@ -226,12 +266,6 @@ impl Editor {
 
     fn plans(&self) -> MutexGuard<'_, draft::Plans> {
         self.plans.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn made_text(&self) -> MutexGuard<'_, Option<(u64, u64, Vec<u8>)>> {
-        self.made_text
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -13,8 +13,8 @@ use super::{
     characters::{check_new_path, check_text, check_value},
     conflict::Hashed,
     draft::{Draft, Found, PendingStep, Transaction},
-    part::{check_whole, hash_matches},
-    section::parts_of,
+    read::part::{check_whole, hash_matches},
+    read::section::parts_of,
 };
 use crate::NotePath;
 

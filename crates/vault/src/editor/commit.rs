@@ -11,13 +11,14 @@ use super::{
     CreateDocument, DeleteDocument, DeleteSection, EditText, Editor, EditorError, InsertSection,
     MoveSection, Operation, RenameDocument, RenameSection, SetFrontMatter, UpdateSection, View,
     Watch, WriteReport, WriteRequest,
-    draft::{Draft, Plan, PlannedDocument, Transaction, fresh_index},
-    foreign::{adopted, needs_snapshot},
+    draft::{Draft, Plan, PlannedDocument, Transaction},
+    read::foreign::{adopted, needs_snapshot},
 };
 use crate::{
     NotePath,
     fault::step,
     fs::{Located, PrivateFolder, StepName, Swap},
+    ids,
     journal::{Bytes, Entry, Kind, Record, Request, Splice, Step, written},
     ledger::DocumentState,
 };
@@ -374,10 +375,10 @@ impl Editor {
         number: u64,
     ) -> Option<Arc<View>> {
         if draft.moved_to.is_some() || draft.bytes.is_none() {
-            self.views().forget(draft.path.as_str());
+            self.reader.views().forget(draft.path.as_str());
         }
         let bytes = draft.bytes.as_ref()?;
-        Some(self.keep(View::new(
+        Some(self.reader.keep(View::new(
             draft.final_path().clone(),
             bytes.clone(),
             hash?,
@@ -514,9 +515,6 @@ impl Editor {
     }
 }
 
-/// A journal with fewer bytes of changes since a snapshot does not need another.
-pub(super) const SNAPSHOT_AFTER: usize = 64 << 10;
-
 /// Where a document's file is before and after.
 pub(super) struct Places {
     pub(super) from: Located,
@@ -605,7 +603,7 @@ fn restore(
 /// Ids with the fresh ones filled in.
 pub(super) fn given_out(ids: &[String], new: &[String]) -> Vec<String> {
     ids.iter()
-        .map(|id| match fresh_index(id) {
+        .map(|id| match ids::fresh_index(id) {
             Some(at) => new.get(at).cloned().unwrap_or_default(),
             None => id.clone(),
         })

@@ -4,11 +4,12 @@ use sectile_markdown::{Digest, Document, Source, merge};
 
 use super::{
     Conflict, Editor, EditorError, Scope,
-    draft::{Draft, Found, Transaction, shown_id},
-    history::before,
-    part::{check_whole, hash_matches, short_hash},
-    section::parts_of,
+    draft::{Draft, Found, Transaction},
+    read::part::{check_whole, hash_matches, short_hash},
+    read::past::before,
+    read::section::parts_of,
 };
+use crate::ids;
 
 /// How many entries back the base of a change is looked for.
 const MOST_ENTRIES_BACK: usize = 256;
@@ -127,7 +128,7 @@ impl Transaction<'_> {
         .map(|(digest, _)| short_hash(&digest))
         .unwrap_or_default();
         EditorError::Conflict(Box::new(Conflict {
-            section_id: shown_id(&found.id),
+            section_id: ids::shown(&found.id),
             hash,
             base: base.map(|base| String::from_utf8_lossy(&base).into_owned()),
             ours: ours.map(str::to_owned),

@@ -15,7 +15,7 @@ use super::{
     BrokenLink, Editor, EditorError, Operation, SectionInfo, SectionRef, View,
     conflict::MOST_BYTES_BACK, links::Broken, store::DocumentLocks,
 };
-use crate::{NotePath, journal::Request, work};
+use crate::{NotePath, ids, journal::Request, work};
 
 /// What a caller asks for.
 #[derive(Clone, Debug)]
@@ -142,9 +142,6 @@ pub(super) struct Found {
     pub(super) id: String,
 }
 
-/// Marks an id that is not given out yet; no real id can look like it.
-const FRESH: char = '\u{1}';
-
 impl Draft {
     pub(super) fn is_changed(&self) -> bool {
         match (&self.base, &self.bytes) {
@@ -207,7 +204,7 @@ impl<'e> Transaction<'e> {
         let key = self.key_of(&real);
         if !self.drafts.contains_key(&key) {
             self.hold(&real)?;
-            let view = self.editor.settled(&real)?;
+            let view = self.editor.reader.settled(&real)?;
             if !Source::new(view.bytes()).is_valid_utf8() {
                 return Err(EditError::NotUtf8.into());
             }
@@ -242,7 +239,7 @@ impl<'e> Transaction<'e> {
     /// An id for a section that has none yet.
     pub(super) fn fresh_id(&mut self, heading: &str) -> String {
         self.fresh.push(heading.to_owned());
-        format!("{FRESH}{}", self.fresh.len() - 1)
+        ids::fresh(self.fresh.len() - 1)
     }
 
     /// The sections that have no id yet: the id that each was promised, if it was, and its heading.
@@ -409,7 +406,7 @@ impl<'e> Transaction<'e> {
     /// Why an id names nothing.
     fn unknown(&mut self, path: Option<&NotePath>, id: &str) -> EditorError {
         let within = path.and_then(|path| self.draft(path).ok().map(|draft| snapshot(draft)));
-        self.editor.unknown_id(id, within.as_ref())
+        self.editor.reader.unknown_id(id, within.as_ref())
     }
 }
 
@@ -433,19 +430,6 @@ fn explained(draft: &Draft, error: EditError) -> EditorError {
             None => error.into(),
         },
         error => error.into(),
-    }
-}
-
-/// Whether an id is still to be given out, and which one it is.
-pub(super) fn fresh_index(id: &str) -> Option<usize> {
-    id.strip_prefix(FRESH)?.parse().ok()
-}
-
-/// An id as callers see it: none, while it is still to be given out.
-pub(super) fn shown_id(id: &str) -> String {
-    match fresh_index(id) {
-        Some(_) => String::new(),
-        None => id.to_owned(),
     }
 }
 

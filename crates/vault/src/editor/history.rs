@@ -1,11 +1,12 @@
 //! The history of a document: its entries, and its text at any of them.
 
-use std::{collections::HashSet, path::Path, sync::Arc};
+use std::{collections::HashSet, path::Path};
 
-use sectile_markdown::{Changes, Digest};
+use sectile_markdown::Changes;
 
 use super::{
-    Editor, EditorError, View,
+    Editor, EditorError,
+    read::past::before,
     store::{State, take_news},
 };
 use crate::{
@@ -151,7 +152,7 @@ impl Editor {
     /// [`EditorError`] when the document cannot be read, or there was none.
     pub fn remembered(&self, path: &NotePath) -> Result<Remembered, EditorError> {
         self.folder.check_path(path)?;
-        let there = self.looked_at(path)?;
+        let there = self.reader.looked_at(path)?;
         let mut state = self.store.state();
         self.store.catch_up(&mut state)?;
         let known = match &there {
@@ -182,20 +183,11 @@ impl Editor {
         match path.map(|path| {
             self.folder
                 .check_path(&path)
-                .and_then(|()| self.looked_at(&path))
+                .and_then(|()| self.reader.looked_at(&path))
         }) {
             None => Ok(None),
             Some(Ok(_)) => Ok(found),
             Some(Err(error)) => Err(error),
-        }
-    }
-
-    /// The document at `path`, if its file is there.
-    pub(super) fn looked_at(&self, path: &NotePath) -> Result<Option<Arc<View>>, EditorError> {
-        match self.view(path) {
-            Ok(view) => Ok(Some(view)),
-            Err(EditorError::DocumentNotFound) => Ok(None),
-            Err(error) => Err(error),
         }
     }
 
@@ -260,7 +252,7 @@ impl Editor {
             return match number {
                 0 => Ok(Revision {
                     entry: 0,
-                    bytes: Some(self.view(&path)?.bytes().to_vec()),
+                    bytes: Some(self.reader.view(&path)?.bytes().to_vec()),
                     path: document.path.clone(),
                 }),
                 _ => Err(EditorError::EntryNotFound),
@@ -296,7 +288,7 @@ impl Editor {
             return Err(EditorError::TextUnknown);
         }
         let mut bytes = match known.hash {
-            Some(_) => Some(self.text_of(known).ok_or(EditorError::TextUnknown)?),
+            Some(_) => Some(self.reader.text_of(known).ok_or(EditorError::TextUnknown)?),
             None => None,
         };
         let mut path = known.path.clone().unwrap_or_default();
@@ -358,105 +350,6 @@ impl Editor {
             return Vec::new();
         }
         state.ledger.damage().to_vec()
-    }
-
-    /// The text of a document as the journal knows it, which may no longer be what is on disk. `None` when it is not
-    /// kept.
-    pub(super) fn text_of(&self, known: &DocumentState) -> Option<Vec<u8>> {
-        let wanted = known.hash.as_deref()?;
-        if let Some(view) = known
-            .path
-            .as_deref()
-            .and_then(|path| self.views().get(path))
-            && view.hash().to_string() == wanted
-        {
-            return Some(view.bytes().to_vec());
-        }
-        if let Some(text) = self.text_on_disk(known) {
-            return Some(text);
-        }
-        let remembered = self.remembered_text(known);
-        let start = {
-            let state = self.store.state();
-            let chain = known.entries.get(known.chain_start..).unwrap_or_default();
-            let starts_known = |number: &&u64| {
-                state
-                    .ledger
-                    .entry(**number)
-                    .and_then(|card| card.step(known.id))
-                    .is_some_and(|step| step.has_snapshot || step.before.is_none())
-            };
-            *chain.iter().rev().find(starts_known)?
-        };
-        // Going on from a later text takes fewer looks into the journal.
-        let (start, mut text) = match remembered {
-            Some((entry, text)) if entry >= start => (entry + 1, Some(text)),
-            _ => (start, None),
-        };
-        for number in known.entries.iter().filter(|number| **number >= start) {
-            // What cannot be read any more is not kept.
-            let step = self.store.step(*number, known.id).ok()?;
-            let base = match (text, &step.snapshot) {
-                (Some(text), _) => text,
-                (None, Some(snapshot)) => snapshot.0.clone(),
-                (None, None) if step.before.is_none() => Vec::new(),
-                (None, None) => return None,
-            };
-            text = Some(step.changes()?.apply(&base)?);
-        }
-        let text = text.filter(|text| Digest::of(text).to_string() == wanted)?;
-        if let Some(entry) = known.entries.last() {
-            let made = (known.id, *entry, text.clone());
-            *self.made_text() = Some(made);
-        }
-        Some(text)
-    }
-
-    /// What the document said after one of its entries, and that entry, if one is at hand.
-    fn remembered_text(&self, known: &DocumentState) -> Option<(u64, Vec<u8>)> {
-        let made = self.made_text().clone();
-        let made = made.filter(|(document, ..)| *document == known.id);
-        let view = known
-            .path
-            .as_deref()
-            .and_then(|path| self.views().get(path));
-        let candidates = [
-            made.map(|(_, entry, text)| (entry, text)),
-            view.map(|view| (view.revision(), view.bytes().to_vec())),
-        ];
-        let newest = candidates.into_iter().flatten().max_by_key(|one| one.0)?;
-        let after = {
-            let state = self.store.state();
-            let card = state.ledger.entry(newest.0)?;
-            card.step(known.id)?.after.clone()
-        };
-        (after? == Digest::of(&newest.1).to_string()).then_some(newest)
-    }
-}
-
-impl Editor {
-    /// The text of a document on disk, if it is what the journal says.
-    fn text_on_disk(&self, known: &DocumentState) -> Option<Vec<u8>> {
-        let path = NotePath::parse_vault(known.path.as_deref()?).ok()?;
-        let bytes = self.folder.read(&path).ok()?;
-        let is_known = known.hash.as_deref() == Some(Digest::of(&bytes).to_string().as_str());
-        is_known.then_some(bytes)
-    }
-}
-
-/// The bytes before a step, given those after it.
-pub(super) fn before(step: &Step, after: Option<&[u8]>) -> Result<Option<Vec<u8>>, EditorError> {
-    if step.before.is_none() {
-        return Ok(None);
-    }
-    let changes = step.inverse().ok_or(EditorError::TextUnknown)?;
-    let bytes = changes
-        .apply(after.unwrap_or_default())
-        .ok_or(EditorError::TextUnknown)?;
-    if step.before.as_deref() == Some(Digest::of(&bytes).to_string().as_str()) {
-        Ok(Some(bytes))
-    } else {
-        Err(EditorError::TextUnknown)
     }
 }
 

@@ -7,10 +7,10 @@ use sectile_markdown::{Changes, DiffOptions, Digest, Source, unified_diff};
 use super::{
     Editor, EditorError, StepReport, View, WriteReport, WriteRequest,
     commit::given_out,
-    draft::{DocumentReport, Draft, Plan, Transaction, fresh_index},
-    history::before,
+    draft::{DocumentReport, Draft, Plan, Transaction},
+    read::past::before,
 };
-use crate::NotePath;
+use crate::{NotePath, ids};
 
 impl Editor {
     pub(super) fn dry_run(
@@ -94,7 +94,7 @@ impl Editor {
                 .find(|document| document.path == path)
                 .and_then(|document| document.view.clone())
                 .or_else(|| draft.and_then(|draft| draft.base.clone()));
-            let id = step.section.as_ref().map(|id| match fresh_index(id) {
+            let id = step.section.as_ref().map(|id| match ids::fresh_index(id) {
                 Some(fresh) => ids.get(fresh).cloned().unwrap_or_else(|| id.clone()),
                 None => id.clone(),
             });

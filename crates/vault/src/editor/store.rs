@@ -1,6 +1,7 @@
 //! The journal and the ids as the editor uses them: caught up before every look, locked for every line.
 
 mod recovery;
+mod sighting;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,14 +11,15 @@ use std::{
 
 use sectile_markdown::Digest;
 
-use super::{Clock, EditorError, EditorOptions, folder::DocumentFolder, sighting::Unrecorded};
+use self::sighting::Unrecorded;
+pub(super) use self::sighting::{MOST_SIGHTED_SECTIONS, UnrecordedDocument};
+use super::{Clock, EditorError, EditorOptions, folder::DocumentFolder};
 use crate::{
     NotePath,
     fs::{HeldLock, PrivateFolder},
     ids::IdSource,
     journal::{
-        Durability, Entry, Header, JOURNAL, Journal, JournalKey, News, Record, Sighting, Step,
-        VERSION,
+        Durability, Entry, Header, JOURNAL, Journal, JournalKey, News, Record, Step, VERSION,
     },
     ledger::{DocumentState, Ledger},
     sightings::Sightings,
@@ -209,53 +211,6 @@ impl JournalStore {
             None => self.sighted_with(&state, id),
         };
         NotePath::parse_vault(&path?).ok()
-    }
-
-    /// What the file of ids says of the document at `path`. Ids that the journal knows are not for the file to tell: then
-    /// the document was edited since, and is another one now.
-    pub(super) fn sighting(
-        &self,
-        state: &State,
-        path: &str,
-    ) -> Result<Option<Sighting>, EditorError> {
-        if state.sightings.card(path).is_none() {
-            return Ok(None);
-        }
-        let folder = self.folder.root.private_folder();
-        let Some(folder) = folder.map_err(|error| self.folder.refusal(&error))? else {
-            return Ok(None);
-        };
-        let sighting = state.sightings.load(&folder, path)?;
-        Ok(sighting.filter(|one| !one.ids.iter().any(|id| state.ledger.knows(id))))
-    }
-
-    /// The path of the document without a history that holds the section of an id.
-    pub(super) fn sighted_with(&self, state: &State, id: &str) -> Option<String> {
-        let holds = |path: &String| {
-            let sighting = self.sighting(state, path);
-            sighting.is_ok_and(|one| one.is_some_and(|one| one.ids.iter().any(|held| held == id)))
-        };
-        state.sightings.paths_for_id(id).into_iter().find(holds)
-    }
-
-    /// Writes down a sighting, and where it stands.
-    pub(super) fn write_sighting(
-        &self,
-        sighting: Sighting,
-        moved_from: Option<String>,
-    ) -> Result<Option<u64>, EditorError> {
-        let folder = self.folder.private()?;
-        let _lock = self.lock_journal(&folder)?;
-        let mut state = self.state();
-        take_news(&mut state, &folder)?;
-        let path = sighting.path.clone();
-        let forgotten = moved_from.map(|path| Record::Forget { path });
-        let records: Vec<Record> = forgotten
-            .into_iter()
-            .chain([Record::Sighting(Box::new(sighting))])
-            .collect();
-        state.sightings.append(&folder, &records)?;
-        Ok(state.sightings.card(&path).map(|card| card.offset))
     }
 
     /// Takes the lock of the journal and the ids.

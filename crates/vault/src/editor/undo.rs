@@ -123,7 +123,7 @@ impl Editor {
             return Ok(());
         };
         self.folder.check_path(path)?;
-        self.looked_at(path).map(|_| ())
+        self.reader.looked_at(path).map(|_| ())
     }
 
     /// The entry that is meant, and the one whose changes must be inverted for it.
@@ -216,7 +216,7 @@ impl Editor {
         let path = self.known_of(step, |known| known.path.clone())?;
         let path = path.ok_or(EditorError::DocumentNotFound)?;
         let path = NotePath::parse_vault(&path).map_err(|_| EditorError::OutsideRoot)?;
-        let view = self.settled(&path)?;
+        let view = self.reader.settled(&path)?;
         let before = Source::new(view.bytes());
         if !before.is_valid_utf8() {
             return Err(sectile_markdown::edit::EditError::NotUtf8.into());

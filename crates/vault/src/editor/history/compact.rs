@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use sectile_markdown::{Source, align, slug};
 
 use super::{
-    Editor, EditorError, history::before, sighting::MOST_SIGHTED_SECTIONS, store::take_news,
+    Editor, EditorError, read::past::before, store::MOST_SIGHTED_SECTIONS, store::take_news,
 };
 use crate::{
     NotePath,
@@ -135,7 +135,7 @@ impl Editor {
         let meant = |known: &&DocumentState| document.is_none_or(|document| known.id == document);
         let mut last = 0;
         for known in documents.iter().filter(meant) {
-            let mut bytes = self.text_of(known);
+            let mut bytes = self.reader.text_of(known);
             for number in known.entries.iter().rev() {
                 // What cannot be made again is not kept either.
                 let Ok(step) = self.store.step(*number, known.id) else {
@@ -299,7 +299,7 @@ impl Editor {
     /// What is kept of a document: its state before the first of `entries` that concerns it, which gets a snapshot. Where
     /// the text of that time cannot be made, its history ends now.
     fn checkpoint(&self, known: &DocumentState, entries: &mut [Entry]) -> Kept {
-        let text = self.text_of(known);
+        let text = self.reader.text_of(known);
         let mut at = Checkpoint {
             document: known.id,
             path: known.path.clone(),

@@ -9,12 +9,12 @@ use sectile_markdown::{
 };
 
 use super::{
-    Editor, EditorError,
-    commit::SNAPSHOT_AFTER,
-    history::before,
+    DocumentReader,
+    past::before,
     view::{GivenIds, New},
 };
 use crate::{
+    editor::EditorError,
     journal::{Adopt, Bytes, Entry, Kind, Mark, Prints, Record, Splice, Step, written},
     ledger::DocumentState,
 };
@@ -22,9 +22,12 @@ use crate::{
 /// This many entries of other programs are searched for a section that is back.
 const MOST_ENTRIES_BACK: usize = 8;
 
-impl Editor {
+/// A journal with fewer bytes of changes since a snapshot does not need another.
+const SNAPSHOT_AFTER: usize = 64 << 10;
+
+impl DocumentReader {
     /// What the sections of a document are known by.
-    pub(super) fn prints_of(&self, known: &DocumentState) -> Vec<Fingerprint> {
+    pub(crate) fn prints_of(&self, known: &DocumentState) -> Vec<Fingerprint> {
         match self.text_of(known) {
             Some(text) => align::fingerprints(&text, &Source::new(&text).parse()),
             None => known.prints.fingerprints(),
@@ -68,7 +71,7 @@ impl Editor {
 
     /// Enters what another program did to a document. One that the journal does not have yet, which has the number 0, is
     /// taken into it first.
-    pub(super) fn enter_foreign_edit(
+    pub(crate) fn enter_foreign_edit(
         &self,
         known: &DocumentState,
         new: &New<'_>,
@@ -154,14 +157,14 @@ impl Editor {
 }
 
 /// Whether the next step of a document has to carry its text: the journal has none yet, or much was changed since.
-pub(super) fn needs_snapshot(known: &DocumentState, text: &[u8]) -> bool {
+pub(crate) fn needs_snapshot(known: &DocumentState, text: &[u8]) -> bool {
     known
         .weight_since_snapshot
         .is_none_or(|weight| weight > text.len().max(SNAPSHOT_AFTER))
 }
 
 /// What takes a document into the journal. Its text comes with the entry that follows.
-pub(super) fn adopted(document: u64, known: &DocumentState) -> Adopt {
+pub(crate) fn adopted(document: u64, known: &DocumentState) -> Adopt {
     let sections = known.ids.iter().map(|id| Mark {
         id: id.clone(),
         ..Mark::default()

@@ -11,73 +11,20 @@ use sectile_markdown::{
 };
 
 use super::{
-    Editor, EditorError, View,
+    DocumentReader, View,
     view::{GivenIds, New},
 };
 use crate::{
-    NotePath, ReadError, ids,
+    NotePath, ReadError,
+    editor::{EditorError, store::UnrecordedDocument},
+    ids,
     journal::{Prints, Sighting},
     ledger::DocumentState,
 };
 
-/// The ids of a document with more sections are not written down before it is edited: they last as long as the process.
-/// A line of the file of ids is thus at most a few megabytes.
-pub(super) const MOST_SIGHTED_SECTIONS: usize = 1 << 16;
-
-/// Ids that are not written down, and last as long as this process.
-#[derive(Debug, Default)]
-pub(super) struct Unrecorded {
-    documents: HashMap<String, UnrecordedDocument>,
-    sections: usize,
-    clock: u64,
-}
-
-#[derive(Debug)]
-struct UnrecordedDocument {
-    hash: Digest,
-    prints: Prints,
-    ids: Arc<[String]>,
-    /// Whether the ids follow from the sections. Such ids are never written down: they could come to name another section.
-    is_derived: bool,
-    used: u64,
-}
-
-/// Ids of this many sections are kept, or of one document.
-const MOST_UNRECORDED_SECTIONS: usize = 1 << 20;
-
-impl Unrecorded {
-    /// The ids of the document at `path` that may be used in an edit, if its bytes have this digest.
-    pub(super) fn ids(&self, path: &str, hash: &Digest) -> Option<&[String]> {
-        let known = self.documents.get(path)?;
-        (known.hash == *hash && !known.is_derived).then_some(&known.ids)
-    }
-
-    fn take(&mut self, path: &str) -> Option<UnrecordedDocument> {
-        let known = self.documents.remove(path)?;
-        self.sections -= known.ids.len();
-        Some(known)
-    }
-
-    fn put(&mut self, path: &str, mut document: UnrecordedDocument) {
-        self.take(path);
-        self.clock += 1;
-        self.sections += document.ids.len();
-        document.used = self.clock;
-        self.documents.insert(path.to_owned(), document);
-        while self.sections > MOST_UNRECORDED_SECTIONS && self.documents.len() > 1 {
-            let all = self.documents.iter();
-            let oldest = all.min_by_key(|(_, known)| known.used);
-            match oldest.map(|(path, _)| path.clone()) {
-                Some(path) => self.take(&path),
-                None => break,
-            };
-        }
-    }
-}
-
-impl Editor {
+impl DocumentReader {
     /// Ids for a document that was never seen, or that was at another path.
-    pub(super) fn sight_first(&self, new: &New<'_>) -> Result<GivenIds, EditorError> {
+    pub(crate) fn sight_first(&self, new: &New<'_>) -> Result<GivenIds, EditorError> {
         let hash = new.hash.to_string();
         let is_gone = |path: &str| {
             NotePath::parse_vault(path).is_ok_and(|path| {
@@ -113,7 +60,7 @@ impl Editor {
     }
 
     /// Ids for a document that another program has changed.
-    pub(super) fn sight_again(
+    pub(crate) fn sight_again(
         &self,
         sighting: Sighting,
         new: &New<'_>,
@@ -180,7 +127,7 @@ impl Editor {
     }
 
     /// Ids for a document with so many sections that they are not written down.
-    pub(super) fn carry_ids(&self, new: &New<'_>) -> Result<GivenIds, EditorError> {
+    pub(crate) fn carry_ids(&self, new: &New<'_>) -> Result<GivenIds, EditorError> {
         let mut state = self.store.state();
         let seen = state.unrecorded.take(new.path.as_str());
         let seen = seen.filter(|seen| !seen.is_derived);
@@ -202,7 +149,7 @@ impl Editor {
 
     /// A view of a document when nothing can be written down: what has an id keeps it, and the rest gets ids that follow
     /// from the sections. Nothing can be edited by these.
-    pub(super) fn unrecorded(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
+    pub(crate) fn unrecorded(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
         let bytes = self.folder.read(path)?;
         let (hash, document) = (Digest::of(&bytes), Source::new(&bytes).parse());
         let (recorded, sighting) = {
