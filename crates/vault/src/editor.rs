@@ -7,7 +7,6 @@
 mod apply;
 mod characters;
 mod commit;
-mod compact;
 mod conflict;
 mod draft;
 mod error;
@@ -18,7 +17,6 @@ mod operation;
 mod read;
 mod report;
 mod store;
-mod trust;
 mod undo;
 mod watch;
 
@@ -28,12 +26,15 @@ use std::{
     time::Duration,
 };
 
-use sectile_markdown::LetterCase;
+use sectile_markdown::{Changes, LetterCase};
 
 pub use self::{
     draft::{DocumentReport, StepReport, WriteReport, WriteRequest},
     error::{Candidate, Conflict, EditorError},
-    history::{HistoryEntry, HistoryFilter, JournalState, Remembered, Revision, examine},
+    history::{
+        HistoryEntry, HistoryFilter, JournalState, Remembered, Revision, examine,
+        trust::{ForeignHistory, Trusted, trust},
+    },
     links::{BrokenLink, LinkCheck},
     operation::{
         At, CreateDocument, DeleteDocument, DeleteSection, EditText, InsertSection, MoveSection,
@@ -44,12 +45,13 @@ pub use self::{
         part::{is_hash, page, part_hash, short_hash},
         section::{SectionInfo, SectionRef},
     },
-    trust::{ForeignHistory, Trusted, trust},
     undo::UndoRequest,
     watch::Watch,
 };
-use self::{folder::DocumentFolder, read::DocumentReader, store::JournalStore};
-use crate::{JournalKey, NotePath, Root, RootError, Walk, fs::is_markdown_name};
+use self::{
+    folder::DocumentFolder, history::DocumentHistory, read::DocumentReader, store::JournalStore,
+};
+use crate::{JournalKey, NotePath, Root, RootError, Walk, fs::is_markdown_name, journal::Damage};
 
 /// Bounds on what the editor does.
 #[derive(Clone, Copy, Debug)]
@@ -143,6 +145,7 @@ pub struct Editor {
     limits: EditorLimits,
     store: Arc<JournalStore>,
     reader: Arc<DocumentReader>,
+    history: Arc<DocumentHistory>,
     plans: Mutex<draft::Plans>,
     /// Whether the root was flushed after its private folder was made.
     is_root_flushed: AtomicBool,
@@ -173,8 +176,11 @@ impl Editor {
     fn new(root: Root, only: Option<NotePath>, options: EditorOptions) -> Self {
         let folder = Arc::new(DocumentFolder::new(root, only, &options));
         let store = Arc::new(JournalStore::new(Arc::clone(&folder), &options));
+        let reader = Arc::new(DocumentReader::new(&folder, &store));
+        let history = DocumentHistory::new(&folder, &store, &reader, &options.limits);
         let editor = Self {
-            reader: Arc::new(DocumentReader::new(&folder, &store)),
+            history: Arc::new(history),
+            reader,
             store,
             folder,
             limits: options.limits,
@@ -262,6 +268,93 @@ impl Editor {
     #[must_use]
     pub fn document_of(&self, id: &str) -> Option<NotePath> {
         self.store.document_of(id)
+    }
+
+    /// The entries of a document's history, newest first, and whether there are more.
+    ///
+    /// # Errors
+    /// [`EditorError`] when the document or its journal cannot be read.
+    pub fn history(
+        &self,
+        path: &NotePath,
+        filter: &HistoryFilter,
+    ) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
+        self.history
+            .history_of(&self.history.remembered(path)?, filter)
+    }
+
+    /// The same for a document that may be gone.
+    ///
+    /// # Errors
+    /// [`EditorError::DocumentNotFound`] when the history knows nothing of it any more.
+    pub fn history_of(
+        &self,
+        document: &Remembered,
+        filter: &HistoryFilter,
+    ) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
+        self.history.history_of(document, filter)
+    }
+
+    /// The document at `path`; where no file is, the last one that was deleted there.
+    ///
+    /// # Errors
+    /// [`EditorError`] when the document cannot be read, or there was none.
+    pub fn remembered(&self, path: &NotePath) -> Result<Remembered, EditorError> {
+        self.history.remembered(path)
+    }
+
+    /// The document that holds the section of an id, or held it when it was deleted; `None` when there is no such id.
+    ///
+    /// # Errors
+    /// [`EditorError`] when the document cannot be read.
+    pub fn remembered_by_section(&self, id: &str) -> Result<Option<Remembered>, EditorError> {
+        self.history.remembered_by_section(id)
+    }
+
+    /// Whether undo and redo would do something.
+    #[must_use]
+    pub fn can_undo_redo(&self, document: &Remembered) -> (bool, bool) {
+        self.history.can_undo_redo(document)
+    }
+
+    /// The document as it was after entry `number`; before its first entry for 0.
+    ///
+    /// # Errors
+    /// [`EditorError::EntryNotFound`] when the entry does not concern the document, [`EditorError::TextUnknown`] when
+    /// the text of that time is not kept.
+    pub fn revision(&self, path: &NotePath, number: u64) -> Result<Revision, EditorError> {
+        self.history
+            .revision_of(&self.history.remembered(path)?, number)
+    }
+
+    /// The replacements that an entry made in a document, with the bytes before them.
+    ///
+    /// # Errors
+    /// [`EditorError`] when the entry is not there or its bytes are not kept.
+    pub fn entry_changes(
+        &self,
+        document: &Remembered,
+        number: u64,
+    ) -> Result<(Vec<u8>, Changes), EditorError> {
+        self.history.entry_changes(document, number)
+    }
+
+    /// Places of the journal that cannot be read.
+    #[must_use]
+    pub fn damage(&self) -> Vec<Damage> {
+        self.history.damage()
+    }
+
+    /// Forgets the history up to the last entry that holds `text` or leads away from a document that did, or that concerns
+    /// `path`, or all of it. Answers the number of entries that are gone. Rescued files that belong to these or hold the
+    /// text go too, and so do the words of the text in ids. Then it looks whether the text is gone.
+    ///
+    /// # Errors
+    /// [`EditorError::StillThere`] when a document holds the text now, [`EditorError::NotPurged`] when something in the
+    /// private folder does afterwards, [`EditorError::ForeignHistory`] when the history is not all this user's; other
+    /// errors when the journal cannot be written.
+    pub fn purge(&self, path: Option<&NotePath>, text: Option<&str>) -> Result<usize, EditorError> {
+        self.history.purge(path, text)
     }
 
     fn plans(&self) -> MutexGuard<'_, draft::Plans> {

@@ -180,7 +180,7 @@ impl Editor {
                 ids,
                 others,
             } => {
-                self.shorten_journal_if_needed();
+                self.history.shorten_journal_if_needed();
                 let mut report = self.report(transaction, Some(entry), &views, &ids);
                 report.changed_since = others.changed_since;
                 report.rescued = others.rescued;

@@ -1,13 +1,17 @@
 //! The history of a document: its entries, and its text at any of them.
 
-use std::{collections::HashSet, path::Path};
+mod compact;
+pub(super) mod trust;
+
+use std::{collections::HashSet, path::Path, sync::Arc};
 
 use sectile_markdown::Changes;
 
 use super::{
-    Editor, EditorError,
-    read::past::before,
-    store::{State, take_news},
+    EditorError, EditorLimits,
+    folder::DocumentFolder,
+    read::{DocumentReader, past::before},
+    store::{JournalStore, State, take_news},
 };
 use crate::{
     NotePath,
@@ -89,24 +93,32 @@ struct Past {
     ids: Vec<String>,
 }
 
-impl Editor {
-    /// The entries of a document's history, newest first, and whether there are more.
-    ///
-    /// # Errors
-    /// [`EditorError`] when the document or its journal cannot be read.
-    pub fn history(
-        &self,
-        path: &NotePath,
-        filter: &HistoryFilter,
-    ) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
-        self.history_of(&self.remembered(path)?, filter)
+/// The history of the documents in a folder.
+#[derive(Debug)]
+pub(super) struct DocumentHistory {
+    folder: Arc<DocumentFolder>,
+    store: Arc<JournalStore>,
+    reader: Arc<DocumentReader>,
+    max_journal_bytes: u64,
+}
+
+impl DocumentHistory {
+    pub(crate) fn new(
+        folder: &Arc<DocumentFolder>,
+        store: &Arc<JournalStore>,
+        reader: &Arc<DocumentReader>,
+        limits: &EditorLimits,
+    ) -> Self {
+        Self {
+            folder: Arc::clone(folder),
+            store: Arc::clone(store),
+            reader: Arc::clone(reader),
+            max_journal_bytes: limits.max_journal_bytes,
+        }
     }
 
-    /// The same for a document that may be gone.
-    ///
-    /// # Errors
-    /// [`EditorError::DocumentNotFound`] when the history knows nothing of it any more.
-    pub fn history_of(
+    /// The entries of a document's history, newest first, and whether there are more.
+    pub(crate) fn history_of(
         &self,
         document: &Remembered,
         filter: &HistoryFilter,
@@ -147,10 +159,7 @@ impl Editor {
     }
 
     /// The document at `path`; where no file is, the last one that was deleted there.
-    ///
-    /// # Errors
-    /// [`EditorError`] when the document cannot be read, or there was none.
-    pub fn remembered(&self, path: &NotePath) -> Result<Remembered, EditorError> {
+    pub(crate) fn remembered(&self, path: &NotePath) -> Result<Remembered, EditorError> {
         self.folder.check_path(path)?;
         let there = self.reader.looked_at(path)?;
         let mut state = self.store.state();
@@ -170,11 +179,11 @@ impl Editor {
         })
     }
 
-    /// The document that holds the section of an id, or held it when it was deleted; `None` when there is no such id.
-    ///
-    /// # Errors
-    /// [`EditorError`] when the document cannot be read.
-    pub fn remembered_by_section(&self, id: &str) -> Result<Option<Remembered>, EditorError> {
+    /// The document that holds the section of an id, or held it when it was deleted.
+    pub(crate) fn remembered_by_section(
+        &self,
+        id: &str,
+    ) -> Result<Option<Remembered>, EditorError> {
         let found = self.document_with(id);
         let path = found
             .as_ref()
@@ -220,8 +229,7 @@ impl Editor {
     }
 
     /// Whether undo and redo would do something.
-    #[must_use]
-    pub fn can_undo_redo(&self, document: &Remembered) -> (bool, bool) {
+    pub(crate) fn can_undo_redo(&self, document: &Remembered) -> (bool, bool) {
         let state = self.store.state();
         let known = state.ledger.document_by_number(document.number);
         let is_ours = |number: &u64| {
@@ -237,15 +245,11 @@ impl Editor {
     }
 
     /// The document as it was after entry `number`; before its first entry for 0.
-    ///
-    /// # Errors
-    /// [`EditorError::EntryNotFound`] when the entry does not concern the document, [`EditorError::TextUnknown`] when
-    /// the text of that time is not kept.
-    pub fn revision(&self, path: &NotePath, number: u64) -> Result<Revision, EditorError> {
-        self.revision_of(&self.remembered(path)?, number)
-    }
-
-    fn revision_of(&self, document: &Remembered, number: u64) -> Result<Revision, EditorError> {
+    pub(crate) fn revision_of(
+        &self,
+        document: &Remembered,
+        number: u64,
+    ) -> Result<Revision, EditorError> {
         if document.number == WITHOUT_HISTORY {
             let path = NotePath::parse_vault(&document.path);
             let path = path.map_err(|_| EditorError::OutsideRoot)?;
@@ -307,7 +311,7 @@ impl Editor {
     }
 
     /// Bytes and section ids of a document after an entry.
-    pub(super) fn document_after(
+    pub(crate) fn document_after(
         &self,
         document: u64,
         number: u64,
@@ -326,10 +330,7 @@ impl Editor {
     }
 
     /// The replacements that an entry made in a document, with the bytes before them.
-    ///
-    /// # Errors
-    /// [`EditorError`] when the entry is not there or its bytes are not kept.
-    pub fn entry_changes(
+    pub(crate) fn entry_changes(
         &self,
         document: &Remembered,
         number: u64,
@@ -342,8 +343,7 @@ impl Editor {
     }
 
     /// Places of the journal that cannot be read.
-    #[must_use]
-    pub fn damage(&self) -> Vec<Damage> {
+    pub(crate) fn damage(&self) -> Vec<Damage> {
         let mut state = self.store.state();
         // Damage is what was seen; a journal that cannot be looked at is reported by whoever needs it.
         if self.store.catch_up(&mut state).is_err() {

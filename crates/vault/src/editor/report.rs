@@ -140,7 +140,7 @@ impl Editor {
         };
         for step in &entry.steps {
             let path = step.moved_to.as_ref().unwrap_or(&step.path);
-            let (bytes, ids) = self.document_after(step.document, number)?;
+            let (bytes, ids) = self.history.document_after(step.document, number)?;
             let old = before(step, bytes.as_deref())?;
             let changes = step.changes().unwrap_or_default();
             let names = (

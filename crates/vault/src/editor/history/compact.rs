@@ -4,11 +4,14 @@ use std::collections::HashMap;
 
 use sectile_markdown::{Source, align, slug};
 
-use super::{
-    Editor, EditorError, read::past::before, store::MOST_SIGHTED_SECTIONS, store::take_news,
-};
+use super::DocumentHistory;
 use crate::{
     NotePath,
+    editor::{
+        EditorError,
+        read::past::before,
+        store::{MOST_SIGHTED_SECTIONS, take_news},
+    },
     fs::{PrivateFolder, RESCUED},
     ids,
     journal::{
@@ -23,20 +26,17 @@ const MOST_DELETED: usize = 50_000;
 /// Less of a secret than this, at the end of an id, says nothing about it.
 const TELLING_PREFIX: usize = 8;
 
-impl Editor {
+impl DocumentHistory {
     /// Shortens the journal when it has grown too long: beyond its limit, and to twice of what was left the last time, so
     /// that what cannot be dropped is not rewritten with every change.
-    pub(super) fn shorten_journal_if_needed(&self) {
+    pub(crate) fn shorten_journal_if_needed(&self) {
         let cut = {
             let state = self.store.state();
             let left_last_time = state
                 .journal
                 .header()
                 .map_or(0, |header| header.rewritten_bytes);
-            let limit = self
-                .limits
-                .max_journal_bytes
-                .max(left_last_time.saturating_mul(2));
+            let limit = self.max_journal_bytes.max(left_last_time.saturating_mul(2));
             if state.journal.len() <= limit {
                 return;
             }
@@ -44,7 +44,7 @@ impl Editor {
             let mut cut = state.ledger.next().entry;
             for card in state.ledger.entries().rev() {
                 kept += card.len as u64;
-                if kept > self.limits.max_journal_bytes / 2 {
+                if kept > self.max_journal_bytes / 2 {
                     break;
                 }
                 cut = card.number;
@@ -57,15 +57,12 @@ impl Editor {
         }
     }
 
-    /// Forgets the history up to the last entry that holds `text` or leads away from a document that did, or that concerns
-    /// `path`, or all of it. Answers the number of entries that are gone. Rescued files that belong to these or hold the
-    /// text go too, and so do the words of the text in ids. Then it looks whether the text is gone.
-    ///
-    /// # Errors
-    /// [`EditorError::StillThere`] when a document holds the text now, [`EditorError::NotPurged`] when something in the
-    /// private folder does afterwards, [`EditorError::ForeignHistory`] when the history is not all this user's; other
-    /// errors when the journal cannot be written.
-    pub fn purge(&self, path: Option<&NotePath>, text: Option<&str>) -> Result<usize, EditorError> {
+    /// Forgets history, and looks whether it is gone.
+    pub(crate) fn purge(
+        &self,
+        path: Option<&NotePath>,
+        text: Option<&str>,
+    ) -> Result<usize, EditorError> {
         let text = text.filter(|text| !text.is_empty());
         let folder = self.folder.private()?;
         // What a process that died left half done may hold the text too.

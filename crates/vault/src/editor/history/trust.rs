@@ -6,9 +6,9 @@ use std::{
     time::Instant,
 };
 
-use super::{EditorError, EditorOptions, store::JOURNAL_LOCK};
 use crate::{
     Place, RootError,
+    editor::{EditorError, EditorOptions, store::JOURNAL_LOCK},
     journal::{Entry, JOURNAL, Journal, News, Origin, Record},
 };
 
