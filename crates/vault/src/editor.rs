@@ -4,52 +4,47 @@
 //! together. Every process that works on the same root sees the same journal; locks keep two of them from changing one
 //! document at a time, and the bytes on disk are compared before they are replaced.
 
-mod apply;
-mod characters;
-mod commit;
-mod conflict;
 mod draft;
 mod error;
 mod folder;
 mod history;
 mod links;
-mod operation;
 mod read;
-mod report;
 mod store;
-mod undo;
 mod watch;
+mod write;
 
-use std::{
-    path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use sectile_markdown::{Changes, LetterCase};
 
 pub use self::{
-    draft::{DocumentReport, StepReport, WriteReport, WriteRequest},
     error::{Candidate, Conflict, EditorError},
     history::{
         HistoryEntry, HistoryFilter, JournalState, Remembered, Revision, examine,
         trust::{ForeignHistory, Trusted, trust},
     },
     links::{BrokenLink, LinkCheck},
-    operation::{
-        At, CreateDocument, DeleteDocument, DeleteSection, EditText, InsertSection, MoveSection,
-        Operation, Relative, RenameDocument, RenameSection, Scope, SetFrontMatter, UpdateSection,
-    },
     read::{
         View,
         part::{is_hash, page, part_hash, short_hash},
         section::{SectionInfo, SectionRef},
     },
-    undo::UndoRequest,
     watch::Watch,
+    write::{
+        WriteRequest,
+        operation::{
+            At, CreateDocument, DeleteDocument, DeleteSection, EditText, InsertSection,
+            MoveSection, Operation, Relative, RenameDocument, RenameSection, Scope, SetFrontMatter,
+            UpdateSection,
+        },
+        report::{DocumentReport, StepReport, WriteReport},
+        undo::UndoRequest,
+    },
 };
 use self::{
     folder::DocumentFolder, history::DocumentHistory, read::DocumentReader, store::JournalStore,
+    write::DocumentWriter,
 };
 use crate::{JournalKey, NotePath, Root, RootError, Walk, fs::is_markdown_name, journal::Damage};
 
@@ -142,13 +137,10 @@ impl EditorOptions {
 #[derive(Debug)]
 pub struct Editor {
     folder: Arc<DocumentFolder>,
-    limits: EditorLimits,
     store: Arc<JournalStore>,
     reader: Arc<DocumentReader>,
     history: Arc<DocumentHistory>,
-    plans: Mutex<draft::Plans>,
-    /// Whether the root was flushed after its private folder was made.
-    is_root_flushed: AtomicBool,
+    writer: DocumentWriter,
 }
 
 impl Editor {
@@ -178,14 +170,14 @@ impl Editor {
         let store = Arc::new(JournalStore::new(Arc::clone(&folder), &options));
         let reader = Arc::new(DocumentReader::new(&folder, &store));
         let history = DocumentHistory::new(&folder, &store, &reader, &options.limits);
+        let history = Arc::new(history);
+        let writer = DocumentWriter::new(&folder, &store, &reader, &history, options.limits);
         let editor = Self {
-            history: Arc::new(history),
-            reader,
-            store,
             folder,
-            limits: options.limits,
-            plans: Mutex::default(),
-            is_root_flushed: AtomicBool::new(false),
+            store,
+            reader,
+            history,
+            writer,
         };
         if options.read_only {
             return editor;
@@ -213,7 +205,7 @@ impl Editor {
     /// The bounds it works in.
     #[must_use]
     pub fn limits(&self) -> &EditorLimits {
-        &self.limits
+        &self.writer.limits
     }
 
     /// The folder that the documents are in.
@@ -357,8 +349,53 @@ impl Editor {
         self.history.purge(path, text)
     }
 
-    fn plans(&self) -> MutexGuard<'_, draft::Plans> {
-        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Makes all operations of a request, or none.
+    ///
+    /// # Errors
+    /// [`EditorError`]; then nothing was written.
+    pub fn write(
+        &self,
+        request: &WriteRequest,
+        watch: Watch<'_>,
+    ) -> Result<WriteReport, EditorError> {
+        self.writer.write(request, watch)
+    }
+
+    /// Makes exactly the changes that a dry run showed.
+    ///
+    /// # Errors
+    /// [`EditorError`]; then nothing was written.
+    pub fn apply_plan(
+        &self,
+        token: &str,
+        confirmed: bool,
+        watch: Watch<'_>,
+    ) -> Result<WriteReport, EditorError> {
+        self.writer.apply_plan(token, confirmed, watch)
+    }
+
+    /// Takes back an entry, or makes one again.
+    ///
+    /// # Errors
+    /// [`EditorError`]; then nothing was written.
+    pub fn undo(
+        &self,
+        request: &UndoRequest,
+        watch: Watch<'_>,
+    ) -> Result<WriteReport, EditorError> {
+        self.writer.undo(request, watch)
+    }
+
+    /// Looks for links that lead nowhere, in the document at `path` or in all. Links to the web are not followed.
+    ///
+    /// # Errors
+    /// [`EditorError`] when the document or the folder cannot be read, or the caller gave up.
+    pub fn check_links(
+        &self,
+        path: Option<&NotePath>,
+        watch: Watch<'_>,
+    ) -> Result<LinkCheck, EditorError> {
+        links::check(&self.folder, path, watch)
     }
 }
 

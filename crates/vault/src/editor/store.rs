@@ -1,5 +1,6 @@
 //! The journal and the ids as the editor uses them: caught up before every look, locked for every line.
 
+mod commit;
 mod recovery;
 mod sighting;
 
@@ -12,7 +13,10 @@ use std::{
 use sectile_markdown::Digest;
 
 use self::sighting::Unrecorded;
-pub(super) use self::sighting::{MOST_SIGHTED_SECTIONS, UnrecordedDocument};
+pub(super) use self::{
+    commit::{Places, put_in_place, restore},
+    sighting::{MOST_SIGHTED_SECTIONS, UnrecordedDocument},
+};
 use super::{Clock, EditorError, EditorOptions, folder::DocumentFolder};
 use crate::{
     NotePath,

@@ -298,3 +298,15 @@ pub(crate) fn parts_of(bytes: &[u8], heading: Span, extent: sectile_markdown::Ex
         whole: extent.subtree,
     }
 }
+
+/// A text as lines that end in LF, the last one too, so that a change of the last line is a change of one line.
+pub(crate) fn lines(text: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(text)
+        .replace("\r\n", "\n")
+        .replace('\r', "\n");
+    let mut bytes = text.into_bytes();
+    if !bytes.is_empty() && !bytes.ends_with(b"\n") {
+        bytes.push(b'\n');
+    }
+    bytes
+}

@@ -6,16 +6,12 @@
 
 use std::time::Instant;
 
-use sectile_markdown::{Digest, Source};
+use sectile_markdown::Digest;
 
-use super::{JOURNAL_LOCK, JournalStore};
+use super::{JOURNAL_LOCK, JournalStore, Places, put_in_place};
 use crate::{
     NotePath, ReadError,
-    editor::{
-        EditorError, View,
-        commit::{self, Places},
-        draft::Draft,
-    },
+    editor::EditorError,
     fs::{Located, PrivateFolder, Stages, StepName, Swap},
     journal::{Entry, IDS, JOURNAL, Record, Step, UNFINISHED},
 };
@@ -347,17 +343,6 @@ impl JournalStore {
         if made != *target_hash {
             return Err(EditorError::KeepsChanging);
         }
-        let draft = Draft {
-            path: from.clone(),
-            base: bytes.map(|bytes| std::sync::Arc::new(bare_view(from, bytes))),
-            document: Source::new(b"").parse(),
-            bytes: changed,
-            ids: Vec::new(),
-            changes: sectile_markdown::Changes::default(),
-            touched: Vec::new(),
-            moved_to: to.cloned(),
-            number: None,
-        };
         let places = Places {
             from: self.folder.root.locate(from)?,
             to: match to {
@@ -367,12 +352,18 @@ impl JournalStore {
         };
         self.settle_step(&folder, number, at, step).map_err(io)?;
         let name = step_name(number, at, step);
-        if let Some(bytes) = &draft.bytes {
+        if let Some(bytes) = &changed {
             folder
                 .prepare(&name, bytes, &places.from, places.target())
                 .map_err(io)?;
         }
-        let swapped = commit::put_in_place(&folder, &name, &draft, &places).map_err(io)?;
+        let swapped = put_in_place(
+            &folder,
+            &name,
+            (bytes.as_deref(), changed.as_deref()),
+            &places,
+        )
+        .map_err(io)?;
         self.settle_step(&folder, number, at, step).map_err(io)?;
         match swapped {
             Swap::Done => Ok(()),
@@ -401,10 +392,4 @@ fn was_in_place(step: &Step, stages: Option<Stages>) -> bool {
             stages.has_exchanged || (stages.has_old && !stages.has_new)
         }
     }
-}
-
-fn bare_view(path: &NotePath, bytes: Vec<u8>) -> View {
-    let hash = Digest::of(&bytes);
-    let document = Source::new(b"").parse();
-    View::new(path.clone(), bytes, hash, document, Vec::new(), 0)
 }

@@ -5,15 +5,69 @@ use std::{collections::HashSet, sync::Arc};
 use sectile_markdown::{Changes, DiffOptions, Digest, Source, unified_diff};
 
 use super::{
-    Editor, EditorError, StepReport, View, WriteReport, WriteRequest,
-    commit::given_out,
-    draft::{DocumentReport, Draft, Plan, Transaction},
-    read::past::before,
+    DocumentWriter, WriteRequest, commit::given_out, plan::Plan, transaction::Transaction,
 };
-use crate::{NotePath, ids};
+use crate::{
+    NotePath,
+    editor::{BrokenLink, EditorError, SectionInfo, View, draft::Draft, read::past::before},
+    ids,
+};
 
-impl Editor {
-    pub(super) fn dry_run(
+/// What became of a request.
+#[derive(Clone, Debug, Default)]
+pub struct WriteReport {
+    /// The entry of the history; `None` when nothing changed or nothing was written.
+    pub entry: Option<u64>,
+    /// The plan to apply, after a dry run.
+    pub plan: Option<String>,
+    /// The documents that it changed.
+    pub documents: Vec<DocumentReport>,
+    /// What each operation did.
+    pub steps: Vec<StepReport>,
+    /// Links that were repaired.
+    pub repaired_links: usize,
+    /// Links that worked before and do not any more, and new ones that do not work; the first fifty.
+    pub broken_links: Vec<BrokenLink>,
+    /// How many of these there are besides.
+    pub broken_links_more: usize,
+    /// Whether this is the answer to a request that was met before.
+    pub replayed: bool,
+    /// Whether another program changed a document again before the answer.
+    pub changed_since: bool,
+    /// Files that another program wrote to after they were replaced. What it wrote is kept in the private folder.
+    pub rescued: usize,
+}
+
+/// What became of one document.
+#[derive(Clone, Debug)]
+pub struct DocumentReport {
+    /// Its path now.
+    pub path: String,
+    /// The number of its last entry.
+    pub revision: u64,
+    /// Its digest now; `None` when it is gone.
+    pub hash: Option<Digest>,
+    /// What changed.
+    pub diff: String,
+    /// Whether the diff was cut.
+    pub diff_truncated: bool,
+    /// The document now; `None` when it is gone.
+    pub view: Option<Arc<View>>,
+}
+
+/// What one operation did.
+#[derive(Clone, Debug, Default)]
+pub struct StepReport {
+    /// The document.
+    pub path: String,
+    /// The section, as it is now.
+    pub section: Option<SectionInfo>,
+    /// Whether the change was combined with one that somebody else made meanwhile.
+    pub merged: bool,
+}
+
+impl DocumentWriter {
+    pub(crate) fn dry_run(
         &self,
         request: &WriteRequest,
         transaction: &Transaction<'_>,
@@ -45,7 +99,7 @@ impl Editor {
     }
 
     /// What a transaction did, or would do when there are no views.
-    pub(super) fn report(
+    pub(crate) fn report(
         &self,
         transaction: &Transaction<'_>,
         entry: Option<u64>,
@@ -122,12 +176,12 @@ impl Editor {
     }
 
     /// What a transaction would do.
-    pub(super) fn preview(&self, transaction: &Transaction<'_>) -> WriteReport {
+    pub(crate) fn preview(&self, transaction: &Transaction<'_>) -> WriteReport {
         self.report(transaction, None, &[], &[])
     }
 
     /// The answer to the request that entry `number` met, made again.
-    pub(super) fn report_of_entry(
+    pub(crate) fn report_of_entry(
         &self,
         number: u64,
         asked: Option<&str>,

@@ -1,30 +1,23 @@
 //! From drafts to bytes on disk: intent, temporary files, swap, commit. At every point the old bytes or the new bytes.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use sectile_markdown::Digest;
 
-use super::{
-    CreateDocument, DeleteDocument, DeleteSection, EditText, Editor, EditorError, InsertSection,
-    MoveSection, Operation, RenameDocument, RenameSection, SetFrontMatter, UpdateSection, View,
-    Watch, WriteReport, WriteRequest,
-    draft::{Draft, Plan, PlannedDocument, Transaction},
-    read::foreign::{adopted, needs_snapshot},
-};
+use super::{DocumentWriter, transaction::Transaction};
 use crate::{
-    NotePath,
+    editor::{
+        EditorError, View, Watch,
+        draft::Draft,
+        read::foreign::{adopted, needs_snapshot},
+        store::{Places, put_in_place, restore},
+    },
     fault::step,
-    fs::{Located, PrivateFolder, StepName, Swap},
+    fs::{PrivateFolder, StepName, Swap},
     ids,
     journal::{Bytes, Entry, Kind, Record, Request, Splice, Step, written},
     ledger::DocumentState,
 };
-
-/// A document that another program writes at the same moment is tried again this often.
-const MOST_TRIES: usize = 40;
 
 /// What a commit says of itself.
 pub(super) struct Heading {
@@ -56,197 +49,7 @@ pub(super) struct Others {
     pub(super) rescued: usize,
 }
 
-impl Editor {
-    /// Makes all operations of a request, or none.
-    ///
-    /// # Errors
-    /// [`EditorError`]; then nothing was written.
-    pub fn write(
-        &self,
-        request: &WriteRequest,
-        watch: Watch<'_>,
-    ) -> Result<WriteReport, EditorError> {
-        if request.operations.len() > self.limits.max_operations {
-            return Err(EditorError::TooManyOperations {
-                limit: self.limits.max_operations,
-            });
-        }
-        if let Some(report) = self.replay(request.request.as_ref())? {
-            return Ok(report);
-        }
-        self.write_checked(request, None, watch)
-    }
-
-    /// Makes exactly the changes that a dry run showed.
-    ///
-    /// # Errors
-    /// [`EditorError`]; then nothing was written.
-    pub fn apply_plan(
-        &self,
-        token: &str,
-        confirmed: bool,
-        watch: Watch<'_>,
-    ) -> Result<WriteReport, EditorError> {
-        let mut plan = self.plans().take(token).ok_or(EditorError::PlanUnknown)?;
-        plan.request.dry_run = false;
-        plan.request.confirmed |= confirmed;
-        let result = self.write_checked(&plan.request, Some(&plan), watch);
-        let may_be_tried_again = matches!(
-            result,
-            Err(EditorError::NotConfirmed { .. } | EditorError::Busy | EditorError::Cancelled)
-        );
-        if may_be_tried_again {
-            self.plans().put(token.to_owned(), plan);
-        }
-        result
-    }
-
-    fn write_checked(
-        &self,
-        request: &WriteRequest,
-        plan: Option<&Plan>,
-        watch: Watch<'_>,
-    ) -> Result<WriteReport, EditorError> {
-        let mut extra = BTreeSet::new();
-        let mut tries = 0;
-        while tries < MOST_TRIES {
-            let paths = self.paths_of(&request.operations, &extra)?;
-            let locks = self
-                .store
-                .lock_documents(paths.iter().map(String::as_str), watch.stop)?;
-            // The first try may have been under way until now.
-            if let Some(report) = self.replay(request.request.as_ref())? {
-                return Ok(report);
-            }
-            let mut transaction = Transaction::new(self, locks);
-            transaction.promised = plan.map(|plan| plan.ids.clone()).unwrap_or_default();
-            let performed = transaction.perform_all(&request.operations, watch);
-            if !transaction.missing.is_empty() {
-                // More documents than were named, and somebody else holds them: waited for in order, all of them.
-                extra.append(&mut transaction.missing);
-                continue;
-            }
-            performed?;
-            tries += 1;
-            if plan.is_some_and(|plan| transaction.planned() != plan.documents) {
-                return Err(EditorError::PlanStale);
-            }
-            let most = self.limits.confirm_delete_bytes;
-            let is_large = most.is_some_and(|most| transaction.deleted_bytes > most);
-            if is_large && !request.confirmed && !request.dry_run {
-                return Err(EditorError::NotConfirmed {
-                    bytes: transaction.deleted_bytes,
-                });
-            }
-            if request.dry_run {
-                transaction.check_writable()?;
-                return self.dry_run(request, &transaction);
-            }
-            let heading = Heading {
-                actor: request.actor.clone(),
-                operation: request.name.clone(),
-                reason: request.reason.clone(),
-                request: request.into(),
-                kind: Kind::Edit,
-            };
-            if let Some(report) = self.finish(&transaction, heading, watch)? {
-                return Ok(report);
-            }
-        }
-        Err(EditorError::KeepsChanging)
-    }
-
-    /// Commits a transaction and says what it did, or `None` when a document had changed.
-    pub(super) fn finish(
-        &self,
-        transaction: &Transaction<'_>,
-        heading: Heading,
-        watch: Watch<'_>,
-    ) -> Result<Option<WriteReport>, EditorError> {
-        let changed: Vec<&Draft> = transaction
-            .drafts
-            .values()
-            .filter(|draft| draft.is_changed())
-            .collect();
-        if changed.is_empty() {
-            return Ok(Some(self.report(transaction, None, &[], &[])));
-        }
-        watch.check()?;
-        match self.commit(&changed, transaction, heading, watch)? {
-            Committed::Changed => Ok(None),
-            Committed::Yes {
-                entry,
-                views,
-                ids,
-                others,
-            } => {
-                self.history.shorten_journal_if_needed();
-                let mut report = self.report(transaction, Some(entry), &views, &ids);
-                report.changed_since = others.changed_since;
-                report.rescued = others.rescued;
-                Ok(Some(report))
-            }
-        }
-    }
-
-    /// The answer to a request that was met before, if the one with this name and digest is a retry of it.
-    pub(super) fn replay(
-        &self,
-        request: Option<&(String, String)>,
-    ) -> Result<Option<WriteReport>, EditorError> {
-        self.replay_about(request, None)
-    }
-
-    /// The same, which speaks of the document at `asked` first.
-    pub(super) fn replay_about(
-        &self,
-        request: Option<&(String, String)>,
-        asked: Option<&str>,
-    ) -> Result<Option<WriteReport>, EditorError> {
-        let Some((id, digest)) = request else {
-            return Ok(None);
-        };
-        let found = {
-            let mut state = self.store.state();
-            self.store.catch_up(&mut state)?;
-            state.ledger.request(id).cloned()
-        };
-        let Some((known, number)) = found else {
-            return Ok(None);
-        };
-        if known != *digest {
-            return Err(EditorError::RequestReused);
-        }
-        self.report_of_entry(number, asked).map(Some)
-    }
-
-    /// The documents that operations name, by path or by the ids of their sections, without links.
-    fn paths_of(
-        &self,
-        operations: &[Operation],
-        extra: &BTreeSet<String>,
-    ) -> Result<BTreeSet<String>, EditorError> {
-        let mut paths = extra.clone();
-        let mut state = self.store.state();
-        self.store.catch_up(&mut state)?;
-        for operation in operations {
-            let (named, ids) = names(operation);
-            for path in named {
-                // One that cannot be found is reported when it is looked at.
-                if let Ok(real) = self.folder.root.resolve(path) {
-                    paths.insert(real.as_str().to_owned());
-                }
-            }
-            for id in ids {
-                match state.ledger.document_of(id) {
-                    Some(known) => paths.extend(known.path.clone()),
-                    None => paths.extend(self.store.sighted_with(&state, id)),
-                }
-            }
-        }
-        Ok(paths)
-    }
-
+impl DocumentWriter {
     /// Writes drafts to disk, all or none. The caller holds the locks of all of them.
     pub(super) fn commit(
         &self,
@@ -288,7 +91,7 @@ impl Editor {
                     records.push(Record::Adopt(adopted(document, unknown)));
                 }
                 let known = known.or(unknown.as_ref());
-                let old = draft.base.as_ref().map(|base| base.bytes());
+                let old = draft.old();
                 let needs_snapshot = old
                     .zip(known)
                     .is_some_and(|(old, known)| needs_snapshot(known, old));
@@ -336,7 +139,8 @@ impl Editor {
         if !matches!(carried_out, Ok(Swap::Done)) {
             for ((name, draft), place) in names.iter().zip(drafts).zip(&places).take(placed) {
                 // Whether it worked is seen by looking at the documents, not by what the system says.
-                restore(&folder, name, draft, place).unwrap_or_default();
+                restore(&folder, name, (draft.old(), draft.bytes.as_deref()), place)
+                    .unwrap_or_default();
             }
             self.close(&folder, number, &names, &places)?;
             return carried_out.map(|_| Committed::Changed);
@@ -448,7 +252,10 @@ impl Editor {
         }
         for (at, ((name, draft), place)) in names.iter().zip(drafts).zip(places).enumerate() {
             *placed = at + 1;
-            if put_in_place(folder, name, draft, place).map_err(io)? == Swap::Changed {
+            if put_in_place(folder, name, (draft.old(), draft.bytes.as_deref()), place)
+                .map_err(io)?
+                == Swap::Changed
+            {
                 *placed = at;
                 return Ok(Swap::Changed);
             }
@@ -515,12 +322,6 @@ impl Editor {
     }
 }
 
-/// Where a document's file is before and after.
-pub(super) struct Places {
-    pub(super) from: Located,
-    pub(super) to: Option<Located>,
-}
-
 /// What the temporary files of an entry are called.
 fn step_names(number: u64, drafts: &[&Draft], digests: &[Option<Digest>]) -> Vec<StepName> {
     let steps = drafts.iter().zip(digests).enumerate();
@@ -531,73 +332,6 @@ fn step_names(number: u64, drafts: &[&Draft], digests: &[Option<Digest>]) -> Vec
             StepName::new(number, at, before.as_deref(), after.as_deref())
         })
         .collect()
-}
-
-impl Places {
-    /// Where the file will be.
-    pub(super) fn target(&self) -> &Located {
-        self.to.as_ref().unwrap_or(&self.from)
-    }
-
-    pub(super) fn all(&self) -> Vec<&Located> {
-        std::iter::once(&self.from).chain(&self.to).collect()
-    }
-}
-
-pub(super) fn put_in_place(
-    folder: &PrivateFolder,
-    name: &StepName,
-    draft: &Draft,
-    place: &Places,
-) -> std::io::Result<Swap> {
-    let old = draft.base.as_ref().map(|base| base.bytes());
-    match (&draft.bytes, &place.to, old) {
-        (Some(new), None, old) => folder.swap_in(name, &place.from, old, new),
-        (Some(new), Some(to), Some(old)) => {
-            match folder.swap_in(name, to, None, new)? {
-                Swap::Done => {}
-                Swap::Changed => return Ok(Swap::Changed),
-            }
-            let taken = folder.take_out(name, &place.from, old)?;
-            if taken == Swap::Changed {
-                folder.take_back(name, to, new)?;
-            }
-            Ok(taken)
-        }
-        (None, _, Some(old)) => folder.take_out(name, &place.from, old),
-        _ => Ok(Swap::Done),
-    }
-}
-
-/// Puts a document back as it was, if it is as this commit left it.
-fn restore(
-    folder: &PrivateFolder,
-    name: &StepName,
-    draft: &Draft,
-    place: &Places,
-) -> std::io::Result<()> {
-    let old = draft.base.as_ref().map(|base| base.bytes());
-    match (&draft.bytes, &place.to, old) {
-        (Some(new), None, Some(old)) => {
-            folder.swap_back(name, &place.from, old, new)?;
-        }
-        (Some(new), None, None) => {
-            folder.take_back(name, &place.from, new)?;
-        }
-        (Some(new), Some(to), Some(_)) => {
-            match folder.put_back(name, &place.from) {
-                // It was not taken out yet.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                result => result.map(|_| ())?,
-            }
-            folder.take_back(name, to, new)?;
-        }
-        (None, _, Some(_)) => {
-            folder.put_back(name, &place.from)?;
-        }
-        _ => {}
-    }
-    Ok(())
 }
 
 /// Ids with the fresh ones filled in.
@@ -619,7 +353,7 @@ fn step_of(
     new_ids: &[String],
     needs_snapshot: bool,
 ) -> Step {
-    let old = draft.base.as_ref().map(|base| base.bytes());
+    let old = draft.old();
     Step {
         document,
         path: draft.path.as_str().to_owned(),
@@ -633,92 +367,5 @@ fn step_of(
         ids: Splice::between(old_ids, ids),
         touched: given_out(&draft.touched, new_ids),
         ..Step::default()
-    }
-}
-
-/// The paths and section ids that an operation names.
-fn names(operation: &Operation) -> (Vec<&NotePath>, Vec<&str>) {
-    use super::{At, SectionRef};
-    fn id(section: &SectionRef) -> Option<&str> {
-        section.id.as_deref()
-    }
-    fn anchor(at: &At) -> Option<&str> {
-        match at {
-            At::Position(_) => None,
-            At::Next { anchor, .. } => id(anchor),
-        }
-    }
-    match operation {
-        Operation::Insert(InsertSection { path, at, .. }) => {
-            (path.iter().collect(), anchor(at).into_iter().collect())
-        }
-        Operation::Update(UpdateSection { path, section, .. })
-        | Operation::Delete(DeleteSection { path, section, .. })
-        | Operation::Rename(RenameSection { path, section, .. }) => {
-            (path.iter().collect(), id(section).into_iter().collect())
-        }
-        Operation::Move(MoveSection {
-            path,
-            section,
-            at,
-            to,
-            ..
-        }) => (
-            path.iter().chain(to).collect(),
-            id(section).into_iter().chain(anchor(at)).collect(),
-        ),
-        Operation::EditText(EditText { path, section, .. }) => (
-            path.iter().collect(),
-            section.as_ref().and_then(id).into_iter().collect(),
-        ),
-        Operation::SetFrontMatter(SetFrontMatter { path, .. }) => {
-            (path.iter().collect(), Vec::new())
-        }
-        Operation::CreateDocument(CreateDocument { path, .. })
-        | Operation::DeleteDocument(DeleteDocument { path, .. }) => (vec![path], Vec::new()),
-        Operation::RenameDocument(RenameDocument { path, new_path, .. }) => {
-            (vec![path, new_path], Vec::new())
-        }
-    }
-}
-
-impl Transaction<'_> {
-    fn perform_all(
-        &mut self,
-        operations: &[Operation],
-        watch: Watch<'_>,
-    ) -> Result<(), EditorError> {
-        for operation in operations {
-            self.perform(operation)?;
-            watch.check()?;
-        }
-        self.settle_links(operations, watch)
-    }
-
-    /// Refuses changes of documents that may not be written.
-    pub(super) fn check_writable(&self) -> Result<(), EditorError> {
-        for draft in self.drafts.values().filter(|draft| draft.is_changed()) {
-            if draft.base.is_some() {
-                let located = self.editor.folder.locate(&draft.path)?;
-                let checked = located.check_writable();
-                checked.map_err(|error| EditorError::io(&error))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// What the transaction comes to, for comparison with a plan.
-    pub(super) fn planned(&self) -> Vec<PlannedDocument> {
-        let changed = self.drafts.values().filter(|draft| draft.is_changed());
-        changed
-            .map(|draft| PlannedDocument {
-                path: draft.final_path().as_str().to_owned(),
-                before: draft.base.as_ref().map(|base| base.hash().to_string()),
-                after: draft
-                    .bytes
-                    .as_ref()
-                    .map(|bytes| Digest::of(bytes).to_string()),
-            })
-            .collect()
     }
 }

@@ -2,14 +2,19 @@
 
 use sectile_markdown::{Digest, Document, Source, merge};
 
-use super::{
-    Conflict, Editor, EditorError, Scope,
-    draft::{Draft, Found, Transaction},
-    read::part::{check_whole, hash_matches, short_hash},
-    read::past::before,
-    read::section::parts_of,
+use super::{DocumentWriter, operation::Scope, transaction::Transaction};
+use crate::{
+    editor::{
+        Conflict, EditorError,
+        draft::{Draft, Found},
+        read::{
+            part::{check_whole, hash_matches, short_hash},
+            past::before,
+            section::{lines, parts_of},
+        },
+    },
+    ids,
 };
-use crate::ids;
 
 /// How many entries back the base of a change is looked for.
 const MOST_ENTRIES_BACK: usize = 256;
@@ -55,7 +60,7 @@ impl Transaction<'_> {
         hashed: Hashed,
     ) -> Result<bool, EditorError> {
         let Some(expected) = expected else {
-            return if self.editor.limits.require_hash {
+            return if self.writer.limits.require_hash {
                 Err(EditorError::HashRequired)
             } else {
                 Ok(true)
@@ -91,12 +96,12 @@ impl Transaction<'_> {
             .unwrap_or_default();
         let mut room = self.room_back.get();
         let base = self
-            .editor
+            .writer
             .base_of(draft, &found.id, expected, (hashed, scope), &mut room);
         self.room_back.set(room);
         let base = base?;
         if let Some(base) = &base {
-            let limit = self.editor.limits.max_shown_bytes;
+            let limit = self.writer.limits.max_shown_bytes;
             check_whole(&String::from_utf8_lossy(base), ours, Some(expected), limit)?;
         }
         if let Some(base) = &base
@@ -166,7 +171,7 @@ impl Transaction<'_> {
     }
 }
 
-impl Editor {
+impl DocumentWriter {
     /// The text that had the hash `expected`, if it is in the journal and `room`, this many bytes of older texts, is enough
     /// to get there.
     fn base_of(
@@ -217,16 +222,4 @@ impl Editor {
         }
         Ok(None)
     }
-}
-
-/// A text as lines that end in LF, the last one too, so that a change of the last line is a change of one line.
-pub(super) fn lines(text: &[u8]) -> Vec<u8> {
-    let text = String::from_utf8_lossy(text)
-        .replace("\r\n", "\n")
-        .replace('\r', "\n");
-    let mut bytes = text.into_bytes();
-    if !bytes.is_empty() && !bytes.ends_with(b"\n") {
-        bytes.push(b'\n');
-    }
-    bytes
 }

@@ -8,12 +8,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use sectile_markdown::{Changes, Digest, Source};
 
 use super::{
-    Editor, EditorError, Watch, WriteReport,
+    DocumentWriter, MOST_TRIES,
     commit::Heading,
-    draft::{Draft, PendingStep, Transaction},
+    report::WriteReport,
+    transaction::{PendingStep, Transaction},
 };
 use crate::{
     NotePath, ReadError,
+    editor::{EditorError, Watch, draft::Draft},
     journal::{Entry, Kind, Origin, Request, Step},
     ledger::DocumentState,
 };
@@ -37,15 +39,9 @@ pub struct UndoRequest {
     pub dry_run: bool,
 }
 
-/// A document that changes under the hands is tried again this often.
-const MOST_TRIES: usize = 40;
-
-impl Editor {
+impl DocumentWriter {
     /// Takes back an entry, or makes one again.
-    ///
-    /// # Errors
-    /// [`EditorError`]; then nothing was written.
-    pub fn undo(
+    pub(crate) fn undo(
         &self,
         request: &UndoRequest,
         watch: Watch<'_>,
