@@ -64,7 +64,7 @@ impl DocumentFolder {
         }
         self.root
             .make_private_folder()
-            .map_err(|error| self.refusal(&error))
+            .map_err(|error| self.refusal(error))
     }
 
     /// Where the file at `path` really is.
@@ -109,9 +109,9 @@ impl DocumentFolder {
     }
 
     /// What the system says about something in the root.
-    pub(super) fn refusal(&self, error: &std::io::Error) -> EditorError {
+    pub(super) fn refusal(&self, error: std::io::Error) -> EditorError {
         if self.root.is_there() {
-            EditorError::io(error)
+            error.into()
         } else {
             EditorError::RootGone
         }

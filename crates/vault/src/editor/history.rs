@@ -103,7 +103,7 @@ pub(super) struct DocumentHistory {
 }
 
 impl DocumentHistory {
-    pub(crate) fn new(
+    pub(super) fn new(
         folder: &Arc<DocumentFolder>,
         store: &Arc<JournalStore>,
         reader: &Arc<DocumentReader>,
@@ -118,7 +118,7 @@ impl DocumentHistory {
     }
 
     /// The entries of a document's history, newest first, and whether there are more.
-    pub(crate) fn history_of(
+    pub(super) fn history_of(
         &self,
         document: &Remembered,
         filter: &HistoryFilter,
@@ -159,7 +159,7 @@ impl DocumentHistory {
     }
 
     /// The document at `path`; where no file is, the last one that was deleted there.
-    pub(crate) fn remembered(&self, path: &NotePath) -> Result<Remembered, EditorError> {
+    pub(super) fn remembered(&self, path: &NotePath) -> Result<Remembered, EditorError> {
         self.folder.check_path(path)?;
         let there = self.reader.looked_at(path)?;
         let mut state = self.store.state();
@@ -180,7 +180,7 @@ impl DocumentHistory {
     }
 
     /// The document that holds the section of an id, or held it when it was deleted.
-    pub(crate) fn remembered_by_section(
+    pub(super) fn remembered_by_section(
         &self,
         id: &str,
     ) -> Result<Option<Remembered>, EditorError> {
@@ -229,7 +229,7 @@ impl DocumentHistory {
     }
 
     /// Whether undo and redo would do something.
-    pub(crate) fn can_undo_redo(&self, document: &Remembered) -> (bool, bool) {
+    pub(super) fn can_undo_redo(&self, document: &Remembered) -> (bool, bool) {
         let state = self.store.state();
         let known = state.ledger.document_by_number(document.number);
         let is_ours = |number: &u64| {
@@ -245,7 +245,7 @@ impl DocumentHistory {
     }
 
     /// The document as it was after entry `number`; before its first entry for 0.
-    pub(crate) fn revision_of(
+    pub(super) fn revision_of(
         &self,
         document: &Remembered,
         number: u64,
@@ -311,7 +311,7 @@ impl DocumentHistory {
     }
 
     /// Bytes and section ids of a document after an entry.
-    pub(crate) fn document_after(
+    pub(super) fn document_after(
         &self,
         document: u64,
         number: u64,
@@ -330,7 +330,7 @@ impl DocumentHistory {
     }
 
     /// The replacements that an entry made in a document, with the bytes before them.
-    pub(crate) fn entry_changes(
+    pub(super) fn entry_changes(
         &self,
         document: &Remembered,
         number: u64,
@@ -343,7 +343,7 @@ impl DocumentHistory {
     }
 
     /// Places of the journal that cannot be read.
-    pub(crate) fn damage(&self) -> Vec<Damage> {
+    pub(super) fn damage(&self) -> Vec<Damage> {
         let mut state = self.store.state();
         // Damage is what was seen; a journal that cannot be looked at is reported by whoever needs it.
         if self.store.catch_up(&mut state).is_err() {
@@ -426,9 +426,7 @@ pub fn examine(location: &Path, key: JournalKey) -> Result<Option<JournalState>,
         Err(crate::RootError::Unreadable(kind)) => return Err(EditorError::Io(kind)),
         Err(_) => return Err(EditorError::RootGone),
     };
-    let folder = root
-        .private_folder()
-        .map_err(|error| EditorError::io(&error))?;
+    let folder = root.private_folder()?;
     let Some(folder) = folder else {
         return Ok(None);
     };
@@ -448,9 +446,6 @@ pub fn examine(location: &Path, key: JournalKey) -> Result<Option<JournalState>,
         damaged_places: state.ledger.damage().len(),
         foreign_lines: state.ledger.foreign_lines(),
         foreign_intents: state.ledger.foreign_intents(),
-        rescued: folder
-            .rescued_files()
-            .map_err(|error| EditorError::io(&error))?
-            .len(),
+        rescued: folder.rescued_files()?.len(),
     }))
 }

@@ -45,7 +45,7 @@ const MOST_LOOKS: usize = 50;
 const LOOKS_AT_NOTHING: usize = 50;
 
 impl DocumentReader {
-    pub(crate) fn new(folder: &Arc<DocumentFolder>, store: &Arc<JournalStore>) -> Self {
+    pub(super) fn new(folder: &Arc<DocumentFolder>, store: &Arc<JournalStore>) -> Self {
         Self {
             folder: Arc::clone(folder),
             store: Arc::clone(store),
@@ -55,7 +55,7 @@ impl DocumentReader {
     }
 
     /// The document at `path` as it is on disk now.
-    pub(crate) fn view(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
+    pub(super) fn view(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
         self.folder.check_path(path)?;
         let located = self.folder.locate(path)?;
         // A link may have the name of a document and lead to something else.
@@ -106,7 +106,7 @@ impl DocumentReader {
     }
 
     /// When the file of a document was made, as far as that is known.
-    pub(crate) fn created(&self, path: &NotePath) -> Option<i64> {
+    pub(super) fn created(&self, path: &NotePath) -> Option<i64> {
         let state = self.store.state();
         let known = state.ledger.document(path.as_str());
         let sighted = || state.sightings.card(path.as_str());
@@ -117,7 +117,7 @@ impl DocumentReader {
     }
 
     /// When the text that `view` shows was written.
-    pub(crate) fn modified(&self, view: &View) -> Option<i64> {
+    pub(super) fn modified(&self, view: &View) -> Option<i64> {
         let edited = {
             let state = self.store.state();
             let card = state.ledger.entry(view.revision());
@@ -189,7 +189,7 @@ impl DocumentReader {
     }
 
     /// The document at `path`, which the caller has locked and which has no links in it.
-    pub(crate) fn settled(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
+    pub(super) fn settled(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
         self.store.finish_pending(path.as_str())?;
         let mut bytes = self.folder.read(path)?;
         let mut same_looks = 0;
@@ -253,18 +253,23 @@ impl DocumentReader {
         Ok(self.keep(view.with_sighting(given.sighted_at)))
     }
 
-    pub(crate) fn views(&self) -> MutexGuard<'_, Cache> {
+    fn views(&self) -> MutexGuard<'_, Cache> {
         self.views.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn keep(&self, view: View) -> Arc<View> {
+    /// Forgets the view of a document that is not at `path` any more.
+    pub(super) fn forget(&self, path: &str) {
+        self.views().forget(path);
+    }
+
+    pub(super) fn keep(&self, view: View) -> Arc<View> {
         let view = Arc::new(view);
         self.views().put(&view);
         view
     }
 
     /// The document at `path`, if its file is there.
-    pub(crate) fn looked_at(&self, path: &NotePath) -> Result<Option<Arc<View>>, EditorError> {
+    pub(super) fn looked_at(&self, path: &NotePath) -> Result<Option<Arc<View>>, EditorError> {
         match self.view(path) {
             Ok(view) => Ok(Some(view)),
             Err(EditorError::DocumentNotFound) => Ok(None),

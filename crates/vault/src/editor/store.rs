@@ -56,8 +56,7 @@ impl State {
         let is_taken = |batch| self.ledger.has_batch(batch) || self.sightings.has_batch(batch);
         let mut source = IdSource::new(&is_taken);
         let ids = sections.map(|(id, heading)| id.map_or_else(|| source.id(heading), Ok));
-        let ids = ids.collect::<Result<Vec<_>, _>>();
-        ids.map_err(|error| EditorError::io(&error))
+        Ok(ids.collect::<Result<Vec<_>, _>>()?)
     }
 }
 
@@ -117,7 +116,7 @@ impl JournalStore {
                 state.sightings.forget();
                 Ok(())
             }
-            Err(error) => Err(self.folder.refusal(&error)),
+            Err(error) => Err(self.folder.refusal(error)),
         }
     }
 
@@ -182,7 +181,7 @@ impl JournalStore {
                 .folder
                 .root
                 .private_folder()
-                .map_err(|error| self.folder.refusal(&error))?
+                .map_err(|error| self.folder.refusal(error))?
                 .ok_or(EditorError::TextUnknown)?;
             match state.journal.read_at(&folder, place.0, place.1)? {
                 Some(Record::Intent(entry) | Record::Done(entry)) if entry.number == number => {
@@ -221,8 +220,7 @@ impl JournalStore {
     pub(super) fn lock_journal(&self, folder: &PrivateFolder) -> Result<HeldLock, EditorError> {
         let deadline = Instant::now() + self.lock_timeout;
         folder
-            .lock(JOURNAL_LOCK, deadline, &|| false)
-            .map_err(|error| EditorError::io(&error))?
+            .lock(JOURNAL_LOCK, deadline, &|| false)?
             .ok_or(EditorError::Busy)
     }
 
@@ -251,9 +249,7 @@ impl JournalStore {
         let deadline = Instant::now() + self.lock_timeout;
         let mut locks = DocumentLocks::default();
         for name in names {
-            let lock = folder
-                .lock(&name, deadline, stop)
-                .map_err(|error| EditorError::io(&error))?;
+            let lock = folder.lock(&name, deadline, stop)?;
             match lock {
                 Some(lock) => locks.held.insert(name, lock),
                 None if stop() => return Err(EditorError::Cancelled),

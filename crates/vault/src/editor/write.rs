@@ -2,13 +2,13 @@
 
 mod apply;
 mod characters;
-pub(super) mod commit;
+mod commit;
 mod conflict;
 pub(super) mod operation;
 mod plan;
 mod repair;
 pub(super) mod report;
-pub(super) mod transaction;
+mod transaction;
 pub(super) mod undo;
 
 use std::{
@@ -51,7 +51,7 @@ pub struct WriteRequest {
 /// Writes documents: all that a request asks for, or nothing.
 #[derive(Debug)]
 pub(super) struct DocumentWriter {
-    pub(super) folder: Arc<DocumentFolder>,
+    folder: Arc<DocumentFolder>,
     store: Arc<JournalStore>,
     reader: Arc<DocumentReader>,
     history: Arc<DocumentHistory>,
@@ -84,7 +84,7 @@ impl DocumentWriter {
     }
 
     /// Makes all operations of a request, or none.
-    pub(crate) fn write(
+    pub(super) fn write(
         &self,
         request: &WriteRequest,
         watch: Watch<'_>,
@@ -101,7 +101,7 @@ impl DocumentWriter {
     }
 
     /// Makes exactly the changes that a dry run showed.
-    pub(crate) fn apply_plan(
+    pub(super) fn apply_plan(
         &self,
         token: &str,
         confirmed: bool,

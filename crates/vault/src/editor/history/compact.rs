@@ -102,7 +102,7 @@ impl DocumentHistory {
         }
         // Files that were replaced hold old texts. What another program wrote to them since is rescued, and looked at next.
         let swept = folder.sweep_displaced(None);
-        swept.map_err(|error| EditorError::io(&error))?;
+        swept?;
         // Words of headings stand in ids, also of documents that were only read, so all of it is rewritten in any case.
         self.drop_entries_before(cut, text)?;
         self.rewrite_sightings(&folder, text)?;
@@ -112,9 +112,7 @@ impl DocumentHistory {
             is_all || number.is_some_and(|number| number < cut) || text.is_some_and(holds)
         })?;
         if let Some(text) = text {
-            let found = folder
-                .file_holding(&[text.as_bytes(), escaped(text).as_bytes()])
-                .map_err(|error| EditorError::io(&error))?;
+            let found = folder.file_holding(&[text.as_bytes(), escaped(text).as_bytes()])?;
             if let Some(name) = found {
                 return Err(EditorError::NotPurged { name });
             }
@@ -177,9 +175,8 @@ impl DocumentHistory {
         &self,
         is_meant: impl Fn(Option<u64>, &[u8]) -> bool,
     ) -> Result<(), EditorError> {
-        let io = |error: std::io::Error| EditorError::io(&error);
         let folder = self.folder.private()?;
-        for name in folder.rescued_files().map_err(io)? {
+        for name in folder.rescued_files()? {
             let rest = name.strip_prefix(RESCUED).unwrap_or_default();
             let number = rest
                 .split('-')
@@ -187,7 +184,7 @@ impl DocumentHistory {
                 .and_then(|digits| digits.parse().ok());
             let bytes = folder.read_file(&name).unwrap_or_default();
             if is_meant(number, &bytes) {
-                folder.remove(&name).map_err(io)?;
+                folder.remove(&name)?;
             }
         }
         Ok(())

@@ -27,7 +27,7 @@ const SNAPSHOT_AFTER: usize = 64 << 10;
 
 impl DocumentReader {
     /// What the sections of a document are known by.
-    pub(crate) fn prints_of(&self, known: &DocumentState) -> Vec<Fingerprint> {
+    pub(super) fn prints_of(&self, known: &DocumentState) -> Vec<Fingerprint> {
         match self.text_of(known) {
             Some(text) => align::fingerprints(&text, &Source::new(&text).parse()),
             None => known.prints.fingerprints(),
@@ -71,7 +71,7 @@ impl DocumentReader {
 
     /// Enters what another program did to a document. One that the journal does not have yet, which has the number 0, is
     /// taken into it first.
-    pub(crate) fn enter_foreign_edit(
+    pub(super) fn enter_foreign_edit(
         &self,
         known: &DocumentState,
         new: &New<'_>,

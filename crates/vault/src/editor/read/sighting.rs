@@ -24,7 +24,7 @@ use crate::{
 
 impl DocumentReader {
     /// Ids for a document that was never seen, or that was at another path.
-    pub(crate) fn sight_first(&self, new: &New<'_>) -> Result<GivenIds, EditorError> {
+    pub(super) fn sight_first(&self, new: &New<'_>) -> Result<GivenIds, EditorError> {
         let hash = new.hash.to_string();
         let is_gone = |path: &str| {
             NotePath::parse_vault(path).is_ok_and(|path| {
@@ -60,7 +60,7 @@ impl DocumentReader {
     }
 
     /// Ids for a document that another program has changed.
-    pub(crate) fn sight_again(
+    pub(super) fn sight_again(
         &self,
         sighting: Sighting,
         new: &New<'_>,
@@ -127,7 +127,7 @@ impl DocumentReader {
     }
 
     /// Ids for a document with so many sections that they are not written down.
-    pub(crate) fn carry_ids(&self, new: &New<'_>) -> Result<GivenIds, EditorError> {
+    pub(super) fn carry_ids(&self, new: &New<'_>) -> Result<GivenIds, EditorError> {
         let mut state = self.store.state();
         let seen = state.unrecorded.take(new.path.as_str());
         let seen = seen.filter(|seen| !seen.is_derived);

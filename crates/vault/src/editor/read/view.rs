@@ -26,7 +26,7 @@ pub struct View {
 
 /// A section in terms of positions.
 #[derive(Clone, Debug)]
-pub(crate) struct Outline {
+pub(super) struct Outline {
     pub(crate) heading: String,
     pub(crate) level: u8,
     pub(crate) parent: Option<usize>,
@@ -39,7 +39,7 @@ pub(crate) struct Outline {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hashes {
+pub(super) struct Hashes {
     pub(crate) own: Digest,
     pub(crate) subtree: Digest,
 }
@@ -67,7 +67,7 @@ impl View {
     }
 
     /// The same with ids that stand in the file of ids, if at all, at `offset`.
-    pub(crate) fn with_sighting(self, offset: Option<u64>) -> Self {
+    pub(super) fn with_sighting(self, offset: Option<u64>) -> Self {
         Self {
             sighted_at: offset,
             ..self
@@ -116,13 +116,13 @@ impl View {
         self.revision
     }
 
-    pub(crate) fn outline(&self) -> &[Outline] {
+    pub(super) fn outline(&self) -> &[Outline] {
         self.outline
             .get_or_init(|| outline(&self.bytes, &self.document))
     }
 
     /// The hashes of one section, made when somebody asks for them: all of them would be many times the document.
-    pub(crate) fn hashes(&self, position: usize) -> Option<&Hashes> {
+    pub(super) fn hashes(&self, position: usize) -> Option<&Hashes> {
         let outline = self.outline().get(position)?;
         let all = self
             .hashes
@@ -134,7 +134,7 @@ impl View {
     }
 }
 
-pub(crate) fn outline(bytes: &[u8], document: &Document) -> Vec<Outline> {
+pub(super) fn outline(bytes: &[u8], document: &Document) -> Vec<Outline> {
     let mut position_of: HashMap<usize, usize> = HashMap::new();
     let mut result: Vec<Outline> = Vec::new();
     let mut ends = Vec::new();
@@ -163,7 +163,7 @@ pub(crate) fn outline(bytes: &[u8], document: &Document) -> Vec<Outline> {
 
 /// Views that were made lately, and texts that callers were given.
 #[derive(Debug, Default)]
-pub(crate) struct Cache {
+pub(super) struct Cache {
     views: HashMap<String, (u64, Arc<View>)>,
     bytes: usize,
     clock: u64,
@@ -224,9 +224,9 @@ impl New<'_> {
 }
 
 /// The ids that the sections of a document have, and where they stand when that is the file of ids.
-pub(crate) struct GivenIds {
+pub(super) struct GivenIds {
     pub(crate) ids: Vec<String>,
-    pub(crate) sighted_at: Option<u64>,
+    pub(super) sighted_at: Option<u64>,
 }
 
 impl From<Vec<String>> for GivenIds {

@@ -37,7 +37,7 @@ impl JournalStore {
         let folder = match self.folder.root.private_folder() {
             Ok(Some(folder)) => folder,
             Ok(None) => return Ok(()),
-            Err(error) => return Err(self.folder.refusal(&error)),
+            Err(error) => return Err(self.folder.refusal(error)),
         };
         // What cannot be closed is as it was, and no reason to stop.
         folder.close_to_others().unwrap_or_default();
@@ -58,8 +58,7 @@ impl JournalStore {
             }
         }
         self.drop_unfinished_journals(&folder)?;
-        self.put_away_left_overs(&folder, known_entries)
-            .map_err(|error| EditorError::io(&error))
+        Ok(self.put_away_left_overs(&folder, known_entries)?)
     }
 
     /// Puts away temporary files of entries before `known_entries` that are settled. None is removed unread.
@@ -105,7 +104,7 @@ impl JournalStore {
                 Some(_lock) => folder.remove(&unfinished),
                 None => Ok(()),
             });
-            removed.map_err(|error| EditorError::io(&error))?;
+            removed?;
         }
         Ok(())
     }
@@ -127,8 +126,7 @@ impl JournalStore {
         let folder = self.folder.private()?;
         let deadline = Instant::now() + self.lock_timeout;
         let _lock = folder
-            .lock(RECOVERY_LOCK, deadline, &|| false)
-            .map_err(|error| EditorError::io(&error))?
+            .lock(RECOVERY_LOCK, deadline, &|| false)?
             .ok_or(EditorError::Busy)?;
         let entry = {
             let mut state = self.state();
@@ -253,18 +251,17 @@ impl JournalStore {
         at: usize,
         step: &Step,
     ) -> Result<Option<Stages>, EditorError> {
-        let io = |error: std::io::Error| EditorError::io(&error);
         let path = NotePath::parse_vault(&step.path).map_err(|_| EditorError::OutsideRoot)?;
         let Ok(located) = self.folder.root.locate(&path) else {
             return Ok(None);
         };
         let name = step_name(number, at, step);
-        let mut stages = folder.stages(&name, &located).map_err(io)?;
+        let mut stages = folder.stages(&name, &located)?;
         let is_replaced = step.moved_to.is_none() && step.before.is_some() && step.after.is_some();
         // Had the new one been in place, it would not be waiting for that.
         if is_replaced && stages.is_absent && stages.has_old && stages.has_new {
-            folder.put_back(&name, &located).map_err(io)?;
-            stages = folder.stages(&name, &located).map_err(io)?;
+            folder.put_back(&name, &located)?;
+            stages = folder.stages(&name, &located)?;
         }
         Ok(Some(stages))
     }
@@ -300,7 +297,6 @@ impl JournalStore {
         let old_path = parse(&step.path)?;
         let new_path = step.moved_to.as_deref().map(parse).transpose()?;
         let folder = self.folder.private()?;
-        let io = |error: std::io::Error| EditorError::io(&error);
         let read = |path: &NotePath| match self.folder.root.read(path, u64::MAX - 1) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(ReadError::NotFound) => Ok(None),
@@ -314,11 +310,9 @@ impl JournalStore {
             };
             let bytes = read(surplus)?.unwrap_or_default();
             let located = self.folder.root.locate(surplus)?;
-            self.settle_step(&folder, number, at, step).map_err(io)?;
-            folder
-                .take_out(&step_name(number, at, step), &located, &bytes)
-                .map_err(io)?;
-            return self.settle_step(&folder, number, at, step).map_err(io);
+            self.settle_step(&folder, number, at, step)?;
+            folder.take_out(&step_name(number, at, step), &located, &bytes)?;
+            return Ok(self.settle_step(&folder, number, at, step)?);
         }
         let (from, to, changes) = match direction {
             Direction::Forward => (&old_path, new_path.as_ref(), step.changes()),
@@ -350,21 +344,18 @@ impl JournalStore {
                 None => None,
             },
         };
-        self.settle_step(&folder, number, at, step).map_err(io)?;
+        self.settle_step(&folder, number, at, step)?;
         let name = step_name(number, at, step);
         if let Some(bytes) = &changed {
-            folder
-                .prepare(&name, bytes, &places.from, places.target())
-                .map_err(io)?;
+            folder.prepare(&name, bytes, &places.from, places.target())?;
         }
         let swapped = put_in_place(
             &folder,
             &name,
             (bytes.as_deref(), changed.as_deref()),
             &places,
-        )
-        .map_err(io)?;
-        self.settle_step(&folder, number, at, step).map_err(io)?;
+        )?;
+        self.settle_step(&folder, number, at, step)?;
         match swapped {
             Swap::Done => Ok(()),
             Swap::Changed => Err(EditorError::KeepsChanging),

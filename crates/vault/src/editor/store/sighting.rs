@@ -78,7 +78,7 @@ impl JournalStore {
             return Ok(None);
         }
         let folder = self.folder.root.private_folder();
-        let Some(folder) = folder.map_err(|error| self.folder.refusal(&error))? else {
+        let Some(folder) = folder.map_err(|error| self.folder.refusal(error))? else {
             return Ok(None);
         };
         let sighting = state.sightings.load(&folder, path)?;

@@ -186,7 +186,7 @@ fn what_is_not_a_regular_file_is_refused_and_nothing_blocks() {
 fn running_out_of_descriptors_is_said() {
     for number in [23, 24] {
         let error = std::io::Error::from_raw_os_error(number);
-        assert_eq!(EditorError::io(&error), EditorError::TooManyOpenFiles);
+        assert_eq!(EditorError::from(error), EditorError::TooManyOpenFiles);
     }
     let read = EditorError::from(ReadError::TooManyOpenFiles);
     assert_eq!(read, EditorError::TooManyOpenFiles);

@@ -179,7 +179,7 @@ impl DocumentWriter {
         number: u64,
     ) -> Option<Arc<View>> {
         if draft.moved_to.is_some() || draft.bytes.is_none() {
-            self.reader.views().forget(draft.path.as_str());
+            self.reader.forget(draft.path.as_str());
         }
         let bytes = draft.bytes.as_ref()?;
         Some(self.reader.keep(View::new(
@@ -199,10 +199,7 @@ impl DocumentWriter {
             self.folder.check_target(path)?;
         }
         if draft.base.is_none() || draft.moved_to.is_some() {
-            self.folder
-                .root
-                .make_folders_above(draft.final_path())
-                .map_err(|error| EditorError::io(&error))?;
+            self.folder.root.make_folders_above(draft.final_path())?;
         }
         let places = Places {
             from: self.folder.locate(&draft.path)?,
@@ -211,10 +208,7 @@ impl DocumentWriter {
                 None => None,
             },
         };
-        places
-            .from
-            .check_writable()
-            .map_err(|error| EditorError::io(&error))?;
+        places.from.check_writable()?;
         Ok(places)
     }
 
@@ -224,10 +218,7 @@ impl DocumentWriter {
     fn flush_root_once(&self, places: &[Places]) -> Result<(), EditorError> {
         let is_covered = matches!(places, [place] if place.to.is_none() && place.from.is_in_root());
         if !is_covered && !self.is_root_flushed.load(Ordering::Relaxed) {
-            self.folder
-                .root
-                .flush_root()
-                .map_err(|error| EditorError::io(&error))?;
+            self.folder.root.flush_root()?;
         }
         self.is_root_flushed.store(true, Ordering::Relaxed);
         Ok(())
@@ -242,18 +233,14 @@ impl DocumentWriter {
         places: &[Places],
         placed: &mut usize,
     ) -> Result<Swap, EditorError> {
-        let io = |error: std::io::Error| EditorError::io(&error);
         for ((name, draft), place) in names.iter().zip(drafts).zip(places) {
             if let Some(bytes) = &draft.bytes {
-                folder
-                    .prepare(name, bytes, &place.from, place.target())
-                    .map_err(io)?;
+                folder.prepare(name, bytes, &place.from, place.target())?;
             }
         }
         for (at, ((name, draft), place)) in names.iter().zip(drafts).zip(places).enumerate() {
             *placed = at + 1;
-            if put_in_place(folder, name, (draft.old(), draft.bytes.as_deref()), place)
-                .map_err(io)?
+            if put_in_place(folder, name, (draft.old(), draft.bytes.as_deref()), place)?
                 == Swap::Changed
             {
                 *placed = at;
@@ -294,7 +281,7 @@ impl DocumentWriter {
     fn are_read_back(&self, drafts: &[&Draft]) -> Result<bool, EditorError> {
         let mut same = true;
         for draft in drafts {
-            step("read_back", || Ok(())).map_err(|error| EditorError::io(&error))?;
+            step("read_back", || Ok(()))?;
             if let Some(written) = &draft.bytes {
                 same &= match self.folder.read(draft.final_path()) {
                     Ok(bytes) => bytes == *written,

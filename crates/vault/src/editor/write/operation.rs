@@ -171,7 +171,7 @@ pub struct DeleteDocument {
 
 impl Operation {
     /// The paths and section ids that it names.
-    pub(crate) fn names(&self) -> (Vec<&NotePath>, Vec<&str>) {
+    pub(super) fn names(&self) -> (Vec<&NotePath>, Vec<&str>) {
         fn id(section: &SectionRef) -> Option<&str> {
             section.id.as_deref()
         }

@@ -4,31 +4,31 @@ use super::WriteRequest;
 
 /// Plans that were made by dry runs and not applied yet.
 #[derive(Debug, Default)]
-pub(crate) struct Plans {
+pub(super) struct Plans {
     plans: Vec<(String, Plan)>,
 }
 
 /// What a dry run found: the bytes it would write.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    pub(crate) request: WriteRequest,
-    pub(crate) documents: Vec<PlannedDocument>,
+pub(super) struct Plan {
+    pub(super) request: WriteRequest,
+    pub(super) documents: Vec<PlannedDocument>,
     /// The ids that new sections will have.
-    pub(crate) ids: Vec<String>,
+    pub(super) ids: Vec<String>,
 }
 
 /// A document before and after a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PlannedDocument {
-    pub(crate) path: String,
-    pub(crate) before: Option<String>,
-    pub(crate) after: Option<String>,
+pub(super) struct PlannedDocument {
+    pub(super) path: String,
+    pub(super) before: Option<String>,
+    pub(super) after: Option<String>,
 }
 
 impl Plans {
     const MOST: usize = 32;
 
-    pub(crate) fn put(&mut self, token: String, plan: Plan) {
+    pub(super) fn put(&mut self, token: String, plan: Plan) {
         self.plans.retain(|(known, _)| *known != token);
         if self.plans.len() == Self::MOST {
             self.plans.remove(0);
@@ -37,12 +37,12 @@ impl Plans {
     }
 
     /// The ids that a plan promises.
-    pub(crate) fn ids(&self, token: &str) -> Option<Vec<String>> {
+    pub(super) fn ids(&self, token: &str) -> Option<Vec<String>> {
         let (_, plan) = self.plans.iter().find(|(known, _)| known == token)?;
         Some(plan.ids.clone())
     }
 
-    pub(crate) fn take(&mut self, token: &str) -> Option<Plan> {
+    pub(super) fn take(&mut self, token: &str) -> Option<Plan> {
         let at = self.plans.iter().position(|(known, _)| known == token)?;
         Some(self.plans.remove(at).1)
     }

@@ -67,7 +67,7 @@ pub struct StepReport {
 }
 
 impl DocumentWriter {
-    pub(crate) fn dry_run(
+    pub(super) fn dry_run(
         &self,
         request: &WriteRequest,
         transaction: &Transaction<'_>,
@@ -99,7 +99,7 @@ impl DocumentWriter {
     }
 
     /// What a transaction did, or would do when there are no views.
-    pub(crate) fn report(
+    pub(super) fn report(
         &self,
         transaction: &Transaction<'_>,
         entry: Option<u64>,
@@ -176,12 +176,12 @@ impl DocumentWriter {
     }
 
     /// What a transaction would do.
-    pub(crate) fn preview(&self, transaction: &Transaction<'_>) -> WriteReport {
+    pub(super) fn preview(&self, transaction: &Transaction<'_>) -> WriteReport {
         self.report(transaction, None, &[], &[])
     }
 
     /// The answer to the request that entry `number` met, made again.
-    pub(crate) fn report_of_entry(
+    pub(super) fn report_of_entry(
         &self,
         number: u64,
         asked: Option<&str>,

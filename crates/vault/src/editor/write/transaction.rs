@@ -23,36 +23,36 @@ use crate::{
 };
 
 /// All drafts of a request.
-pub(crate) struct Transaction<'e> {
-    pub(crate) writer: &'e DocumentWriter,
+pub(super) struct Transaction<'e> {
+    pub(super) writer: &'e DocumentWriter,
     locks: DocumentLocks,
     /// Documents that somebody else holds. With any of these, the request starts over and waits for them.
-    pub(crate) missing: BTreeSet<String>,
-    pub(crate) drafts: BTreeMap<String, Draft>,
+    pub(super) missing: BTreeSet<String>,
+    pub(super) drafts: BTreeMap<String, Draft>,
     /// Headings of sections that have no id yet.
-    pub(crate) fresh: Vec<String>,
+    pub(super) fresh: Vec<String>,
     /// The ids that a dry run promised them, in order.
-    pub(crate) promised: Vec<String>,
-    pub(crate) labels: HashMap<String, String>,
-    pub(crate) steps: Vec<PendingStep>,
+    pub(super) promised: Vec<String>,
+    pub(super) labels: HashMap<String, String>,
+    pub(super) steps: Vec<PendingStep>,
     /// Bytes that deletions take.
-    pub(crate) deleted_bytes: usize,
-    pub(crate) repaired_links: usize,
-    pub(crate) broken: Broken,
+    pub(super) deleted_bytes: usize,
+    pub(super) repaired_links: usize,
+    pub(super) broken: Broken,
     /// How many bytes of older texts may still be read.
-    pub(crate) room_back: Cell<usize>,
+    pub(super) room_back: Cell<usize>,
 }
 
 /// A step whose section may not have its id yet.
 #[derive(Clone, Debug)]
-pub(crate) struct PendingStep {
-    pub(crate) path: String,
-    pub(crate) section: Option<String>,
-    pub(crate) merged: bool,
+pub(super) struct PendingStep {
+    pub(super) path: String,
+    pub(super) section: Option<String>,
+    pub(super) merged: bool,
 }
 
 impl<'e> Transaction<'e> {
-    pub(crate) fn new(writer: &'e DocumentWriter, locks: DocumentLocks) -> Self {
+    pub(super) fn new(writer: &'e DocumentWriter, locks: DocumentLocks) -> Self {
         Self {
             writer,
             locks,
@@ -70,7 +70,7 @@ impl<'e> Transaction<'e> {
     }
 
     /// Makes sure that the document at `path`, which has no links in it, is locked.
-    pub(crate) fn hold(&mut self, path: &NotePath) -> Result<(), EditorError> {
+    pub(super) fn hold(&mut self, path: &NotePath) -> Result<(), EditorError> {
         if self
             .writer
             .store
@@ -84,7 +84,7 @@ impl<'e> Transaction<'e> {
     }
 
     /// The draft of the document at `path`, which must exist.
-    pub(crate) fn draft(&mut self, path: &NotePath) -> Result<&mut Draft, EditorError> {
+    pub(super) fn draft(&mut self, path: &NotePath) -> Result<&mut Draft, EditorError> {
         self.writer.folder.check_path(path)?;
         let real = self.writer.folder.real_path(path)?;
         // A link may have the name of a document and lead to something else.
@@ -125,20 +125,20 @@ impl<'e> Transaction<'e> {
     }
 
     /// An id for a section that has none yet.
-    pub(crate) fn fresh_id(&mut self, heading: &str) -> String {
+    pub(super) fn fresh_id(&mut self, heading: &str) -> String {
         self.fresh.push(heading.to_owned());
         ids::fresh(self.fresh.len() - 1)
     }
 
     /// The sections that have no id yet: the id that each was promised, if it was, and its heading.
-    pub(crate) fn new_sections(&self) -> impl Iterator<Item = (Option<String>, &str)> {
+    pub(super) fn new_sections(&self) -> impl Iterator<Item = (Option<String>, &str)> {
         let promised = self.promised.iter().cloned().map(Some);
         let promised = promised.chain(std::iter::repeat(None));
         promised.zip(self.fresh.iter().map(String::as_str))
     }
 
     /// Makes an edit on a draft. Sections that it makes get the ids in `given`, in order, then fresh ones.
-    pub(crate) fn edit(
+    pub(super) fn edit(
         &mut self,
         path: &str,
         edit: &Edit<'_>,
@@ -186,12 +186,12 @@ impl<'e> Transaction<'e> {
         Ok(edited)
     }
 
-    pub(crate) fn touch(&mut self, path: &str, id: &str) {
+    pub(super) fn touch(&mut self, path: &str, id: &str) {
         self.touch_all(path, [id.to_owned()]);
     }
 
     /// Notes sections that the request concerns, each once.
-    pub(crate) fn touch_all(&mut self, path: &str, ids: impl IntoIterator<Item = String>) {
+    pub(super) fn touch_all(&mut self, path: &str, ids: impl IntoIterator<Item = String>) {
         if let Some(draft) = self.drafts.get_mut(path) {
             work::count(draft.touched.len());
             let mut known: HashSet<String> = draft.touched.iter().cloned().collect();
@@ -201,7 +201,7 @@ impl<'e> Transaction<'e> {
     }
 
     /// Finds a section by id, label or heading.
-    pub(crate) fn find(
+    pub(super) fn find(
         &mut self,
         path: Option<&NotePath>,
         section: &SectionRef,
@@ -298,19 +298,19 @@ impl<'e> Transaction<'e> {
     }
 
     /// Refuses changes of documents that may not be written.
-    pub(crate) fn check_writable(&self) -> Result<(), EditorError> {
+    pub(super) fn check_writable(&self) -> Result<(), EditorError> {
         for draft in self.drafts.values().filter(|draft| draft.is_changed()) {
             if draft.base.is_some() {
                 let located = self.writer.folder.locate(&draft.path)?;
                 let checked = located.check_writable();
-                checked.map_err(|error| EditorError::io(&error))?;
+                checked?;
             }
         }
         Ok(())
     }
 
     /// What the transaction comes to, for comparison with a plan.
-    pub(crate) fn planned(&self) -> Vec<PlannedDocument> {
+    pub(super) fn planned(&self) -> Vec<PlannedDocument> {
         let changed = self.drafts.values().filter(|draft| draft.is_changed());
         changed
             .map(|draft| PlannedDocument {
