@@ -57,6 +57,15 @@ impl DocumentFolder {
             .map_err(|error| self.missing(error))
     }
 
+    /// The bytes of the file at `path`, however many, or `None` when there is none.
+    pub(super) fn read_any(&self, path: &NotePath) -> Result<Option<Vec<u8>>, EditorError> {
+        match self.root.read(path, u64::MAX - 1) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(ReadError::NotFound) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// The private folder, for writing to it.
     pub(super) fn private(&self) -> Result<PrivateFolder, EditorError> {
         if self.read_only {
@@ -67,9 +76,23 @@ impl DocumentFolder {
             .map_err(|error| self.refusal(error))
     }
 
+    /// The private folder, if there is one.
+    pub(super) fn private_if_there(&self) -> Result<Option<PrivateFolder>, EditorError> {
+        let folder = self.root.private_folder();
+        folder.map_err(|error| self.refusal(error))
+    }
+
     /// Where the file at `path` really is.
     pub(super) fn locate(&self, path: &NotePath) -> Result<Located, EditorError> {
         self.root.locate(path).map_err(|error| self.missing(error))
+    }
+
+    /// Where the files at paths that were written down are, as far as they can be found.
+    pub(super) fn locate_all<'p>(&self, paths: impl Iterator<Item = &'p String>) -> Vec<Located> {
+        let notes = paths.filter_map(|path| NotePath::parse_vault(path).ok());
+        notes
+            .filter_map(|note| self.root.locate(&note).ok())
+            .collect()
     }
 
     /// Where the file at `path` really is or would be.
@@ -150,4 +173,9 @@ impl DocumentFolder {
         located.is_ok_and(|located| located.check_writable().is_ok())
             && self.check_target(path).is_ok()
     }
+}
+
+/// A path that was written down.
+pub(super) fn recorded_path(path: &str) -> Result<NotePath, EditorError> {
+    NotePath::parse_vault(path).map_err(|_| EditorError::OutsideRoot)
 }

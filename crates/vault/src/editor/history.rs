@@ -9,7 +9,7 @@ use sectile_markdown::Changes;
 
 use super::{
     EditorError, EditorLimits,
-    folder::DocumentFolder,
+    folder::{DocumentFolder, recorded_path},
     read::{DocumentReader, past::before},
     store::{JournalStore, State, take_news},
 };
@@ -162,8 +162,7 @@ impl DocumentHistory {
     pub(super) fn remembered(&self, path: &NotePath) -> Result<Remembered, EditorError> {
         self.folder.check_path(path)?;
         let there = self.reader.looked_at(path)?;
-        let mut state = self.store.state();
-        self.store.catch_up(&mut state)?;
+        let state = self.store.current_state()?;
         let known = match &there {
             Some(view) => state.ledger.document(view.path().as_str()),
             None => self.store.known_at(&state.ledger, path),
@@ -202,9 +201,8 @@ impl DocumentHistory {
 
     fn document_with(&self, id: &str) -> Option<Remembered> {
         let deleted_by = {
-            let mut state = self.store.state();
             // A journal that cannot be read is reported by whoever looks at the document.
-            self.store.catch_up(&mut state).ok()?;
+            let state = self.store.current_state().ok()?;
             if let Some(known) = state.ledger.document_of(id) {
                 return Some(Remembered {
                     number: known.id,
@@ -251,8 +249,7 @@ impl DocumentHistory {
         number: u64,
     ) -> Result<Revision, EditorError> {
         if document.number == WITHOUT_HISTORY {
-            let path = NotePath::parse_vault(&document.path);
-            let path = path.map_err(|_| EditorError::OutsideRoot)?;
+            let path = recorded_path(&document.path)?;
             return match number {
                 0 => Ok(Revision {
                     entry: 0,
@@ -344,12 +341,9 @@ impl DocumentHistory {
 
     /// Places of the journal that cannot be read.
     pub(super) fn damage(&self) -> Vec<Damage> {
-        let mut state = self.store.state();
         // Damage is what was seen; a journal that cannot be looked at is reported by whoever needs it.
-        if self.store.catch_up(&mut state).is_err() {
-            return Vec::new();
-        }
-        state.ledger.damage().to_vec()
+        let state = self.store.current_state();
+        state.map_or_else(|_| Vec::new(), |state| state.ledger.damage().to_vec())
     }
 }
 

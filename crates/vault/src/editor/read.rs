@@ -80,8 +80,7 @@ impl DocumentReader {
             bytes => bytes?,
         };
         {
-            let mut state = self.store.state();
-            self.store.catch_up(&mut state)?;
+            let state = self.store.current_state()?;
             if let Some(view) = self.known(&state, real, &bytes)? {
                 return Ok(view);
             }
@@ -94,8 +93,7 @@ impl DocumentReader {
     /// just replacing it, or was ended while it did.
     fn read_after_others(&self, real: &NotePath) -> Result<Vec<u8>, EditorError> {
         let is_pending = {
-            let mut state = self.store.state();
-            self.store.catch_up(&mut state)?;
+            let state = self.store.current_state()?;
             !state.ledger.pending(Some(real.as_str())).is_empty()
         };
         if is_pending {
@@ -194,8 +192,7 @@ impl DocumentReader {
         let mut bytes = self.folder.read(path)?;
         let mut same_looks = 0;
         for _ in 0..MOST_LOOKS + LOOKS_AT_NOTHING {
-            let mut state = self.store.state();
-            self.store.catch_up(&mut state)?;
+            let state = self.store.current_state()?;
             if let Some(view) = self.known(&state, path, &bytes)? {
                 return Ok(view);
             }

@@ -94,6 +94,7 @@ impl JournalStore {
         }
     }
 
+    /// What is known of the root, without a look at what others have written since.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -103,11 +104,17 @@ impl JournalStore {
         (self.clock)()
     }
 
-    /// Takes in what other processes have written.
-    pub(super) fn catch_up(&self, state: &mut State) -> Result<(), EditorError> {
-        match self.folder.root.private_folder() {
-            Ok(Some(folder)) => take_news(state, &folder),
-            Ok(None) => {
+    /// What is known of the root, with all that other processes have written.
+    pub(super) fn current_state(&self) -> Result<MutexGuard<'_, State>, EditorError> {
+        let mut state = self.state();
+        self.catch_up(&mut state)?;
+        Ok(state)
+    }
+
+    fn catch_up(&self, state: &mut State) -> Result<(), EditorError> {
+        match self.folder.private_if_there()? {
+            Some(folder) => take_news(state, &folder),
+            None => {
                 // Somebody may have removed the folder. Then what it said is gone.
                 if state.journal.len() > 0 {
                     state.journal.forget();
@@ -116,7 +123,6 @@ impl JournalStore {
                 state.sightings.forget();
                 Ok(())
             }
-            Err(error) => Err(self.folder.refusal(error)),
         }
     }
 
@@ -177,12 +183,8 @@ impl JournalStore {
                 return Err(EditorError::TextUnknown);
             }
             looked_at = Some(place);
-            let folder = self
-                .folder
-                .root
-                .private_folder()
-                .map_err(|error| self.folder.refusal(error))?
-                .ok_or(EditorError::TextUnknown)?;
+            let folder = self.folder.private_if_there()?;
+            let folder = folder.ok_or(EditorError::TextUnknown)?;
             match state.journal.read_at(&folder, place.0, place.1)? {
                 Some(Record::Intent(entry) | Record::Done(entry)) if entry.number == number => {
                     return Ok(*entry);
@@ -204,11 +206,8 @@ impl JournalStore {
 
     /// The document that holds the section of an id, as far as is known without looking.
     pub(super) fn document_of(&self, id: &str) -> Option<NotePath> {
-        let mut state = self.state();
         // A journal that cannot be read is reported by whoever looks at the document.
-        if self.catch_up(&mut state).is_err() {
-            return None;
-        }
+        let state = self.current_state().ok()?;
         let path = match state.ledger.document_of(id) {
             Some(known) => known.path.clone(),
             None => self.sighted_with(&state, id),
@@ -218,10 +217,13 @@ impl JournalStore {
 
     /// Takes the lock of the journal and the ids.
     pub(super) fn lock_journal(&self, folder: &PrivateFolder) -> Result<HeldLock, EditorError> {
+        self.lock(folder, JOURNAL_LOCK)
+    }
+
+    fn lock(&self, folder: &PrivateFolder, name: &str) -> Result<HeldLock, EditorError> {
         let deadline = Instant::now() + self.lock_timeout;
-        folder
-            .lock(JOURNAL_LOCK, deadline, &|| false)?
-            .ok_or(EditorError::Busy)
+        let lock = folder.lock(name, deadline, &|| false)?;
+        lock.ok_or(EditorError::Busy)
     }
 
     fn first_header(&self, ledger: &Ledger) -> Header {

@@ -226,11 +226,7 @@ impl DocumentWriter {
         let Some((id, digest)) = request else {
             return Ok(None);
         };
-        let found = {
-            let mut state = self.store.state();
-            self.store.catch_up(&mut state)?;
-            state.ledger.request(id).cloned()
-        };
+        let found = self.store.current_state()?.ledger.request(id).cloned();
         let Some((known, number)) = found else {
             return Ok(None);
         };
@@ -247,8 +243,7 @@ impl DocumentWriter {
         extra: &BTreeSet<String>,
     ) -> Result<BTreeSet<String>, EditorError> {
         let mut paths = extra.clone();
-        let mut state = self.store.state();
-        self.store.catch_up(&mut state)?;
+        let state = self.store.current_state()?;
         for operation in operations {
             let (named, ids) = operation.names();
             for path in named {

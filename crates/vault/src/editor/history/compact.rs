@@ -68,8 +68,7 @@ impl DocumentHistory {
         // What a process that died left half done may hold the text too.
         self.store.recover()?;
         let numbers: Vec<u64> = {
-            let mut state = self.store.state();
-            self.store.catch_up(&mut state)?;
+            let state = self.store.current_state()?;
             if state.ledger.foreign_lines() > 0 {
                 return Err(EditorError::ForeignHistory);
             }

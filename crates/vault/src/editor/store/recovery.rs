@@ -10,8 +10,8 @@ use sectile_markdown::Digest;
 
 use super::{JOURNAL_LOCK, JournalStore, Places, put_in_place};
 use crate::{
-    NotePath, ReadError,
-    editor::EditorError,
+    NotePath,
+    editor::{EditorError, folder::recorded_path},
     fs::{Located, PrivateFolder, Stages, StepName, Swap},
     journal::{Entry, IDS, JOURNAL, Record, Step, UNFINISHED},
 };
@@ -34,16 +34,13 @@ const RECOVERY_LOCK: &str = "recovery";
 impl JournalStore {
     /// Finishes or drops everything that is half done and that nobody is at work on.
     pub(crate) fn recover(&self) -> Result<(), EditorError> {
-        let folder = match self.folder.root.private_folder() {
-            Ok(Some(folder)) => folder,
-            Ok(None) => return Ok(()),
-            Err(error) => return Err(self.folder.refusal(error)),
+        let Some(folder) = self.folder.private_if_there()? else {
+            return Ok(());
         };
         // What cannot be closed is as it was, and no reason to stop.
         folder.close_to_others().unwrap_or_default();
         let (pending, known_entries) = {
-            let mut state = self.state();
-            self.catch_up(&mut state)?;
+            let state = self.current_state()?;
             (state.ledger.pending(None), state.ledger.next().entry)
         };
         for entry in pending {
@@ -77,15 +74,7 @@ impl JournalStore {
                 continue;
             }
             let marked = folder.marked_notes(&name);
-            let beside: Vec<Located> = marked
-                .iter()
-                .filter_map(|path| {
-                    self.folder
-                        .root
-                        .locate(&NotePath::parse_vault(path).ok()?)
-                        .ok()
-                })
-                .collect();
+            let beside = self.folder.locate_all(marked.iter());
             let beside: Vec<&Located> = beside.iter().collect();
             folder.settle(&name, &beside, now)?;
         }
@@ -111,11 +100,7 @@ impl JournalStore {
 
     /// Settles intents about a document that the caller has locked.
     pub(crate) fn finish_pending(&self, path: &str) -> Result<(), EditorError> {
-        let pending = {
-            let mut state = self.state();
-            self.catch_up(&mut state)?;
-            state.ledger.pending(Some(path))
-        };
+        let pending = self.current_state()?.ledger.pending(Some(path));
         pending
             .iter()
             .try_for_each(|entry| self.resolve(entry.number))
@@ -124,17 +109,9 @@ impl JournalStore {
     /// Settles one intent. The caller has locked one of its documents, so the process that made it is gone.
     fn resolve(&self, number: u64) -> Result<(), EditorError> {
         let folder = self.folder.private()?;
-        let deadline = Instant::now() + self.lock_timeout;
-        let _lock = folder
-            .lock(RECOVERY_LOCK, deadline, &|| false)?
-            .ok_or(EditorError::Busy)?;
-        let entry = {
-            let mut state = self.state();
-            self.catch_up(&mut state)?;
-            let pending = state.ledger.pending(None);
-            pending.into_iter().find(|entry| entry.number == number)
-        };
-        let Some(entry) = entry else {
+        let _lock = self.lock(&folder, RECOVERY_LOCK)?;
+        let pending = self.current_state()?.ledger.pending(None);
+        let Some(entry) = pending.into_iter().find(|entry| entry.number == number) else {
             return Ok(());
         };
         let standings = (0..entry.steps.len())
@@ -188,15 +165,8 @@ impl JournalStore {
         at: usize,
         step: &Step,
     ) -> std::io::Result<()> {
-        let near: Vec<Located> = std::iter::once(&step.path)
-            .chain(&step.moved_to)
-            .filter_map(|path| {
-                self.folder
-                    .root
-                    .locate(&NotePath::parse_vault(path).ok()?)
-                    .ok()
-            })
-            .collect();
+        let paths = std::iter::once(&step.path).chain(&step.moved_to);
+        let near = self.folder.locate_all(paths);
         let near: Vec<&Located> = near.iter().collect();
         let name = step_name(number, at, step);
         folder.settle(&name, &near, self.now()).map(|_| ())
@@ -218,12 +188,8 @@ impl JournalStore {
     ) -> Result<Standing, EditorError> {
         let step = &entry.steps[at];
         let hash_at = |path: &str| -> Result<Option<String>, EditorError> {
-            let path = NotePath::parse_vault(path).map_err(|_| EditorError::OutsideRoot)?;
-            match self.folder.root.read(&path, u64::MAX - 1) {
-                Ok(bytes) => Ok(Some(Digest::of(&bytes).to_string())),
-                Err(ReadError::NotFound) => Ok(None),
-                Err(error) => Err(error.into()),
-            }
+            let bytes = self.folder.read_any(&recorded_path(path)?)?;
+            Ok(bytes.map(|bytes| Digest::of(&bytes).to_string()))
         };
         let stages = self.stages(folder, entry.number, at, step)?;
         let here = hash_at(&step.path)?;
@@ -251,7 +217,7 @@ impl JournalStore {
         at: usize,
         step: &Step,
     ) -> Result<Option<Stages>, EditorError> {
-        let path = NotePath::parse_vault(&step.path).map_err(|_| EditorError::OutsideRoot)?;
+        let path = recorded_path(&step.path)?;
         let Ok(located) = self.folder.root.locate(&path) else {
             return Ok(None);
         };
@@ -293,22 +259,16 @@ impl JournalStore {
         standing: Standing,
         direction: Direction,
     ) -> Result<(), EditorError> {
-        let parse = |path: &str| NotePath::parse_vault(path).map_err(|_| EditorError::OutsideRoot);
-        let old_path = parse(&step.path)?;
-        let new_path = step.moved_to.as_deref().map(parse).transpose()?;
+        let old_path = recorded_path(&step.path)?;
+        let new_path = step.moved_to.as_deref().map(recorded_path).transpose()?;
         let folder = self.folder.private()?;
-        let read = |path: &NotePath| match self.folder.root.read(path, u64::MAX - 1) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(ReadError::NotFound) => Ok(None),
-            Err(error) => Err(EditorError::from(error)),
-        };
         if standing == Standing::Halfway {
             // Both files are there; one of them is one too many.
             let surplus = match direction {
                 Direction::Forward => &old_path,
                 Direction::Back => new_path.as_ref().unwrap_or(&old_path),
             };
-            let bytes = read(surplus)?.unwrap_or_default();
+            let bytes = self.folder.read_any(surplus)?.unwrap_or_default();
             let located = self.folder.root.locate(surplus)?;
             self.settle_step(&folder, number, at, step)?;
             folder.take_out(&step_name(number, at, step), &located, &bytes)?;
@@ -326,7 +286,7 @@ impl JournalStore {
             Direction::Forward => &step.after,
             Direction::Back => &step.before,
         };
-        let bytes = read(from)?;
+        let bytes = self.folder.read_any(from)?;
         let changed = match target_hash {
             None => None,
             Some(_) => {

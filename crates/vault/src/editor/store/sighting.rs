@@ -77,8 +77,7 @@ impl JournalStore {
         if state.sightings.card(path).is_none() {
             return Ok(None);
         }
-        let folder = self.folder.root.private_folder();
-        let Some(folder) = folder.map_err(|error| self.folder.refusal(error))? else {
+        let Some(folder) = self.folder.private_if_there()? else {
             return Ok(None);
         };
         let sighting = state.sightings.load(&folder, path)?;

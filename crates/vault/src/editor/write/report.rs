@@ -8,8 +8,10 @@ use super::{
     DocumentWriter, WriteRequest, commit::given_out, plan::Plan, transaction::Transaction,
 };
 use crate::{
-    NotePath,
-    editor::{BrokenLink, EditorError, SectionInfo, View, draft::Draft, read::past::before},
+    editor::{
+        BrokenLink, EditorError, SectionInfo, View, draft::Draft, folder::recorded_path,
+        read::past::before,
+    },
     ids,
 };
 
@@ -202,7 +204,7 @@ impl DocumentWriter {
                 bytes.as_ref().map(|_| path.as_str()),
             );
             let (diff, diff_truncated) = self.diff(names, old.as_deref(), &changes);
-            let note = NotePath::parse_vault(path).map_err(|_| EditorError::OutsideRoot)?;
+            let note = recorded_path(path)?;
             let view = bytes.map(|bytes| {
                 let (hash, document) = (Digest::of(&bytes), Source::new(&bytes).parse());
                 Arc::new(View::new(note, bytes, hash, document, ids, number))

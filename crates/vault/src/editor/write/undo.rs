@@ -14,8 +14,8 @@ use super::{
     transaction::{PendingStep, Transaction},
 };
 use crate::{
-    NotePath, ReadError,
-    editor::{EditorError, Watch, draft::Draft},
+    NotePath,
+    editor::{EditorError, Watch, draft::Draft, folder::recorded_path},
     journal::{Entry, Kind, Origin, Request, Step},
     ledger::DocumentState,
 };
@@ -128,8 +128,7 @@ impl DocumentWriter {
         request: &UndoRequest,
         path: Option<&NotePath>,
     ) -> Result<(u64, u64), EditorError> {
-        let mut state = self.store.state();
-        self.store.catch_up(&mut state)?;
+        let state = self.store.current_state()?;
         let known = match (path, request.entry) {
             (Some(path), _) => self.store.known_at(&state.ledger, path),
             (None, Some(entry)) => state.ledger.entry(entry).and_then(|card| {
@@ -205,13 +204,13 @@ impl DocumentWriter {
 
     /// The draft that takes one step back.
     fn reverted(&self, entry: &Entry, step: &Step) -> Result<Draft, EditorError> {
-        let old_path = NotePath::parse_vault(&step.path).map_err(|_| EditorError::OutsideRoot)?;
+        let old_path = recorded_path(&step.path)?;
         if step.after.is_none() {
             return self.brought_back(step, old_path);
         }
         let path = self.known_of(step, |known| known.path.clone())?;
         let path = path.ok_or(EditorError::DocumentNotFound)?;
-        let path = NotePath::parse_vault(&path).map_err(|_| EditorError::OutsideRoot)?;
+        let path = recorded_path(&path)?;
         let view = self.reader.settled(&path)?;
         let before = Source::new(view.bytes());
         if !before.is_valid_utf8() {
@@ -275,11 +274,8 @@ impl DocumentWriter {
 
     /// A document that was deleted, as it was.
     fn brought_back(&self, step: &Step, path: NotePath) -> Result<Draft, EditorError> {
-        let taken = self.folder.root.is_occupied(&path)
-            || !matches!(
-                self.folder.root.read(&path, u64::MAX - 1),
-                Err(ReadError::NotFound)
-            );
+        let taken =
+            self.folder.root.is_occupied(&path) || !matches!(self.folder.read_any(&path), Ok(None));
         if taken {
             return Err(EditorError::DocumentExists);
         }
