@@ -3,6 +3,10 @@
 //! Reading is [`Editor::view`]. Writing is [`Editor::write`]: operations are made on drafts in memory, then committed
 //! together. Every process that works on the same root sees the same journal; locks keep two of them from changing one
 //! document at a time, and the bytes on disk are compared before they are replaced.
+//!
+//! The editor is a facade over parts with fields of their own, each built on those before it: `folder` (which paths are
+//! documents, and their bytes), `store` (the journal, the ids, locks and recovery), `read` (views of documents), `history`
+//! and `write`. `links` sees only the folder and drafts.
 
 mod draft;
 mod error;

@@ -5,7 +5,7 @@ pub(super) mod part;
 pub(super) mod past;
 pub(super) mod section;
 mod sighting;
-pub(super) mod view;
+mod view;
 
 use std::{
     borrow::Cow,
