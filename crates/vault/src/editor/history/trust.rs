@@ -6,9 +6,9 @@ use std::{
     time::Instant,
 };
 
-use super::{EditorError, EditorOptions, store::JOURNAL_LOCK};
 use crate::{
     Place, RootError,
+    editor::{EditorError, EditorOptions, store::JOURNAL_LOCK},
     journal::{Entry, JOURNAL, Journal, News, Origin, Record},
 };
 
@@ -42,22 +42,21 @@ pub enum Trusted {
 /// # Errors
 /// [`EditorError`] when the journal cannot be read or written.
 pub fn trust(location: &Path, options: &EditorOptions) -> Result<Trusted, EditorError> {
-    let io = |error: std::io::Error| EditorError::io(&error);
     let root = match Place::at(location) {
         Ok(Place::Folder(root) | Place::File(root, _)) => root,
         Ok(Place::Other) => return Err(EditorError::DocumentNotFound),
         Err(RootError::Unreadable(kind)) => return Err(EditorError::Io(kind)),
         Err(_) => return Err(EditorError::DocumentNotFound),
     };
-    let Some(folder) = root.private_folder().map_err(io)? else {
+    let Some(folder) = root.private_folder()? else {
         return Ok(Trusted::Nothing);
     };
     let _lock = if options.read_only {
         None
     } else {
-        root.make_private_folder().map_err(io)?;
+        root.make_private_folder()?;
         let deadline = Instant::now() + options.limits.lock_timeout;
-        let lock = folder.lock(JOURNAL_LOCK, deadline, &|| false).map_err(io)?;
+        let lock = folder.lock(JOURNAL_LOCK, deadline, &|| false)?;
         Some(lock.ok_or(EditorError::Busy)?)
     };
     let mut journal = Journal::new(JOURNAL, options.key.clone());

@@ -6,11 +6,12 @@
 
 use std::time::Instant;
 
-use sectile_markdown::{Digest, Source};
+use sectile_markdown::Digest;
 
-use super::{Editor, EditorError, View, commit::Places, draft::Draft, store::JOURNAL_LOCK};
+use super::{JOURNAL_LOCK, JournalStore, Places, put_in_place};
 use crate::{
-    NotePath, ReadError,
+    NotePath,
+    editor::{EditorError, folder::recorded_path},
     fs::{Located, PrivateFolder, Stages, StepName, Swap},
     journal::{Entry, IDS, JOURNAL, Record, Step, UNFINISHED},
 };
@@ -30,19 +31,16 @@ enum Standing {
 
 const RECOVERY_LOCK: &str = "recovery";
 
-impl Editor {
+impl JournalStore {
     /// Finishes or drops everything that is half done and that nobody is at work on.
-    pub(super) fn recover(&self) -> Result<(), EditorError> {
-        let folder = match self.root.private_folder() {
-            Ok(Some(folder)) => folder,
-            Ok(None) => return Ok(()),
-            Err(error) => return Err(self.refusal(&error)),
+    pub(crate) fn recover(&self) -> Result<(), EditorError> {
+        let Some(folder) = self.folder.private_if_there()? else {
+            return Ok(());
         };
         // What cannot be closed is as it was, and no reason to stop.
         folder.close_to_others().unwrap_or_default();
         let (pending, known_entries) = {
-            let mut state = self.state();
-            self.catch_up(&mut state)?;
+            let state = self.current_state()?;
             (state.ledger.pending(None), state.ledger.next().entry)
         };
         for entry in pending {
@@ -57,8 +55,7 @@ impl Editor {
             }
         }
         self.drop_unfinished_journals(&folder)?;
-        self.put_away_left_overs(&folder, known_entries)
-            .map_err(|error| EditorError::io(&error))
+        Ok(self.put_away_left_overs(&folder, known_entries)?)
     }
 
     /// Puts away temporary files of entries before `known_entries` that are settled. None is removed unread.
@@ -67,7 +64,7 @@ impl Editor {
         folder: &PrivateFolder,
         known_entries: u64,
     ) -> std::io::Result<()> {
-        let now = (self.clock)();
+        let now = self.now();
         for file in folder.temporary_files()? {
             // What we do not know by name is not ours.
             let Some((name, _)) = StepName::parse(&file) else {
@@ -77,10 +74,7 @@ impl Editor {
                 continue;
             }
             let marked = folder.marked_notes(&name);
-            let beside: Vec<Located> = marked
-                .iter()
-                .filter_map(|path| self.root.locate(&NotePath::parse_vault(path).ok()?).ok())
-                .collect();
+            let beside = self.folder.locate_all(marked.iter());
             let beside: Vec<&Located> = beside.iter().collect();
             folder.settle(&name, &beside, now)?;
         }
@@ -99,18 +93,14 @@ impl Editor {
                 Some(_lock) => folder.remove(&unfinished),
                 None => Ok(()),
             });
-            removed.map_err(|error| EditorError::io(&error))?;
+            removed?;
         }
         Ok(())
     }
 
     /// Settles intents about a document that the caller has locked.
-    pub(super) fn finish_pending(&self, path: &str) -> Result<(), EditorError> {
-        let pending = {
-            let mut state = self.state();
-            self.catch_up(&mut state)?;
-            state.ledger.pending(Some(path))
-        };
+    pub(crate) fn finish_pending(&self, path: &str) -> Result<(), EditorError> {
+        let pending = self.current_state()?.ledger.pending(Some(path));
         pending
             .iter()
             .try_for_each(|entry| self.resolve(entry.number))
@@ -118,19 +108,10 @@ impl Editor {
 
     /// Settles one intent. The caller has locked one of its documents, so the process that made it is gone.
     fn resolve(&self, number: u64) -> Result<(), EditorError> {
-        let folder = self.private()?;
-        let deadline = Instant::now() + self.limits.lock_timeout;
-        let _lock = folder
-            .lock(RECOVERY_LOCK, deadline, &|| false)
-            .map_err(|error| EditorError::io(&error))?
-            .ok_or(EditorError::Busy)?;
-        let entry = {
-            let mut state = self.state();
-            self.catch_up(&mut state)?;
-            let pending = state.ledger.pending(None);
-            pending.into_iter().find(|entry| entry.number == number)
-        };
-        let Some(entry) = entry else {
+        let folder = self.folder.private()?;
+        let _lock = self.lock(&folder, RECOVERY_LOCK)?;
+        let pending = self.current_state()?.ledger.pending(None);
+        let Some(entry) = pending.into_iter().find(|entry| entry.number == number) else {
             return Ok(());
         };
         let standings = (0..entry.steps.len())
@@ -170,8 +151,8 @@ impl Editor {
         paths.all(|path| {
             path.is_none_or(|path| {
                 let note = NotePath::parse_vault(path).ok();
-                let real = note.and_then(|note| self.real_path(&note).ok());
-                real.is_some_and(|real| self.is_document(&real).is_ok_and(|is_one| is_one))
+                let real = note.and_then(|note| self.folder.real_path(&note).ok());
+                real.is_some_and(|real| self.folder.is_document(&real).is_ok_and(|is_one| is_one))
             })
         })
     }
@@ -184,17 +165,15 @@ impl Editor {
         at: usize,
         step: &Step,
     ) -> std::io::Result<()> {
-        let near: Vec<Located> = std::iter::once(&step.path)
-            .chain(&step.moved_to)
-            .filter_map(|path| self.root.locate(&NotePath::parse_vault(path).ok()?).ok())
-            .collect();
+        let paths = std::iter::once(&step.path).chain(&step.moved_to);
+        let near = self.folder.locate_all(paths);
         let near: Vec<&Located> = near.iter().collect();
         let name = step_name(number, at, step);
-        folder.settle(&name, &near, (self.clock)()).map(|_| ())
+        folder.settle(&name, &near, self.now()).map(|_| ())
     }
 
     /// Whether nothing of an entry is in place any more.
-    pub(super) fn is_taken_back(&self, folder: &PrivateFolder, entry: &Entry) -> bool {
+    pub(crate) fn is_taken_back(&self, folder: &PrivateFolder, entry: &Entry) -> bool {
         (0..entry.steps.len()).all(|at| {
             let standing = self.standing(folder, entry, at);
             !matches!(standing, Ok(Standing::Halfway | Standing::After) | Err(_))
@@ -209,12 +188,8 @@ impl Editor {
     ) -> Result<Standing, EditorError> {
         let step = &entry.steps[at];
         let hash_at = |path: &str| -> Result<Option<String>, EditorError> {
-            let path = NotePath::parse_vault(path).map_err(|_| EditorError::OutsideRoot)?;
-            match self.root.read(&path, u64::MAX - 1) {
-                Ok(bytes) => Ok(Some(Digest::of(&bytes).to_string())),
-                Err(ReadError::NotFound) => Ok(None),
-                Err(error) => Err(error.into()),
-            }
+            let bytes = self.folder.read_any(&recorded_path(path)?)?;
+            Ok(bytes.map(|bytes| Digest::of(&bytes).to_string()))
         };
         let stages = self.stages(folder, entry.number, at, step)?;
         let here = hash_at(&step.path)?;
@@ -242,18 +217,17 @@ impl Editor {
         at: usize,
         step: &Step,
     ) -> Result<Option<Stages>, EditorError> {
-        let io = |error: std::io::Error| EditorError::io(&error);
-        let path = NotePath::parse_vault(&step.path).map_err(|_| EditorError::OutsideRoot)?;
-        let Ok(located) = self.root.locate(&path) else {
+        let path = recorded_path(&step.path)?;
+        let Ok(located) = self.folder.root.locate(&path) else {
             return Ok(None);
         };
         let name = step_name(number, at, step);
-        let mut stages = folder.stages(&name, &located).map_err(io)?;
+        let mut stages = folder.stages(&name, &located)?;
         let is_replaced = step.moved_to.is_none() && step.before.is_some() && step.after.is_some();
         // Had the new one been in place, it would not be waiting for that.
         if is_replaced && stages.is_absent && stages.has_old && stages.has_new {
-            folder.put_back(&name, &located).map_err(io)?;
-            stages = folder.stages(&name, &located).map_err(io)?;
+            folder.put_back(&name, &located)?;
+            stages = folder.stages(&name, &located)?;
         }
         Ok(Some(stages))
     }
@@ -285,29 +259,20 @@ impl Editor {
         standing: Standing,
         direction: Direction,
     ) -> Result<(), EditorError> {
-        let parse = |path: &str| NotePath::parse_vault(path).map_err(|_| EditorError::OutsideRoot);
-        let old_path = parse(&step.path)?;
-        let new_path = step.moved_to.as_deref().map(parse).transpose()?;
-        let folder = self.private()?;
-        let io = |error: std::io::Error| EditorError::io(&error);
-        let read = |path: &NotePath| match self.root.read(path, u64::MAX - 1) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(ReadError::NotFound) => Ok(None),
-            Err(error) => Err(EditorError::from(error)),
-        };
+        let old_path = recorded_path(&step.path)?;
+        let new_path = step.moved_to.as_deref().map(recorded_path).transpose()?;
+        let folder = self.folder.private()?;
         if standing == Standing::Halfway {
             // Both files are there; one of them is one too many.
             let surplus = match direction {
                 Direction::Forward => &old_path,
                 Direction::Back => new_path.as_ref().unwrap_or(&old_path),
             };
-            let bytes = read(surplus)?.unwrap_or_default();
-            let located = self.root.locate(surplus)?;
-            self.settle_step(&folder, number, at, step).map_err(io)?;
-            folder
-                .take_out(&step_name(number, at, step), &located, &bytes)
-                .map_err(io)?;
-            return self.settle_step(&folder, number, at, step).map_err(io);
+            let bytes = self.folder.read_any(surplus)?.unwrap_or_default();
+            let located = self.folder.root.locate(surplus)?;
+            self.settle_step(&folder, number, at, step)?;
+            folder.take_out(&step_name(number, at, step), &located, &bytes)?;
+            return Ok(self.settle_step(&folder, number, at, step)?);
         }
         let (from, to, changes) = match direction {
             Direction::Forward => (&old_path, new_path.as_ref(), step.changes()),
@@ -321,7 +286,7 @@ impl Editor {
             Direction::Forward => &step.after,
             Direction::Back => &step.before,
         };
-        let bytes = read(from)?;
+        let bytes = self.folder.read_any(from)?;
         let changed = match target_hash {
             None => None,
             Some(_) => {
@@ -332,33 +297,25 @@ impl Editor {
         if made != *target_hash {
             return Err(EditorError::KeepsChanging);
         }
-        let draft = Draft {
-            path: from.clone(),
-            base: bytes.map(|bytes| std::sync::Arc::new(bare_view(from, bytes))),
-            document: Source::new(b"").parse(),
-            bytes: changed,
-            ids: Vec::new(),
-            changes: sectile_markdown::Changes::default(),
-            touched: Vec::new(),
-            moved_to: to.cloned(),
-            number: None,
-        };
         let places = Places {
-            from: self.root.locate(from)?,
+            from: self.folder.root.locate(from)?,
             to: match to {
-                Some(to) => Some(self.root.locate(to)?),
+                Some(to) => Some(self.folder.root.locate(to)?),
                 None => None,
             },
         };
-        self.settle_step(&folder, number, at, step).map_err(io)?;
+        self.settle_step(&folder, number, at, step)?;
         let name = step_name(number, at, step);
-        if let Some(bytes) = &draft.bytes {
-            folder
-                .prepare(&name, bytes, &places.from, places.target())
-                .map_err(io)?;
+        if let Some(bytes) = &changed {
+            folder.prepare(&name, bytes, &places.from, places.target())?;
         }
-        let swapped = super::commit::put_in_place(&folder, &name, &draft, &places).map_err(io)?;
-        self.settle_step(&folder, number, at, step).map_err(io)?;
+        let swapped = put_in_place(
+            &folder,
+            &name,
+            (bytes.as_deref(), changed.as_deref()),
+            &places,
+        )?;
+        self.settle_step(&folder, number, at, step)?;
         match swapped {
             Swap::Done => Ok(()),
             Swap::Changed => Err(EditorError::KeepsChanging),
@@ -386,10 +343,4 @@ fn was_in_place(step: &Step, stages: Option<Stages>) -> bool {
             stages.has_exchanged || (stages.has_old && !stages.has_new)
         }
     }
-}
-
-fn bare_view(path: &NotePath, bytes: Vec<u8>) -> View {
-    let hash = Digest::of(&bytes);
-    let document = Source::new(b"").parse();
-    View::new(path.clone(), bytes, hash, document, Vec::new(), 0)
 }

@@ -5,7 +5,8 @@
 
 use sectile_markdown::Digest;
 
-use super::{EditorError, SectionInfo};
+use super::section::SectionInfo;
+use crate::editor::EditorError;
 
 /// What stands before a hash whose text was not shown as a whole.
 const MARK: &str = "part-";
@@ -40,7 +41,7 @@ pub fn is_hash(text: &str) -> bool {
 }
 
 /// Whether `expected`, in full or shortened, is `digest`.
-pub(super) fn hash_matches(expected: &str, digest: &Digest) -> bool {
+pub(crate) fn hash_matches(expected: &str, digest: &Digest) -> bool {
     let expected = digits(expected).to_ascii_lowercase();
     expected.len() >= LEAST_DIGITS && digest.to_string().starts_with(&expected)
 }
@@ -94,7 +95,7 @@ pub fn page(text: &str, offset: usize, limit: usize) -> (&str, Option<usize>) {
 
 /// Refuses to replace `present`, a text that is longer than one answer of `limit` bytes, by `ours` unless the caller says by
 /// `expected` that all of it was read, and `ours` is not just one of its pages.
-pub(super) fn check_whole(
+pub(crate) fn check_whole(
     present: &str,
     ours: &str,
     expected: Option<&str>,

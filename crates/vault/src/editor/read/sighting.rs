@@ -11,108 +11,28 @@ use sectile_markdown::{
 };
 
 use super::{
-    Editor, EditorError, View,
-    store::{State, take_news},
+    DocumentReader, View,
     view::{GivenIds, New},
 };
 use crate::{
-    NotePath, ReadError, ids,
-    journal::{Prints, Record, Sighting},
+    NotePath, ReadError,
+    editor::{EditorError, store::UnrecordedDocument},
+    ids,
+    journal::{Prints, Sighting},
     ledger::DocumentState,
 };
 
-/// The ids of a document with more sections are not written down before it is edited: they last as long as the process.
-/// A line of the file of ids is thus at most a few megabytes.
-pub(super) const MOST_SIGHTED_SECTIONS: usize = 1 << 16;
-
-/// Ids that are not written down, and last as long as this process.
-#[derive(Debug, Default)]
-pub(super) struct Unrecorded {
-    documents: HashMap<String, UnrecordedDocument>,
-    sections: usize,
-    clock: u64,
-}
-
-#[derive(Debug)]
-struct UnrecordedDocument {
-    hash: Digest,
-    prints: Prints,
-    ids: Arc<[String]>,
-    /// Whether the ids follow from the sections. Such ids are never written down: they could come to name another section.
-    is_derived: bool,
-    used: u64,
-}
-
-/// Ids of this many sections are kept, or of one document.
-const MOST_UNRECORDED_SECTIONS: usize = 1 << 20;
-
-impl Unrecorded {
-    /// The ids of the document at `path` that may be used in an edit, if its bytes have this digest.
-    pub(super) fn ids(&self, path: &str, hash: &Digest) -> Option<&[String]> {
-        let known = self.documents.get(path)?;
-        (known.hash == *hash && !known.is_derived).then_some(&known.ids)
-    }
-
-    fn take(&mut self, path: &str) -> Option<UnrecordedDocument> {
-        let known = self.documents.remove(path)?;
-        self.sections -= known.ids.len();
-        Some(known)
-    }
-
-    fn put(&mut self, path: &str, mut document: UnrecordedDocument) {
-        self.take(path);
-        self.clock += 1;
-        self.sections += document.ids.len();
-        document.used = self.clock;
-        self.documents.insert(path.to_owned(), document);
-        while self.sections > MOST_UNRECORDED_SECTIONS && self.documents.len() > 1 {
-            let all = self.documents.iter();
-            let oldest = all.min_by_key(|(_, known)| known.used);
-            match oldest.map(|(path, _)| path.clone()) {
-                Some(path) => self.take(&path),
-                None => break,
-            };
-        }
-    }
-}
-
-impl Editor {
-    /// What the file of ids says of the document at `path`. Ids that the journal knows are not for the file to tell: then
-    /// the document was edited since, and is another one now.
-    pub(super) fn sighting(
-        &self,
-        state: &State,
-        path: &str,
-    ) -> Result<Option<Sighting>, EditorError> {
-        if state.sightings.card(path).is_none() {
-            return Ok(None);
-        }
-        let folder = self.root.private_folder();
-        let Some(folder) = folder.map_err(|error| self.refusal(&error))? else {
-            return Ok(None);
-        };
-        let sighting = state.sightings.load(&folder, path)?;
-        Ok(sighting.filter(|one| !one.ids.iter().any(|id| state.ledger.knows(id))))
-    }
-
-    /// The path of the document without a history that holds the section of an id.
-    pub(super) fn sighted_with(&self, state: &State, id: &str) -> Option<String> {
-        let holds = |path: &String| {
-            let sighting = self.sighting(state, path);
-            sighting.is_ok_and(|one| one.is_some_and(|one| one.ids.iter().any(|held| held == id)))
-        };
-        state.sightings.paths_for_id(id).into_iter().find(holds)
-    }
-
+impl DocumentReader {
     /// Ids for a document that was never seen, or that was at another path.
     pub(super) fn sight_first(&self, new: &New<'_>) -> Result<GivenIds, EditorError> {
         let hash = new.hash.to_string();
         let is_gone = |path: &str| {
-            NotePath::parse_vault(path)
-                .is_ok_and(|path| matches!(self.root.read(&path, 0), Err(ReadError::NotFound)))
+            NotePath::parse_vault(path).is_ok_and(|path| {
+                matches!(self.folder.root.read(&path, 0), Err(ReadError::NotFound))
+            })
         };
         let (recorded, sighted): (Vec<DocumentState>, Vec<String>) = {
-            let state = self.state();
+            let state = self.store.state();
             let recorded = state.ledger.documents_with(&hash).cloned().collect();
             (recorded, state.sightings.paths_with_hash(&hash))
         };
@@ -125,8 +45,8 @@ impl Editor {
         let moved = sighted.into_iter().find(|path| is_gone(path));
         let moved = match moved {
             Some(path) => {
-                let state = self.state();
-                self.sighting(&state, &path)?
+                let state = self.store.state();
+                self.store.sighting(&state, &path)?
             }
             None => None,
         };
@@ -168,7 +88,7 @@ impl Editor {
                 prints: known.prints,
                 was_emptied: true,
             };
-            self.write_sighting(emptied, None)?;
+            self.store.write_sighting(emptied, None)?;
             return Ok(Vec::new().into());
         }
         let lineage = if old.len() != known.ids.len() {
@@ -191,44 +111,24 @@ impl Editor {
         moved_from: Option<String>,
     ) -> Result<GivenIds, EditorError> {
         let ids = {
-            let state = self.state();
+            let state = self.store.state();
             state.completed_ids(ids.into_iter().zip(new.headings()))?
         };
         let sighting = Sighting {
             path: new.path.as_str().to_owned(),
             hash: new.hash.to_string(),
-            created: self.root.times(new.path).created,
+            created: self.folder.root.times(new.path).created,
             ids: ids.clone(),
             prints: Prints::of(new.prints),
             was_emptied: false,
         };
-        let sighted_at = self.write_sighting(sighting, moved_from)?;
+        let sighted_at = self.store.write_sighting(sighting, moved_from)?;
         Ok(GivenIds { ids, sighted_at })
-    }
-
-    /// Writes down a sighting, and where it stands.
-    fn write_sighting(
-        &self,
-        sighting: Sighting,
-        moved_from: Option<String>,
-    ) -> Result<Option<u64>, EditorError> {
-        let folder = self.private()?;
-        let _lock = self.lock_journal(&folder)?;
-        let mut state = self.state();
-        take_news(&mut state, &folder)?;
-        let path = sighting.path.clone();
-        let forgotten = moved_from.map(|path| Record::Forget { path });
-        let records: Vec<Record> = forgotten
-            .into_iter()
-            .chain([Record::Sighting(Box::new(sighting))])
-            .collect();
-        state.sightings.append(&folder, &records)?;
-        Ok(state.sightings.card(&path).map(|card| card.offset))
     }
 
     /// Ids for a document with so many sections that they are not written down.
     pub(super) fn carry_ids(&self, new: &New<'_>) -> Result<GivenIds, EditorError> {
-        let mut state = self.state();
+        let mut state = self.store.state();
         let seen = state.unrecorded.take(new.path.as_str());
         let seen = seen.filter(|seen| !seen.is_derived);
         let seen = seen.map(|seen| (seen.prints.fingerprints(), seen.ids.to_vec()));
@@ -249,14 +149,17 @@ impl Editor {
 
     /// A view of a document when nothing can be written down: what has an id keeps it, and the rest gets ids that follow
     /// from the sections. Nothing can be edited by these.
-    pub(super) fn unrecorded(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
-        let bytes = self.read(path)?;
+    pub(crate) fn unrecorded(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
+        let bytes = self.folder.read(path)?;
         let (hash, document) = (Digest::of(&bytes), Source::new(&bytes).parse());
         let (recorded, sighting) = {
-            let state = self.state();
+            let state = self.store.state();
             let recorded = state.ledger.document(path.as_str()).cloned();
             // What cannot be read gives no ids.
-            let sighting = self.sighting(&state, path.as_str()).unwrap_or_default();
+            let sighting = self
+                .store
+                .sighting(&state, path.as_str())
+                .unwrap_or_default();
             (recorded, sighting)
         };
         let revision = recorded
@@ -266,7 +169,7 @@ impl Editor {
         let sighting = sighting.filter(|seen| !seen.was_emptied);
         let sighted = || sighting.map(|seen| (seen.prints.fingerprints(), seen.ids));
         let known = recorded.or_else(sighted);
-        let mut state = self.state();
+        let mut state = self.store.state();
         let seen = match state.unrecorded.take(path.as_str()) {
             Some(seen) if seen.hash == hash => seen,
             seen => {

@@ -2,12 +2,18 @@
 
 use sectile_markdown::{Digest, Document, Source, merge};
 
-use super::{
-    Conflict, Editor, EditorError, Scope,
-    draft::{Draft, Found, Transaction, shown_id},
-    history::before,
-    part::{check_whole, hash_matches, short_hash},
-    section::parts_of,
+use super::{DocumentWriter, operation::Scope, transaction::Transaction};
+use crate::{
+    editor::{
+        Conflict, EditorError,
+        draft::{Draft, Found},
+        read::{
+            part::{check_whole, hash_matches, short_hash},
+            past::before,
+            section::{lines, parts_of},
+        },
+    },
+    ids,
 };
 
 /// How many entries back the base of a change is looked for.
@@ -54,7 +60,7 @@ impl Transaction<'_> {
         hashed: Hashed,
     ) -> Result<bool, EditorError> {
         let Some(expected) = expected else {
-            return if self.editor.limits.require_hash {
+            return if self.writer.limits.require_hash {
                 Err(EditorError::HashRequired)
             } else {
                 Ok(true)
@@ -90,12 +96,12 @@ impl Transaction<'_> {
             .unwrap_or_default();
         let mut room = self.room_back.get();
         let base = self
-            .editor
+            .writer
             .base_of(draft, &found.id, expected, (hashed, scope), &mut room);
         self.room_back.set(room);
         let base = base?;
         if let Some(base) = &base {
-            let limit = self.editor.limits.max_shown_bytes;
+            let limit = self.writer.limits.max_shown_bytes;
             check_whole(&String::from_utf8_lossy(base), ours, Some(expected), limit)?;
         }
         if let Some(base) = &base
@@ -127,7 +133,7 @@ impl Transaction<'_> {
         .map(|(digest, _)| short_hash(&digest))
         .unwrap_or_default();
         EditorError::Conflict(Box::new(Conflict {
-            section_id: shown_id(&found.id),
+            section_id: ids::shown(&found.id),
             hash,
             base: base.map(|base| String::from_utf8_lossy(&base).into_owned()),
             ours: ours.map(str::to_owned),
@@ -165,7 +171,7 @@ impl Transaction<'_> {
     }
 }
 
-impl Editor {
+impl DocumentWriter {
     /// The text that had the hash `expected`, if it is in the journal and `room`, this many bytes of older texts, is enough
     /// to get there.
     fn base_of(
@@ -180,7 +186,7 @@ impl Editor {
             return Ok(None);
         };
         let known = {
-            let state = self.state();
+            let state = self.store.state();
             match state.ledger.document(view.path().as_str()) {
                 Some(known) => known.clone(),
                 None => return Ok(None),
@@ -190,7 +196,7 @@ impl Editor {
         let mut ids = known.ids.clone();
         let chain = known.entries.get(known.chain_start..).unwrap_or_default();
         for number in chain.iter().rev().take(MOST_ENTRIES_BACK) {
-            let step = match self.step(*number, known.id) {
+            let step = match self.store.step(*number, known.id) {
                 Ok(step) => step,
                 Err(EditorError::TextUnknown) => return Ok(None),
                 Err(error) => return Err(error),
@@ -216,16 +222,4 @@ impl Editor {
         }
         Ok(None)
     }
-}
-
-/// A text as lines that end in LF, the last one too, so that a change of the last line is a change of one line.
-pub(super) fn lines(text: &[u8]) -> Vec<u8> {
-    let text = String::from_utf8_lossy(text)
-        .replace("\r\n", "\n")
-        .replace('\r', "\n");
-    let mut bytes = text.into_bytes();
-    if !bytes.is_empty() && !bytes.ends_with(b"\n") {
-        bytes.push(b'\n');
-    }
-    bytes
 }

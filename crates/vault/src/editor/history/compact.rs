@@ -4,11 +4,14 @@ use std::collections::HashMap;
 
 use sectile_markdown::{Source, align, slug};
 
-use super::{
-    Editor, EditorError, history::before, sighting::MOST_SIGHTED_SECTIONS, store::take_news,
-};
+use super::DocumentHistory;
 use crate::{
     NotePath,
+    editor::{
+        EditorError,
+        read::past::before,
+        store::{MOST_SIGHTED_SECTIONS, take_news},
+    },
     fs::{PrivateFolder, RESCUED},
     ids,
     journal::{
@@ -23,20 +26,17 @@ const MOST_DELETED: usize = 50_000;
 /// Less of a secret than this, at the end of an id, says nothing about it.
 const TELLING_PREFIX: usize = 8;
 
-impl Editor {
+impl DocumentHistory {
     /// Shortens the journal when it has grown too long: beyond its limit, and to twice of what was left the last time, so
     /// that what cannot be dropped is not rewritten with every change.
-    pub(super) fn shorten_journal_if_needed(&self) {
+    pub(crate) fn shorten_journal_if_needed(&self) {
         let cut = {
-            let state = self.state();
+            let state = self.store.state();
             let left_last_time = state
                 .journal
                 .header()
                 .map_or(0, |header| header.rewritten_bytes);
-            let limit = self
-                .limits
-                .max_journal_bytes
-                .max(left_last_time.saturating_mul(2));
+            let limit = self.max_journal_bytes.max(left_last_time.saturating_mul(2));
             if state.journal.len() <= limit {
                 return;
             }
@@ -44,7 +44,7 @@ impl Editor {
             let mut cut = state.ledger.next().entry;
             for card in state.ledger.entries().rev() {
                 kept += card.len as u64;
-                if kept > self.limits.max_journal_bytes / 2 {
+                if kept > self.max_journal_bytes / 2 {
                     break;
                 }
                 cut = card.number;
@@ -57,22 +57,18 @@ impl Editor {
         }
     }
 
-    /// Forgets the history up to the last entry that holds `text` or leads away from a document that did, or that concerns
-    /// `path`, or all of it. Answers the number of entries that are gone. Rescued files that belong to these or hold the
-    /// text go too, and so do the words of the text in ids. Then it looks whether the text is gone.
-    ///
-    /// # Errors
-    /// [`EditorError::StillThere`] when a document holds the text now, [`EditorError::NotPurged`] when something in the
-    /// private folder does afterwards, [`EditorError::ForeignHistory`] when the history is not all this user's; other
-    /// errors when the journal cannot be written.
-    pub fn purge(&self, path: Option<&NotePath>, text: Option<&str>) -> Result<usize, EditorError> {
+    /// Forgets history, and looks whether it is gone.
+    pub(crate) fn purge(
+        &self,
+        path: Option<&NotePath>,
+        text: Option<&str>,
+    ) -> Result<usize, EditorError> {
         let text = text.filter(|text| !text.is_empty());
-        let folder = self.private()?;
+        let folder = self.folder.private()?;
         // What a process that died left half done may hold the text too.
-        self.recover()?;
+        self.store.recover()?;
         let numbers: Vec<u64> = {
-            let mut state = self.state();
-            self.catch_up(&mut state)?;
+            let state = self.store.current_state()?;
             if state.ledger.foreign_lines() > 0 {
                 return Err(EditorError::ForeignHistory);
             }
@@ -80,8 +76,8 @@ impl Editor {
         };
         let document = match path {
             Some(path) => {
-                let real = self.locate(path)?.path().clone();
-                let state = self.state();
+                let real = self.folder.locate(path)?.path().clone();
+                let state = self.store.state();
                 let known = state.ledger.document(real.as_str());
                 Some(known.map(|known| known.id).unwrap_or_default())
             }
@@ -90,7 +86,7 @@ impl Editor {
         let mut cut = 0;
         for number in &numbers {
             // One that cannot be read does not outlive the rewriting.
-            let Ok(entry) = self.entry(*number) else {
+            let Ok(entry) = self.store.entry(*number) else {
                 continue;
             };
             let concerns = document
@@ -105,7 +101,7 @@ impl Editor {
         }
         // Files that were replaced hold old texts. What another program wrote to them since is rescued, and looked at next.
         let swept = folder.sweep_displaced(None);
-        swept.map_err(|error| EditorError::io(&error))?;
+        swept?;
         // Words of headings stand in ids, also of documents that were only read, so all of it is rewritten in any case.
         self.drop_entries_before(cut, text)?;
         self.rewrite_sightings(&folder, text)?;
@@ -115,9 +111,7 @@ impl Editor {
             is_all || number.is_some_and(|number| number < cut) || text.is_some_and(holds)
         })?;
         if let Some(text) = text {
-            let found = folder
-                .file_holding(&[text.as_bytes(), escaped(text).as_bytes()])
-                .map_err(|error| EditorError::io(&error))?;
+            let found = folder.file_holding(&[text.as_bytes(), escaped(text).as_bytes()])?;
             if let Some(name) = found {
                 return Err(EditorError::NotPurged { name });
             }
@@ -129,16 +123,16 @@ impl Editor {
     /// is none.
     fn last_state_with(&self, document: Option<u64>, text: &str) -> u64 {
         let documents: Vec<DocumentState> = {
-            let state = self.state();
+            let state = self.store.state();
             state.ledger.documents().into_iter().cloned().collect()
         };
         let meant = |known: &&DocumentState| document.is_none_or(|document| known.id == document);
         let mut last = 0;
         for known in documents.iter().filter(meant) {
-            let mut bytes = self.text_of(known);
+            let mut bytes = self.reader.text_of(known);
             for number in known.entries.iter().rev() {
                 // What cannot be made again is not kept either.
-                let Ok(step) = self.step(*number, known.id) else {
+                let Ok(step) = self.store.step(*number, known.id) else {
                     break;
                 };
                 let Ok(older) = before(&step, bytes.as_deref()) else {
@@ -162,8 +156,8 @@ impl Editor {
         text: Option<&str>,
     ) -> Result<(), EditorError> {
         let words = text.map(SecretWords::of);
-        let _lock = self.lock_journal(folder)?;
-        let mut state = self.state();
+        let _lock = self.store.lock_journal(folder)?;
+        let mut state = self.store.state();
         take_news(&mut state, folder)?;
         state.sightings.rewrite(folder, |mut sighting| {
             if let Some(words) = &words {
@@ -180,9 +174,8 @@ impl Editor {
         &self,
         is_meant: impl Fn(Option<u64>, &[u8]) -> bool,
     ) -> Result<(), EditorError> {
-        let io = |error: std::io::Error| EditorError::io(&error);
-        let folder = self.private()?;
-        for name in folder.rescued_files().map_err(io)? {
+        let folder = self.folder.private()?;
+        for name in folder.rescued_files()? {
             let rest = name.strip_prefix(RESCUED).unwrap_or_default();
             let number = rest
                 .split('-')
@@ -190,7 +183,7 @@ impl Editor {
                 .and_then(|digits| digits.parse().ok());
             let bytes = folder.read_file(&name).unwrap_or_default();
             if is_meant(number, &bytes) {
-                folder.remove(&name).map_err(io)?;
+                folder.remove(&name)?;
             }
         }
         Ok(())
@@ -199,7 +192,7 @@ impl Editor {
     /// Refuses to forget a text that a document still holds: the next entry would bring it back.
     fn check_gone(&self, text: &str) -> Result<(), EditorError> {
         let paths: Vec<String> = {
-            let state = self.state();
+            let state = self.store.state();
             let recorded = state.ledger.documents().into_iter();
             let recorded = recorded.filter_map(|known| known.path.clone());
             let mut paths: Vec<String> = recorded.chain(state.sightings.paths()).collect();
@@ -210,7 +203,7 @@ impl Editor {
             let Ok(note) = NotePath::parse_vault(&path) else {
                 continue;
             };
-            if let Ok(bytes) = self.read(&note)
+            if let Ok(bytes) = self.folder.read(&note)
                 && String::from_utf8_lossy(&bytes).contains(text)
             {
                 return Err(EditorError::StillThere { path });
@@ -223,16 +216,16 @@ impl Editor {
     /// no entry is left goes over to the file of ids. What is damaged is dropped.
     fn drop_entries_before(&self, cut: u64, text: Option<&str>) -> Result<(), EditorError> {
         let words = text.map(SecretWords::of);
-        let folder = self.private()?;
-        let _lock = self.lock_journal(&folder)?;
-        take_news(&mut self.state(), &folder)?;
+        let folder = self.folder.private()?;
+        let _lock = self.store.lock_journal(&folder)?;
+        take_news(&mut self.store.state(), &folder)?;
         let (header, deleted, documents, cards, pending) = {
-            let state = self.state();
+            let state = self.store.state();
             let old = state.journal.header();
             let header = Header {
                 version: VERSION,
                 generation: old.map_or(0, |header| header.generation) + 1,
-                created: (self.clock)(),
+                created: self.store.now(),
                 first_id: 0,
                 first_entry: cut.max(state.ledger.first_entry()),
                 rewritten_bytes: 0,
@@ -248,7 +241,7 @@ impl Editor {
         let mut origins: HashMap<u64, Origin> = cards.iter().copied().collect();
         let mut entries: Vec<Entry> = Vec::with_capacity(cards.len());
         for (number, _) in &cards {
-            match self.entry(*number) {
+            match self.store.entry(*number) {
                 Ok(entry) => entries.push(entry),
                 // A place that is damaged takes its entry along; where a chain breaks, a history ends.
                 Err(EditorError::TextUnknown | EditorError::EntryNotFound) => {}
@@ -288,7 +281,7 @@ impl Editor {
             .into_iter()
             .map(|record| (origin(&record).unwrap_or(Origin::Foreign), record))
             .collect();
-        let mut state = self.state();
+        let mut state = self.store.state();
         state.sightings.append(&folder, &sightings)?;
         let lines = state.journal.rewrite(&folder, header, records)?;
         state.ledger = Ledger::counting_from(state.ledger.next());
@@ -299,7 +292,7 @@ impl Editor {
     /// What is kept of a document: its state before the first of `entries` that concerns it, which gets a snapshot. Where
     /// the text of that time cannot be made, its history ends now.
     fn checkpoint(&self, known: &DocumentState, entries: &mut [Entry]) -> Kept {
-        let text = self.text_of(known);
+        let text = self.reader.text_of(known);
         let mut at = Checkpoint {
             document: known.id,
             path: known.path.clone(),

@@ -8,12 +8,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use sectile_markdown::{Changes, Digest, Source};
 
 use super::{
-    Editor, EditorError, Watch, WriteReport,
+    DocumentWriter, MOST_TRIES,
     commit::Heading,
-    draft::{Draft, PendingStep, Transaction},
+    report::WriteReport,
+    transaction::{PendingStep, Transaction},
 };
 use crate::{
-    NotePath, ReadError,
+    NotePath,
+    editor::{EditorError, Watch, draft::Draft, folder::recorded_path},
     journal::{Entry, Kind, Origin, Request, Step},
     ledger::DocumentState,
 };
@@ -37,22 +39,21 @@ pub struct UndoRequest {
     pub dry_run: bool,
 }
 
-/// A document that changes under the hands is tried again this often.
-const MOST_TRIES: usize = 40;
-
-impl Editor {
+impl DocumentWriter {
     /// Takes back an entry, or makes one again.
-    ///
-    /// # Errors
-    /// [`EditorError`]; then nothing was written.
-    pub fn undo(
+    pub(crate) fn undo(
         &self,
         request: &UndoRequest,
         watch: Watch<'_>,
     ) -> Result<WriteReport, EditorError> {
         // Where one document is edited, an entry of another is none.
-        let path = request.path.as_ref().or(self.only.as_ref());
-        let asked = path.map(|path| self.root.resolve(path).unwrap_or_else(|_| path.clone()));
+        let path = request.path.as_ref().or(self.folder.only.as_ref());
+        let asked = path.map(|path| {
+            self.folder
+                .root
+                .resolve(path)
+                .unwrap_or_else(|_| path.clone())
+        });
         let asked = asked.as_ref().map(NotePath::as_str);
         for _ in 0..MOST_TRIES {
             if let Some(report) = self.replay_about(request.request.as_ref(), asked)? {
@@ -60,11 +61,13 @@ impl Editor {
             }
             self.look_at(path)?;
             let (target, reverted) = self.chosen(request, path)?;
-            let entry = self.entry(reverted)?;
+            let entry = self.store.entry(reverted)?;
             let paths = self.current_paths(&entry);
-            let locks = self.lock_documents(paths.iter().map(String::as_str), watch.stop)?;
+            let locks = self
+                .store
+                .lock_documents(paths.iter().map(String::as_str), watch.stop)?;
             for path in &paths {
-                self.finish_pending(path)?;
+                self.store.finish_pending(path)?;
             }
             // The first try may have been under way until now.
             if let Some(report) = self.replay_about(request.request.as_ref(), asked)? {
@@ -115,8 +118,8 @@ impl Editor {
         let Some(path) = path else {
             return Ok(());
         };
-        self.check_path(path)?;
-        self.looked_at(path).map(|_| ())
+        self.folder.check_path(path)?;
+        self.reader.looked_at(path).map(|_| ())
     }
 
     /// The entry that is meant, and the one whose changes must be inverted for it.
@@ -125,10 +128,9 @@ impl Editor {
         request: &UndoRequest,
         path: Option<&NotePath>,
     ) -> Result<(u64, u64), EditorError> {
-        let mut state = self.state();
-        self.catch_up(&mut state)?;
+        let state = self.store.current_state()?;
         let known = match (path, request.entry) {
-            (Some(path), _) => self.known_at(&state.ledger, path),
+            (Some(path), _) => self.store.known_at(&state.ledger, path),
             (None, Some(entry)) => state.ledger.entry(entry).and_then(|card| {
                 state
                     .ledger
@@ -136,7 +138,7 @@ impl Editor {
             }),
             (None, None) => return Err(EditorError::NoDocument),
         };
-        let is_there = || path.is_some_and(|path| self.root.find(path).is_some());
+        let is_there = || path.is_some_and(|path| self.folder.root.find(path).is_some());
         let known = known.ok_or_else(|| match (request.entry, request.redo) {
             (Some(_), _) => EditorError::EntryNotFound,
             (None, false) if is_there() => EditorError::NothingToUndo,
@@ -178,7 +180,7 @@ impl Editor {
 
     /// Where the documents of an entry are now, and where they would be.
     fn current_paths(&self, entry: &Entry) -> BTreeSet<String> {
-        let state = self.state();
+        let state = self.store.state();
         let mut paths = BTreeSet::new();
         for step in &entry.steps {
             paths.insert(step.path.clone());
@@ -195,21 +197,21 @@ impl Editor {
         step: &Step,
         what: impl FnOnce(&DocumentState) -> T,
     ) -> Result<T, EditorError> {
-        let state = self.state();
+        let state = self.store.state();
         let known = state.ledger.document_by_number(step.document);
         known.map(what).ok_or(EditorError::EntryNotFound)
     }
 
     /// The draft that takes one step back.
     fn reverted(&self, entry: &Entry, step: &Step) -> Result<Draft, EditorError> {
-        let old_path = NotePath::parse_vault(&step.path).map_err(|_| EditorError::OutsideRoot)?;
+        let old_path = recorded_path(&step.path)?;
         if step.after.is_none() {
             return self.brought_back(step, old_path);
         }
         let path = self.known_of(step, |known| known.path.clone())?;
         let path = path.ok_or(EditorError::DocumentNotFound)?;
-        let path = NotePath::parse_vault(&path).map_err(|_| EditorError::OutsideRoot)?;
-        let view = self.settled(&path)?;
+        let path = recorded_path(&path)?;
+        let view = self.reader.settled(&path)?;
         let before = Source::new(view.bytes());
         if !before.is_valid_utf8() {
             return Err(sectile_markdown::edit::EditError::NotUtf8.into());
@@ -259,7 +261,7 @@ impl Editor {
             None => carried_ids(&draft, step).ok_or(overlaps)?,
         };
         if let Some(target) = &draft.moved_to
-            && self.root.is_occupied(target)
+            && self.folder.root.is_occupied(target)
         {
             return Err(EditorError::DocumentExists);
         }
@@ -272,11 +274,8 @@ impl Editor {
 
     /// A document that was deleted, as it was.
     fn brought_back(&self, step: &Step, path: NotePath) -> Result<Draft, EditorError> {
-        let taken = self.root.is_occupied(&path)
-            || !matches!(
-                self.root.read(&path, u64::MAX - 1),
-                Err(ReadError::NotFound)
-            );
+        let taken =
+            self.folder.root.is_occupied(&path) || !matches!(self.folder.read_any(&path), Ok(None));
         if taken {
             return Err(EditorError::DocumentExists);
         }
@@ -318,7 +317,7 @@ impl Editor {
         // Where the document was later the same as before, what lies between cancels out.
         let mut last_with: HashMap<String, usize> = HashMap::new();
         let afters: Vec<Option<String>> = {
-            let state = self.state();
+            let state = self.store.state();
             let is_foreign = |number: &u64| {
                 let card = state.ledger.entry(*number);
                 card.is_some_and(|card| card.origin == Origin::Foreign)
@@ -345,6 +344,7 @@ impl Editor {
             .unwrap_or(0);
         while let Some(number) = later.get(index) {
             let changes = self
+                .store
                 .step(*number, known.id)?
                 .changes()
                 .ok_or(EditorError::TextUnknown)?;

@@ -5,14 +5,70 @@ use std::{collections::HashSet, sync::Arc};
 use sectile_markdown::{Changes, DiffOptions, Digest, Source, unified_diff};
 
 use super::{
-    Editor, EditorError, StepReport, View, WriteReport, WriteRequest,
-    commit::given_out,
-    draft::{DocumentReport, Draft, Plan, Transaction, fresh_index},
-    history::before,
+    DocumentWriter, WriteRequest, commit::given_out, plan::Plan, transaction::Transaction,
 };
-use crate::NotePath;
+use crate::{
+    editor::{
+        BrokenLink, EditorError, SectionInfo, View, draft::Draft, folder::recorded_path,
+        read::past::before,
+    },
+    ids,
+};
 
-impl Editor {
+/// What became of a request.
+#[derive(Clone, Debug, Default)]
+pub struct WriteReport {
+    /// The entry of the history; `None` when nothing changed or nothing was written.
+    pub entry: Option<u64>,
+    /// The plan to apply, after a dry run.
+    pub plan: Option<String>,
+    /// The documents that it changed.
+    pub documents: Vec<DocumentReport>,
+    /// What each operation did.
+    pub steps: Vec<StepReport>,
+    /// Links that were repaired.
+    pub repaired_links: usize,
+    /// Links that worked before and do not any more, and new ones that do not work; the first fifty.
+    pub broken_links: Vec<BrokenLink>,
+    /// How many of these there are besides.
+    pub broken_links_more: usize,
+    /// Whether this is the answer to a request that was met before.
+    pub replayed: bool,
+    /// Whether another program changed a document again before the answer.
+    pub changed_since: bool,
+    /// Files that another program wrote to after they were replaced. What it wrote is kept in the private folder.
+    pub rescued: usize,
+}
+
+/// What became of one document.
+#[derive(Clone, Debug)]
+pub struct DocumentReport {
+    /// Its path now.
+    pub path: String,
+    /// The number of its last entry.
+    pub revision: u64,
+    /// Its digest now; `None` when it is gone.
+    pub hash: Option<Digest>,
+    /// What changed.
+    pub diff: String,
+    /// Whether the diff was cut.
+    pub diff_truncated: bool,
+    /// The document now; `None` when it is gone.
+    pub view: Option<Arc<View>>,
+}
+
+/// What one operation did.
+#[derive(Clone, Debug, Default)]
+pub struct StepReport {
+    /// The document.
+    pub path: String,
+    /// The section, as it is now.
+    pub section: Option<SectionInfo>,
+    /// Whether the change was combined with one that somebody else made meanwhile.
+    pub merged: bool,
+}
+
+impl DocumentWriter {
     pub(super) fn dry_run(
         &self,
         request: &WriteRequest,
@@ -28,7 +84,10 @@ impl Editor {
         let promised = self.plans().ids(&token);
         let ids = match promised.filter(|ids| ids.len() == transaction.fresh.len()) {
             Some(ids) => ids,
-            None => self.state().completed_ids(transaction.new_sections())?,
+            None => self
+                .store
+                .state()
+                .completed_ids(transaction.new_sections())?,
         };
         let mut report = self.report(transaction, None, &[], &ids);
         let plan = Plan {
@@ -91,7 +150,7 @@ impl Editor {
                 .find(|document| document.path == path)
                 .and_then(|document| document.view.clone())
                 .or_else(|| draft.and_then(|draft| draft.base.clone()));
-            let id = step.section.as_ref().map(|id| match fresh_index(id) {
+            let id = step.section.as_ref().map(|id| match ids::fresh_index(id) {
                 Some(fresh) => ids.get(fresh).cloned().unwrap_or_else(|| id.clone()),
                 None => id.clone(),
             });
@@ -129,7 +188,7 @@ impl Editor {
         number: u64,
         asked: Option<&str>,
     ) -> Result<WriteReport, EditorError> {
-        let entry = self.entry(number)?;
+        let entry = self.store.entry(number)?;
         let mut report = WriteReport {
             entry: Some(number),
             replayed: true,
@@ -137,7 +196,7 @@ impl Editor {
         };
         for step in &entry.steps {
             let path = step.moved_to.as_ref().unwrap_or(&step.path);
-            let (bytes, ids) = self.document_after(step.document, number)?;
+            let (bytes, ids) = self.history.document_after(step.document, number)?;
             let old = before(step, bytes.as_deref())?;
             let changes = step.changes().unwrap_or_default();
             let names = (
@@ -145,7 +204,7 @@ impl Editor {
                 bytes.as_ref().map(|_| path.as_str()),
             );
             let (diff, diff_truncated) = self.diff(names, old.as_deref(), &changes);
-            let note = NotePath::parse_vault(path).map_err(|_| EditorError::OutsideRoot)?;
+            let note = recorded_path(path)?;
             let view = bytes.map(|bytes| {
                 let (hash, document) = (Digest::of(&bytes), Source::new(&bytes).parse());
                 Arc::new(View::new(note, bytes, hash, document, ids, number))

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use sectile_markdown::Value;
 
-use super::EditorError;
 use crate::NotePath;
+use crate::editor::EditorError;
 
 /// Refuses control characters in `text`, which is to take the place of `replaced`. As many as stood there may stand there
 /// again, so that what was read can be written back.

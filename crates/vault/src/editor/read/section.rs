@@ -4,8 +4,12 @@ use std::{collections::HashSet, sync::Arc};
 
 use sectile_markdown::{LetterCase, Span, edit::content_span, sections_named};
 
-use super::{Candidate, Editor, EditorError, View, draft::shown_id, part::short_hash};
-use crate::{NotePath, ids};
+use super::{DocumentReader, View, part::short_hash};
+use crate::{
+    NotePath,
+    editor::{Candidate, EditorError},
+    ids,
+};
 
 /// How a caller names a section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,24 +47,20 @@ pub struct SectionInfo {
 
 /// The parts of a section that have a text of their own.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parts {
+pub(crate) struct Parts {
     /// Own text without blank lines around it.
-    pub(super) content: Span,
+    pub(crate) content: Span,
     /// Text with subsections, without blank lines around it.
-    pub(super) below: Span,
+    pub(crate) below: Span,
     /// Heading and everything below, without blank lines behind it.
-    pub(super) subtree: Span,
+    pub(crate) subtree: Span,
     /// With blank lines: what a deletion takes.
-    pub(super) whole: Span,
+    pub(crate) whole: Span,
 }
 
-impl Editor {
-    /// Finds a section by id or by heading, in the document as it is now. `case` says whether a heading may be given in
-    /// another case, which is for reading only.
-    ///
-    /// # Errors
-    /// [`EditorError`] says why not, with sections that may be meant.
-    pub fn find_section(
+impl DocumentReader {
+    /// Finds a section by id or by heading, in the document as it is now.
+    pub(crate) fn find_section(
         &self,
         path: Option<&NotePath>,
         section: &SectionRef,
@@ -94,8 +94,8 @@ impl Editor {
         {
             return Ok((Arc::clone(view), position));
         }
-        if let Some(known) = self.document_of(id) {
-            if named.is_some() && self.only.is_none() {
+        if let Some(known) = self.store.document_of(id) {
+            if named.is_some() && self.folder.only.is_none() {
                 return Err(EditorError::BadReference(
                     "The section is in another document than path says.",
                 ));
@@ -109,8 +109,8 @@ impl Editor {
     }
 
     /// Why an id names nothing, with sections of the document `within` that may be meant.
-    pub(super) fn unknown_id(&self, id: &str, within: Option<&View>) -> EditorError {
-        if let Some(entry) = self.state().ledger.deleted_by(id) {
+    pub(crate) fn unknown_id(&self, id: &str, within: Option<&View>) -> EditorError {
+        if let Some(entry) = self.store.state().ledger.deleted_by(id) {
             return EditorError::SectionDeleted {
                 section_id: id.to_owned(),
                 entry,
@@ -124,29 +124,13 @@ impl Editor {
     }
 
     /// Whether `id` names a section, or did once.
-    #[must_use]
-    pub fn knows(&self, id: &str) -> bool {
-        self.document_of(id).is_some() || self.state().ledger.deleted_by(id).is_some()
-    }
-
-    /// The document that holds the section of an id, as far as is known without looking.
-    #[must_use]
-    pub fn document_of(&self, id: &str) -> Option<NotePath> {
-        let mut state = self.state();
-        // A journal that cannot be read is reported by whoever looks at the document.
-        if self.catch_up(&mut state).is_err() {
-            return None;
-        }
-        let path = match state.ledger.document_of(id) {
-            Some(known) => known.path.clone(),
-            None => self.sighted_with(&state, id),
-        };
-        NotePath::parse_vault(&path?).ok()
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        self.store.document_of(id).is_some() || self.store.state().ledger.deleted_by(id).is_some()
     }
 }
 
 impl View {
-    pub(super) fn parts(&self, position: usize) -> Option<Parts> {
+    pub(crate) fn parts(&self, position: usize) -> Option<Parts> {
         let (_, section, extent) = self.document().top_level().nth(position)?;
         Some(parts_of(self.bytes(), section.heading, extent))
     }
@@ -215,7 +199,7 @@ impl View {
         let text = String::from_utf8_lossy(outline.content.slice(self.bytes())).into_owned();
         let first_line = text.split(['\n', '\r']).next().unwrap_or_default();
         Some(Candidate {
-            id: shown_id(self.ids().get(position)?),
+            id: ids::shown(self.ids().get(position)?),
             heading: outline.heading.clone(),
             path: self.path().as_str().to_owned(),
             position,
@@ -225,7 +209,7 @@ impl View {
     }
 
     /// Refuses a `heading`, given besides an id, that is not that of the section at `position`.
-    pub(super) fn check_heading(
+    pub(crate) fn check_heading(
         &self,
         position: usize,
         heading: Option<&str>,
@@ -249,7 +233,7 @@ impl View {
     }
 
     /// Finds the section with this heading.
-    pub(super) fn find_heading(
+    pub(crate) fn find_heading(
         &self,
         heading: &str,
         case: LetterCase,
@@ -274,7 +258,7 @@ impl View {
     }
 
     /// Sections whose heading or id shares a word with `wanted`.
-    pub(super) fn near(&self, wanted: &str) -> Vec<Candidate> {
+    pub(crate) fn near(&self, wanted: &str) -> Vec<Candidate> {
         self.near_or(wanted, Vec::new())
     }
 
@@ -304,7 +288,7 @@ impl View {
     }
 }
 
-pub(super) fn parts_of(bytes: &[u8], heading: Span, extent: sectile_markdown::Extent) -> Parts {
+pub(crate) fn parts_of(bytes: &[u8], heading: Span, extent: sectile_markdown::Extent) -> Parts {
     let below = Span::new(heading.end, extent.subtree.end);
     let subtree = content_span(bytes, extent.subtree);
     Parts {
@@ -313,4 +297,16 @@ pub(super) fn parts_of(bytes: &[u8], heading: Span, extent: sectile_markdown::Ex
         subtree,
         whole: extent.subtree,
     }
+}
+
+/// A text as lines that end in LF, the last one too, so that a change of the last line is a change of one line.
+pub(crate) fn lines(text: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(text)
+        .replace("\r\n", "\n")
+        .replace('\r', "\n");
+    let mut bytes = text.into_bytes();
+    if !bytes.is_empty() && !bytes.ends_with(b"\n") {
+        bytes.push(b'\n');
+    }
+    bytes
 }

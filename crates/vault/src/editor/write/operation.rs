@@ -2,8 +2,7 @@
 
 use sectile_markdown::{Value, edit::PayloadHeadings};
 
-use super::SectionRef;
-use crate::NotePath;
+use crate::{NotePath, editor::SectionRef};
 
 /// One change that a caller asks for.
 #[derive(Clone, Debug)]
@@ -171,6 +170,51 @@ pub struct DeleteDocument {
 }
 
 impl Operation {
+    /// The paths and section ids that it names.
+    pub(super) fn names(&self) -> (Vec<&NotePath>, Vec<&str>) {
+        fn id(section: &SectionRef) -> Option<&str> {
+            section.id.as_deref()
+        }
+        fn anchor(at: &At) -> Option<&str> {
+            match at {
+                At::Position(_) => None,
+                At::Next { anchor, .. } => id(anchor),
+            }
+        }
+        match self {
+            Self::Insert(InsertSection { path, at, .. }) => {
+                (path.iter().collect(), anchor(at).into_iter().collect())
+            }
+            Self::Update(UpdateSection { path, section, .. })
+            | Self::Delete(DeleteSection { path, section, .. })
+            | Self::Rename(RenameSection { path, section, .. }) => {
+                (path.iter().collect(), id(section).into_iter().collect())
+            }
+            Self::Move(MoveSection {
+                path,
+                section,
+                at,
+                to,
+                ..
+            }) => (
+                path.iter().chain(to).collect(),
+                id(section).into_iter().chain(anchor(at)).collect(),
+            ),
+            Self::EditText(EditText { path, section, .. }) => (
+                path.iter().collect(),
+                section.as_ref().and_then(id).into_iter().collect(),
+            ),
+            Self::SetFrontMatter(SetFrontMatter { path, .. }) => {
+                (path.iter().collect(), Vec::new())
+            }
+            Self::CreateDocument(CreateDocument { path, .. })
+            | Self::DeleteDocument(DeleteDocument { path, .. }) => (vec![path], Vec::new()),
+            Self::RenameDocument(RenameDocument { path, new_path, .. }) => {
+                (vec![path, new_path], Vec::new())
+            }
+        }
+    }
+
     /// The hash that the caller based the change on.
     #[must_use]
     pub fn expected_hash(&self) -> Option<&str> {

@@ -7,20 +7,42 @@ use sectile_markdown::{
 };
 
 use super::{
-    At, CreateDocument, DeleteDocument, DeleteSection, EditText, EditorError, InsertSection,
-    MoveSection, Operation, Relative, RenameDocument, RenameSection, Scope, SetFrontMatter,
-    UpdateSection,
     characters::{check_new_path, check_text, check_value},
     conflict::Hashed,
-    draft::{Draft, Found, PendingStep, Transaction},
-    part::{check_whole, hash_matches},
-    section::parts_of,
+    operation::{
+        At, CreateDocument, DeleteDocument, DeleteSection, EditText, InsertSection, MoveSection,
+        Operation, Relative, RenameDocument, RenameSection, Scope, SetFrontMatter, UpdateSection,
+    },
+    transaction::{PendingStep, Transaction},
 };
-use crate::NotePath;
+use crate::{
+    NotePath,
+    editor::{
+        EditorError, Watch,
+        draft::{Draft, Found},
+        read::{
+            part::{check_whole, hash_matches},
+            section::parts_of,
+        },
+    },
+};
 
 impl Transaction<'_> {
+    /// Makes all operations, in order, and repairs links.
+    pub(super) fn perform_all(
+        &mut self,
+        operations: &[Operation],
+        watch: Watch<'_>,
+    ) -> Result<(), EditorError> {
+        for operation in operations {
+            self.perform(operation)?;
+            watch.check()?;
+        }
+        self.settle_links(operations, watch)
+    }
+
     /// Makes one operation.
-    pub(super) fn perform(&mut self, operation: &Operation) -> Result<(), EditorError> {
+    fn perform(&mut self, operation: &Operation) -> Result<(), EditorError> {
         match operation {
             Operation::Insert(insert) => self.insert(insert),
             Operation::Update(update) => self.update(update),
@@ -40,7 +62,7 @@ impl Transaction<'_> {
     }
 
     fn check_length(&self, length: usize) -> Result<(), EditorError> {
-        let limit = self.editor.limits.max_payload_bytes;
+        let limit = self.writer.limits.max_payload_bytes;
         if length > limit {
             return Err(EditorError::TooLarge {
                 what: "content",
@@ -135,7 +157,7 @@ impl Transaction<'_> {
             &present,
             content,
             expected,
-            self.editor.limits.max_shown_bytes,
+            self.writer.limits.max_shown_bytes,
         )?;
         let hashed = match scope {
             Scope::Body => Hashed::Own,
@@ -293,7 +315,7 @@ impl Transaction<'_> {
         check_text("new_text", new_text, old_text)?;
         let Some(section) = section else {
             let path = path.as_ref().ok_or(EditorError::NoDocument)?;
-            let require = self.editor.limits.require_hash;
+            let require = self.writer.limits.require_hash;
             let draft = self.draft(path)?;
             check_document(draft, expected_hash.as_deref(), require)?;
             let key = draft.path.as_str().to_owned();
@@ -347,7 +369,7 @@ impl Transaction<'_> {
 
     fn create(&mut self, create: &CreateDocument) -> Result<(), EditorError> {
         let CreateDocument { path, content } = create;
-        self.editor.check_path(path)?;
+        self.writer.folder.check_path(path)?;
         check_new_path(path)?;
         self.check_payload(content)?;
         check_text("content", content, "")?;
@@ -382,20 +404,20 @@ impl Transaction<'_> {
 
     /// A path where no document is. The folders above it are made with the document.
     fn free_path(&mut self, path: &NotePath) -> Result<NotePath, EditorError> {
-        let real = match self.editor.real_path(path) {
+        let real = match self.writer.folder.real_path(path) {
             // A link that leads nowhere.
-            Err(EditorError::DocumentNotFound) if self.editor.root.is_occupied(path) => {
+            Err(EditorError::DocumentNotFound) if self.writer.folder.root.is_occupied(path) => {
                 return Err(EditorError::DocumentExists);
             }
             real => real?,
         };
         self.hold(&real)?;
-        self.editor.finish_pending(real.as_str())?;
+        self.writer.store.finish_pending(real.as_str())?;
         let taken = self
             .drafts
             .values()
             .any(|draft| draft.bytes.is_some() && *draft.final_path() == real);
-        if taken || self.editor.root.is_occupied(&real) {
+        if taken || self.writer.folder.root.is_occupied(&real) {
             Err(EditorError::DocumentExists)
         } else {
             Ok(real)
@@ -404,12 +426,12 @@ impl Transaction<'_> {
 
     fn rename_document(&mut self, rename: &RenameDocument) -> Result<(), EditorError> {
         let RenameDocument { path, new_path, .. } = rename;
-        if self.editor.only.is_some() {
+        if self.writer.folder.only.is_some() {
             return Err(EditorError::OutsideRoot);
         }
-        self.editor.check_path(new_path)?;
+        self.writer.folder.check_path(new_path)?;
         check_new_path(new_path)?;
-        self.editor.refuse_link(path)?;
+        self.writer.folder.refuse_link(path)?;
         let key = self.draft(path)?.path.as_str().to_owned();
         let free = self.free_path(new_path)?;
         let key = self.rekeyed(key, free);
@@ -444,11 +466,11 @@ impl Transaction<'_> {
             path,
             expected_hash,
         } = delete;
-        if self.editor.only.is_some() {
+        if self.writer.folder.only.is_some() {
             return Err(EditorError::OutsideRoot);
         }
-        self.editor.refuse_link(path)?;
-        let require = self.editor.limits.require_hash;
+        self.writer.folder.refuse_link(path)?;
+        let require = self.writer.limits.require_hash;
         let draft = self.draft(path)?;
         let key = draft.path.as_str().to_owned();
         draft.moved_to = None;

@@ -9,12 +9,12 @@ use sectile_markdown::{
 };
 
 use super::{
-    Editor, EditorError,
-    commit::SNAPSHOT_AFTER,
-    history::before,
+    DocumentReader,
+    past::before,
     view::{GivenIds, New},
 };
 use crate::{
+    editor::EditorError,
     journal::{Adopt, Bytes, Entry, Kind, Mark, Prints, Record, Splice, Step, written},
     ledger::DocumentState,
 };
@@ -22,7 +22,10 @@ use crate::{
 /// This many entries of other programs are searched for a section that is back.
 const MOST_ENTRIES_BACK: usize = 8;
 
-impl Editor {
+/// A journal with fewer bytes of changes since a snapshot does not need another.
+const SNAPSHOT_AFTER: usize = 64 << 10;
+
+impl DocumentReader {
     /// What the sections of a document are known by.
     pub(super) fn prints_of(&self, known: &DocumentState) -> Vec<Fingerprint> {
         match self.text_of(known) {
@@ -40,11 +43,11 @@ impl Editor {
         let chain = known.entries.get(known.chain_start..).unwrap_or_default();
         for number in chain.iter().rev().take(MOST_ENTRIES_BACK) {
             let is_foreign = {
-                let state = self.state();
+                let state = self.store.state();
                 let card = state.ledger.entry(*number);
                 card.is_some_and(|card| card.kind == Kind::Foreign)
             };
-            let Some(step) = is_foreign.then(|| self.step(*number, known.id)) else {
+            let Some(step) = is_foreign.then(|| self.store.step(*number, known.id)) else {
                 break;
             };
             let Ok(step) = step else { break };
@@ -61,7 +64,7 @@ impl Editor {
             ghosts.extend(gone.map(|(print, id)| (print, id.clone())));
             (text, ids) = (older, older_ids);
         }
-        let state = self.state();
+        let state = self.store.state();
         ghosts.retain(|(_, id)| state.ledger.deleted_by(id).is_some());
         ghosts
     }
@@ -95,7 +98,7 @@ impl Editor {
             .as_ref()
             .map(|old| written(&line_changes(old, new.bytes), old));
         let old_path = known.path.clone().unwrap_or_default();
-        let ids = self.record(|state| {
+        let ids = self.store.record(|state| {
             let now = state.ledger.document_by_number(known.id);
             let same = match known.id {
                 0 => state.ledger.document(&old_path).is_none(),
@@ -138,7 +141,7 @@ impl Editor {
             }
             let entry = Entry {
                 number: state.ledger.next().entry,
-                time: (self.clock)(),
+                time: self.store.now(),
                 actor: "another program".to_owned(),
                 operation: "external_edit".to_owned(),
                 reason: None,
@@ -154,14 +157,14 @@ impl Editor {
 }
 
 /// Whether the next step of a document has to carry its text: the journal has none yet, or much was changed since.
-pub(super) fn needs_snapshot(known: &DocumentState, text: &[u8]) -> bool {
+pub(crate) fn needs_snapshot(known: &DocumentState, text: &[u8]) -> bool {
     known
         .weight_since_snapshot
         .is_none_or(|weight| weight > text.len().max(SNAPSHOT_AFTER))
 }
 
 /// What takes a document into the journal. Its text comes with the entry that follows.
-pub(super) fn adopted(document: u64, known: &DocumentState) -> Adopt {
+pub(crate) fn adopted(document: u64, known: &DocumentState) -> Adopt {
     let sections = known.ids.iter().map(|id| Mark {
         id: id.clone(),
         ..Mark::default()
