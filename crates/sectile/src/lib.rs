@@ -9,6 +9,7 @@ mod config;
 mod files;
 pub mod mcp;
 mod observe;
+mod settings;
 mod structure;
 mod telemetry;
 mod worlds;

@@ -6,17 +6,70 @@ pub(crate) mod hosted;
 pub(crate) mod notebook;
 pub(crate) mod vault;
 
-use crate::mcp::WorldCard;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    mcp::WorldCard,
+    settings::{Mistakes, SettingsReader, SettingsSection},
+};
+
+/// Makes [`WorldSections`] and [`WorldSettings`] of one list.
+macro_rules! settings_of_worlds {
+    ($($(#[$description:meta])* $world:ident: $section:ty,)*) => {
+        /// The sections of all worlds, as they are written.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(default)]
+        pub(crate) struct WorldSections {
+            $($(#[$description])* pub(crate) $world: $section,)*
+        }
+
+        /// What all worlds work with.
+        pub(crate) struct WorldSettings {
+            $(pub(crate) $world: <$section as SettingsSection>::Checked,)*
+        }
+
+        impl SettingsSection for WorldSections {
+            type Checked = WorldSettings;
+
+            fn check(&self, reader: SettingsReader<'_>) -> Result<WorldSettings, Mistakes> {
+                let mut mistakes = Mistakes::default();
+                $(let $world = mistakes.take(self.$world.check(reader));)*
+                match ($($world,)*) {
+                    ($(Some($world),)*) => Ok(WorldSettings { $($world,)* }),
+                    _ => Err(mistakes),
+                }
+            }
+        }
+    };
+}
+
+// In the order of the settings file.
+settings_of_worlds! {
+    /// The vault world: structure of the notes in a folder.
+    vault: vault::VaultSection,
+    /// The editor world: section edits of a document or of a folder of documents.
+    editor: editor::EditorSection,
+    /// The docs world: documentation to search and to read.
+    docs: docs::DocsSection,
+    /// The notebook world: a read-only library with verifiable quotes.
+    notebook: notebook::NotebookSection,
+    /// The hosted world: structure of notes that an upstream store keeps for many users.
+    hosted: hosted::HostedSection,
+}
 
 /// The contract of every world, in the order they are listed.
 pub(crate) fn cards() -> Vec<WorldCard> {
-    cards_in(docs::NAMESPACE)
+    cards_with(&WorldSections::default())
 }
 
-/// The same, when the docs world has this namespace.
-pub(crate) fn cards_in(namespace: &str) -> Vec<WorldCard> {
+/// The same, with these settings.
+pub(crate) fn cards_with(sections: &WorldSections) -> Vec<WorldCard> {
     let editor = editor::spec(editor::Extent::Folder, editor::ErrorStyle::Protocol);
-    let docs = docs::spec(namespace, docs::Offer::ALL);
+    let docs = docs::spec(&docs::DocsSettings {
+        namespace: sections.docs.namespace.clone(),
+        ..docs::DocsSettings::default()
+    });
     let notebook = notebook::spec(&notebook::Constraints::default());
     vec![
         vault::spec().card(),

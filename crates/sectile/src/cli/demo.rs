@@ -21,11 +21,7 @@ use crate::{
     files,
     mcp::{Limits, Policy, Surface, stdio},
     worlds::{
-        docs::{
-            self, Docs, Offer,
-            corpus::{Corpus, CorpusSettings},
-            manual,
-        },
+        docs::{self, Docs, DocsSettings, corpus::Corpus, manual},
         editor::{self, EditorWorld, ErrorStyle},
         notebook::{
             self, Constraints, Library, NotebookWorld, shelves::Indexes, storage::FolderStorage,
@@ -249,20 +245,16 @@ fn notebook_surface(root: &Path) -> Result<Surface, CliError> {
 }
 
 fn docs_surface() -> Surface {
-    let settings = CorpusSettings {
-        include_embedded: true,
-        root: None,
-        listed: Vec::new(),
-        extra_paths: Vec::new(),
+    let settings = DocsSettings {
         max_doc_bytes: MAX_BYTES as u64,
         max_total_bytes: MAX_BYTES as u64,
         max_docs: manual::EMBEDDED.len(),
+        ..DocsSettings::default()
     };
     let corpus = Corpus::load(&settings, manual::EMBEDDED);
-    let offer = Offer::ALL;
     Surface::new(
-        docs::spec(docs::NAMESPACE, offer),
-        Docs::new(docs::NAMESPACE, offer, corpus),
+        docs::spec(&settings),
+        Docs::new(&settings, corpus),
         Policy::default(),
         LIMITS,
     )

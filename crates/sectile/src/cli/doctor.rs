@@ -9,7 +9,7 @@ use sectile_vault::{Checkup, JournalKey, Place as VaultPlace, Root, Walk};
 use super::{
     args::{Client, DoctorArgs},
     config::editable,
-    connect, docs,
+    connect,
     library::Opened,
     root::{described, levels_up, root_of},
     settings,
@@ -17,14 +17,14 @@ use super::{
     ui::{BAD, CliError, DIM, GOOD, Styled, counted, print, visible},
 };
 use crate::{
-    config::{self, DocsSettings, NotebookSettings, Settings},
+    config::{self, Settings},
     files,
     worlds::{
-        docs::{corpus::Corpus, manual},
+        docs::{DocsSettings, corpus::Corpus, manual},
         notebook::{
+            NotebookSettings,
             errors::NotebookError,
             indexing::folder_of as folder_of_index,
-            storage::MAX_NOTE_BYTES,
             tiers::{Models, Tier},
         },
     },
@@ -62,11 +62,11 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
     let named = args.root.clone().or_else(|| {
         settings
             .as_ref()
-            .and_then(|settings| settings.vault_root.clone())
+            .and_then(|settings| settings.worlds.vault.root.clone())
     });
     let edited = settings
         .as_ref()
-        .and_then(|settings| settings.editor.root.clone());
+        .and_then(|settings| settings.worlds.editor.root.clone());
     // Where nothing names a folder, the one that commands work on here.
     let here = match (&named, &edited) {
         (None, None) => root_of(Path::new("."))
@@ -82,15 +82,15 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
         Some(root) => problems += folder(root, settings.as_ref())?,
         None => note("vault: no folder is named; look at one with --root DIR")?,
     }
-    if let Some(docs) = settings.as_ref().map(|settings| &settings.docs) {
+    if let Some(docs) = settings.as_ref().map(|settings| &settings.worlds.docs) {
         problems += documents(docs)?;
     }
-    if let Some(notebook) = settings.as_ref().map(|settings| &settings.notebook) {
+    if let Some(notebook) = settings.as_ref().map(|settings| &settings.worlds.notebook) {
         problems += library(notebook)?;
     }
     let key = match settings
         .as_ref()
-        .map(|settings| journal_key(&settings.editor, true))
+        .map(|settings| journal_key(&settings.worlds.editor, true))
     {
         Some(Ok(key)) => Some(key),
         Some(Err(error)) => {
@@ -158,7 +158,7 @@ fn clients() -> Result<usize, CliError> {
 /// problems.
 fn folder(root: &Path, settings: Option<&Settings>) -> Result<usize, CliError> {
     let opened = Root::open(root);
-    let walk = settings.map(|settings| settings.editor.walk.clone());
+    let walk = settings.map(|settings| settings.worlds.editor.walk.clone());
     let checked = opened
         .map_err(|error| error.to_string())
         .and_then(|opened| {
@@ -239,7 +239,7 @@ fn documents(settings: &DocsSettings) -> Result<usize, CliError> {
     if !settings.is_configured {
         return Ok(0);
     }
-    let corpus = Corpus::load(&docs::corpus_settings(settings), manual::EMBEDDED);
+    let corpus = Corpus::load(settings, manual::EMBEDDED);
     for skipped in &corpus.skipped {
         bad(&format!("docs: {}", visible(&skipped.to_string())))?;
     }
@@ -257,7 +257,7 @@ fn library(settings: &NotebookSettings) -> Result<usize, CliError> {
     if !settings.is_configured() {
         return Ok(0);
     }
-    let opened = match Opened::of(settings, MAX_NOTE_BYTES) {
+    let opened = match Opened::of(settings) {
         Ok(opened) => opened,
         Err(error) => {
             bad(&format!("notebook: {}", error.message()))?;

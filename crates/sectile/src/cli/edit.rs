@@ -160,11 +160,11 @@ impl Desk {
         };
         let limits = EditorLimits {
             max_diff_bytes: NO_PAGES,
-            ..settings.editor.limits
+            ..settings.worlds.editor.limits
         };
         let options = EditorOptions {
             limits,
-            ..editor_options(&settings.editor, false)?
+            ..editor_options(&settings.worlds.editor, false)?
         };
         let opened = EditorWorld::open(&root, options, NO_PAGES);
         let (world, extent) = opened.map_err(cannot)?;

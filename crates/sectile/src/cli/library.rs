@@ -11,13 +11,10 @@ use sectile_retrieval::{ArtifactStorage, NotebookStorage, built_in};
 use sectile_vault::Walk;
 
 use super::{settings::settings, ui::CliError};
-use crate::{
-    config::{ArtifactPlace, NotebookSettings},
-    worlds::notebook::{
-        Library,
-        shelves::Indexes,
-        storage::{FolderStorage, MAX_NOTE_BYTES},
-    },
+use crate::worlds::notebook::{
+    ArtifactPlace, Library, NotebookSettings,
+    shelves::Indexes,
+    storage::{FolderStorage, MAX_NOTE_BYTES},
 };
 
 /// A library that was opened.
@@ -48,12 +45,12 @@ impl Opened {
                 .map_err(|error| CliError::failed(format_args!("ROOT cannot be used: {error}.")));
         }
         let settings = settings(Some(given))?;
-        if !settings.notebook.is_configured() {
+        if !settings.worlds.notebook.is_configured() {
             let error = "the settings file says nothing of notebooks.";
             return Err(CliError::usage(error)
                 .next("set notebook.root or [notebook.notebook_storage] in it"));
         }
-        Self::of(&settings.notebook, settings.max_note_bytes)
+        Self::of(&settings.worlds.notebook)
     }
 
     fn folder(root: &Path, max_note_bytes: u64) -> Result<Self, String> {
@@ -68,9 +65,9 @@ impl Opened {
     }
 
     /// What settings say. They must say where the notebooks are.
-    pub(super) fn of(settings: &NotebookSettings, max_note_bytes: u64) -> Result<Self, CliError> {
+    pub(super) fn of(settings: &NotebookSettings) -> Result<Self, CliError> {
         let folder = |root: &Path| {
-            let folder = FolderStorage::open(root, Walk::default(), max_note_bytes);
+            let folder = FolderStorage::open(root, Walk::default(), settings.max_note_bytes);
             folder.map(Arc::new).map_err(|error| {
                 CliError::failed(format_args!("the notebooks cannot be used: {error}.")).next(
                     "correct notebook.root in the settings file, or give a folder that is there",

@@ -21,16 +21,16 @@ use super::{
     ui::{CliError, visible},
 };
 use crate::{
-    config::{self, EditorErrors, Flag, FrontSettings, Loaded, Mistakes, Settings},
+    config::{self, Flag, FrontSettings, Loaded, Mistakes, Settings},
     mcp::{Surface, stdio},
     observe::{AuditLog, Metrics, Watch},
     telemetry,
     worlds::{
         self,
         docs::Docs,
-        editor::{self, EditorWorld, ErrorStyle},
+        editor::{self, EditorWorld},
         hosted::{self, Hosted},
-        notebook::{self, Constraints, NotebookWorld, limits::Limit},
+        notebook::{self, NotebookWorld, limits::Limit},
         vault::{self, Vault},
     },
 };
@@ -83,9 +83,8 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
 fn settings_of(args: &ServeArgs) -> Result<(Loaded, Settings), Mistakes> {
     let (file, flags) = sources(args);
     let (loaded, mut settings) = settings::read(file.as_deref(), &flags)?;
-    if args.world == Some(World::Docs) {
-        let paths = args.path.iter().map(|path| docs::given_path(path));
-        settings.docs.extra_paths.extend(paths);
+    if let (Some(World::Docs), Some(path)) = (args.world, &args.path) {
+        settings.worlds.docs.add_path(path);
     }
     Ok((loaded, settings))
 }
@@ -96,8 +95,8 @@ fn serve_where_we_are(
     settings: &mut Settings,
 ) -> Result<Option<NearestRoot>, CliError> {
     let (world, root) = match args.world {
-        Some(World::Vault) => ("vault", &mut settings.vault_root),
-        Some(World::Editor) => ("editor", &mut settings.editor.root),
+        Some(World::Vault) => ("vault", &mut settings.worlds.vault.root),
+        Some(World::Editor) => ("editor", &mut settings.worlds.editor.root),
         _ => return Ok(None),
     };
     // A file that leaves the folder out may be that of a service, which is started anywhere.
@@ -144,11 +143,13 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Surface>, CliEr
     let mut surfaces = Vec::new();
     let wanted = |world: World| args.world.is_none_or(|only| only == world);
     if let Some(root) = settings
-        .vault_root
+        .worlds
+        .vault
+        .root
         .as_ref()
         .filter(|_| wanted(World::Vault))
     {
-        let state = Vault::open(root, settings.max_note_bytes).map_err(|error| {
+        let state = Vault::open(root, settings.worlds.vault.max_note_bytes).map_err(|error| {
             CliError::failed(format_args!("the vault cannot be served: {error}."))
                 .next("give the folder of your notes: sectile serve vault DIR")
         })?;
@@ -161,6 +162,7 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Surface>, CliEr
         surfaces.push(Surface::new(spec, state, settings.policy.clone(), limits));
     }
     if let Some(root) = settings
+        .worlds
         .editor
         .root
         .as_ref()
@@ -174,10 +176,10 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Surface>, CliEr
         surfaces.push(surface);
     }
     let is_asked_for = args.world == Some(World::Docs);
-    if is_asked_for || (args.world.is_none() && settings.docs.is_configured) {
+    if is_asked_for || (args.world.is_none() && settings.worlds.docs.is_configured) {
         surfaces.extend(docs_surface(args, settings)?);
     }
-    if settings.notebook.is_configured() && wanted(World::Notebook) {
+    if settings.worlds.notebook.is_configured() && wanted(World::Notebook) {
         surfaces.push(notebook_surface(args, settings)?);
     }
     // A docs world that was asked for and is switched off is not a mistake: its address answers as if it had never existed.
@@ -207,7 +209,7 @@ fn hosted_surface(args: &ServeArgs, settings: &Settings) -> Result<Option<Surfac
         let error = "the hosted world takes no folder: its notes are in a store.";
         return Err(CliError::usage(error).next(HOW));
     }
-    let hosted = match &settings.hosted {
+    let hosted = match &settings.worlds.hosted {
         Some(hosted) => hosted,
         None if is_asked_for => {
             return Err(CliError::usage("no note store is given.")
@@ -223,23 +225,17 @@ fn hosted_surface(args: &ServeArgs, settings: &Settings) -> Result<Option<Surfac
             "set [server.auth.tokens] secret_file, jwks_file or jwks_url in the settings file",
         ));
     }
-    let state = Hosted::new(
-        hosted.store.clone(),
-        hosted.client.clone(),
-        hosted.gateway_secret.clone(),
-        (hosted.breaker_failures, hosted.breaker_pause),
-    );
     Ok(Some(Surface::new(
         hosted::spec(),
-        state,
+        Hosted::new(hosted),
         settings.policy.clone(),
         settings.limits,
     )))
 }
 
 fn editor_surface(root: &Path, args: &ServeArgs, settings: &Settings) -> Result<Surface, CliError> {
-    let options = editor_options(&settings.editor, args.read_only)?;
-    let opened = EditorWorld::open(root, options, settings.editor.max_answer_bytes);
+    let options = editor_options(&settings.worlds.editor, args.read_only)?;
+    let opened = EditorWorld::open(root, options, settings.worlds.editor.max_answer_bytes);
     let (state, extent) = opened.map_err(|error| {
         let name = root.file_name().unwrap_or(root.as_os_str());
         let name = visible(&name.to_string_lossy());
@@ -252,12 +248,7 @@ fn editor_surface(root: &Path, args: &ServeArgs, settings: &Settings) -> Result<
             "a folder above has a history of its own: a note that is edited in both has two; see `sectile doctor`"
         );
     }
-    let errors = match settings.editor.errors {
-        EditorErrors::Auto => ErrorStyle::Suited,
-        EditorErrors::Protocol => ErrorStyle::Protocol,
-        EditorErrors::Result => ErrorStyle::Result,
-    };
-    let mut spec = editor::spec(extent, errors);
+    let mut spec = editor::spec(extent, settings.worlds.editor.errors);
     if args.read_only {
         spec = spec.read_only();
     }
@@ -272,7 +263,7 @@ fn editor_surface(root: &Path, args: &ServeArgs, settings: &Settings) -> Result<
 /// The docs world, unless it is switched off: then it has no address over HTTP. On stdio, where there is one client and nothing
 /// else to talk to, that client finds a server without tools and resources.
 fn docs_surface(args: &ServeArgs, settings: &Settings) -> Result<Option<Surface>, CliError> {
-    let docs = &settings.docs;
+    let docs = &settings.worlds.docs;
     if !docs.enabled && (args.http.is_some() || args.world.is_none()) {
         tracing::info!("the docs world is not served: `docs.enabled` is false");
         return Ok(None);
@@ -287,10 +278,9 @@ fn docs_surface(args: &ServeArgs, settings: &Settings) -> Result<Option<Surface>
     if let Some(problem) = docs::policy_problem(settings, &corpus) {
         tracing::warn!(problem, "no document can be found");
     }
-    let offer = docs::offer(docs);
     let surface = Surface::new(
-        worlds::docs::spec(&docs.namespace, offer),
-        Docs::new(&docs.namespace, offer, corpus),
+        worlds::docs::spec(docs),
+        Docs::new(docs, corpus),
         settings.policy.clone(),
         settings.limits,
     );
@@ -298,14 +288,8 @@ fn docs_surface(args: &ServeArgs, settings: &Settings) -> Result<Option<Surface>
 }
 
 fn notebook_surface(args: &ServeArgs, settings: &Settings) -> Result<Surface, CliError> {
-    let opened = Opened::of(&settings.notebook, settings.max_note_bytes)?;
-    let given = settings.notebook.constraints;
-    let constraints = Constraints {
-        max_passage_context: given.max_passage_context,
-        max_search_results: given.max_search_results,
-        stream_timeout_s: given.stream_timeout_s,
-        stream_chunk_size: given.stream_chunk_size,
-    };
+    let opened = Opened::of(&settings.worlds.notebook)?;
+    let constraints = settings.worlds.notebook.constraints;
     let mut world = NotebookWorld::new(
         Arc::clone(&opened.library),
         opened.indexes(None),
@@ -313,7 +297,7 @@ fn notebook_surface(args: &ServeArgs, settings: &Settings) -> Result<Surface, Cl
         notebook::clock::now,
     )
     .within(server_limits(args, settings));
-    if let Some(secret) = &settings.notebook.shared_secret {
+    if let Some(secret) = &settings.worlds.notebook.shared_secret {
         let unusable = || CliError::failed("no key can be made of notebook.shared_secret_file.");
         world = world.sharing(secret).ok_or_else(unusable)?;
     }
@@ -330,7 +314,8 @@ fn server_limits(args: &ServeArgs, settings: &Settings) -> Vec<Limit> {
     let on_stdio = args.http.is_none() && args.world.is_some();
     // Requests are counted where people sign in.
     let is_counted = !on_stdio && settings.access.auth.is_some();
-    let limits = settings.notebook.server_limits.iter();
+    let of_storages = settings.worlds.notebook.storage_limits.iter();
+    let limits = of_storages.chain(&settings.server_limits);
     let met = limits.filter(|(name, value)| match name.as_str() {
         name if name.starts_with("server.http.") => !on_stdio,
         name if name.ends_with("requests_per_minute") => is_counted && **value > 0,

@@ -58,9 +58,8 @@ fn cards(args: &ToolsArgs) -> Result<Vec<WorldCard>, CliError> {
     };
     let file = args.config.clone().or_else(config::named_config_file);
     let loaded = config::load(file.as_deref(), &[])?;
-    let all = || worlds::cards_in(&loaded.raw.docs.namespace);
-    let roles = AccessSettings::roles(&loaded, &all)?;
-    let mut worlds = all();
+    let roles = AccessSettings::roles(&loaded)?;
+    let mut worlds = worlds::cards_with(&loaded.raw.worlds);
     for world in &mut worlds {
         let name = world.name;
         world.tools.retain(|tool| {

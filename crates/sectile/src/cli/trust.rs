@@ -14,7 +14,10 @@ use super::{
     settings::settings,
     ui::{CliError, print, visible},
 };
-use crate::{config::EditorSettings, files, worlds};
+use crate::{
+    files,
+    worlds::{self, editor::EditorSettings},
+};
 
 /// How an editor works with these settings.
 pub(super) fn editor_options(
@@ -63,7 +66,7 @@ pub(super) fn key_of_this_process() -> Result<JournalKey, CliError> {
 
 pub(super) fn run(args: &TrustArgs) -> Result<(), CliError> {
     let settings = settings(args.config.as_deref())?;
-    let options = editor_options(&settings.editor, args.dry_run)?;
+    let options = editor_options(&settings.worlds.editor, args.dry_run)?;
     let root = root_of(&args.path).ok();
     // What is wrong with the path is said below.
     let folder = root.as_ref().map_or(&args.path, |root| &root.folder);

@@ -10,6 +10,7 @@ mod paging;
 mod params;
 mod prompts;
 mod resources;
+mod settings;
 mod tools;
 mod values;
 mod watcher;
@@ -27,6 +28,7 @@ use self::errors::About;
 pub(crate) use self::{
     answers::timestamp,
     errors::{ErrorStyle, error_object, failure},
+    settings::{EditorSection, EditorSettings},
 };
 use crate::mcp::{CallContext, Failure, JsonObject, ResourceNotice, UnknownTool, WorldSpec};
 

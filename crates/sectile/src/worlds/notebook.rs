@@ -21,6 +21,7 @@ pub(crate) mod provenance;
 pub(crate) mod publishing;
 pub(crate) mod quote;
 mod seal;
+mod settings;
 pub(crate) mod shelf;
 pub(crate) mod shelves;
 pub(crate) mod storage;
@@ -37,7 +38,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sectile_retrieval::Query;
 use serde_json::{Value, json};
 
-pub(crate) use self::{clock::Clock, library::Library};
+pub(crate) use self::{
+    clock::Clock,
+    library::Library,
+    settings::{ArtifactPlace, Constraints, NotebookSection, NotebookSettings},
+};
 use self::{
     contexts::{Context, Contexts, Entered},
     errors::{Gone, NotebookError},
@@ -65,30 +70,6 @@ pub(crate) struct NotebookWorld {
     /// What the server around it bounds, by the names of its settings.
     server_limits: Vec<Limit>,
     clock: Clock,
-}
-
-/// Bounds on what is handed out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Constraints {
-    /// Most characters before and after a passage.
-    pub(crate) max_passage_context: usize,
-    /// Most results of a search, 1 to 50.
-    pub(crate) max_search_results: usize,
-    /// How long a stream lasts, from its beginning.
-    pub(crate) stream_timeout_s: u64,
-    /// Entries of one chunk of a stream.
-    pub(crate) stream_chunk_size: usize,
-}
-
-impl Default for Constraints {
-    fn default() -> Self {
-        Self {
-            max_passage_context: 500,
-            max_search_results: 50,
-            stream_timeout_s: 300,
-            stream_chunk_size: 10,
-        }
-    }
 }
 
 /// The contract of the world.

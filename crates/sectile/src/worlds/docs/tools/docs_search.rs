@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::{
-    Docs, Offer,
+    Docs, DocsSettings,
     answer::{Answered, DEFAULT_SECTIONS},
     corpus::Role,
 };
@@ -14,9 +14,9 @@ use crate::mcp::{
     output_schema, run,
 };
 
-pub(super) fn tool(namespace: &str, offer: Offer) -> Tool<Docs> {
+pub(super) fn tool(settings: &DocsSettings) -> Tool<Docs> {
     Tool {
-        name: format!("{}_docs_search", namespace.replace('-', "_")).into(),
+        name: format!("{}_docs_search", settings.namespace.replace('-', "_")).into(),
         title: "Search the documentation",
         description: "Search the documentation for guidance. Answers the sections that fit the query best, each with its text and its URI; an empty query gives an overview. Names of tools, settings and errors, and \"quoted phrases\", are found as they are.",
         access: Access::Read,
@@ -24,8 +24,8 @@ pub(super) fn tool(namespace: &str, offer: Offer) -> Tool<Docs> {
         open_world: false,
         // The first question of callers who see the same documents has these indexed.
         pace: Pace::Slow,
-        input: input(offer.max_sections),
-        output: if offer.meaning_as_last_resort {
+        input: input(settings.max_sections),
+        output: if settings.meaning_as_last_resort {
             output_schema::<Answered>
         } else {
             output_by_words
