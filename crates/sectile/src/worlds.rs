@@ -1,7 +1,9 @@
-//! The worlds, and the one list of them.
+//! The worlds, and the one list of them. What else needs to know the worlds reads it: the command line, the settings, the
+//! manual.
 
 pub(crate) mod docs;
 pub(crate) mod editor;
+mod entry;
 pub(crate) mod hosted;
 pub(crate) mod notebook;
 pub(crate) mod vault;
@@ -13,6 +15,19 @@ use crate::{
     mcp::WorldCard,
     settings::{Mistakes, SettingsReader, SettingsSection},
 };
+
+pub(crate) use self::entry::{
+    OpenError, PathArgument, ServeContext, WorldEntry, how_to_give_a_folder,
+};
+
+/// All worlds, in the order they are listed.
+pub(crate) static WORLDS: [&WorldEntry; 5] = [
+    &vault::ENTRY,
+    &hosted::ENTRY,
+    &editor::ENTRY,
+    &docs::ENTRY,
+    &notebook::ENTRY,
+];
 
 /// Makes [`WorldSections`] and [`WorldSettings`] of one list.
 macro_rules! settings_of_worlds {
@@ -65,24 +80,30 @@ pub(crate) fn cards() -> Vec<WorldCard> {
 
 /// The same, with these settings.
 pub(crate) fn cards_with(sections: &WorldSections) -> Vec<WorldCard> {
-    let editor = editor::spec(editor::Extent::Folder, editor::ErrorStyle::Protocol);
-    let docs = docs::spec(&docs::DocsSettings {
-        namespace: sections.docs.namespace.clone(),
-        ..docs::DocsSettings::default()
-    });
-    let notebook = notebook::spec(&notebook::Constraints::default());
-    vec![
-        vault::spec().card(),
-        hosted::spec().card(),
-        editor.card(),
-        docs.card(),
-        notebook.card(),
-    ]
+    WORLDS.iter().map(|world| (world.card)(sections)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A name stands for the same world on the command line, in its contract and in the settings.
+    #[test]
+    fn every_world_has_one_name_and_a_section() {
+        let sections = serde_json::to_value(WorldSections::default()).unwrap();
+        let mut sections: Vec<&String> = sections.as_object().unwrap().keys().collect();
+        let cards = cards();
+        let mut names: Vec<&str> = cards.iter().map(|card| card.name).collect();
+        assert_eq!(names, WORLDS.map(|world| world.name));
+        names.sort_unstable();
+        sections.sort_unstable();
+        assert_eq!(names, sections);
+        for world in WORLDS {
+            if let Some(setting) = world.path.setting().or(world.error_setting) {
+                assert!(setting.starts_with(&format!("{}.", world.name)));
+            }
+        }
+    }
 
     /// The two body-free worlds share no code of their own, so that neither can change the other; their contract is one.
     #[test]

@@ -75,7 +75,10 @@ const MODULE_EDGES: &[(&str, &[&str])] = &[
     ("telemetry", &["config", "files"]),
     ("observe", &["files", "mcp", "access"]),
     ("config", &["worlds", "settings", "files", "mcp", "access"]),
-    ("worlds", &["settings", "mcp", "access", "structure"]),
+    (
+        "worlds",
+        &["settings", "files", "mcp", "access", "structure"],
+    ),
     ("settings", &["files", "mcp", "access"]),
     ("files", &[]),
     ("mcp", &["access"]),

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::{
     args::{ConfigArgs, ConfigCommand},
-    library::Opened,
     settings,
     ui::{CliError, DIM, GOOD, NAME, Styled, print},
 };
 use crate::{
     config::{self, ConfigError, Mistakes, keys},
     files,
+    worlds::notebook::Opened,
 };
 
 pub(super) fn run(args: &ConfigArgs) -> Result<(), CliError> {

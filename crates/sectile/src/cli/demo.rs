@@ -13,10 +13,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    trust::key_of_this_process,
-    ui::{CliError, DIM, HEADING, NAME, Styled, print},
-};
+use super::ui::{CliError, DIM, HEADING, NAME, Styled, print};
 use crate::{
     files,
     mcp::{Limits, Policy, Surface, stdio},
@@ -225,7 +222,7 @@ fn vault_surface(root: &Path) -> Result<Surface, CliError> {
 }
 
 fn editor_surface(root: &Path) -> Result<Surface, CliError> {
-    let options = EditorOptions::new(key_of_this_process()?, editor::now);
+    let options = EditorOptions::new(editor::key_of_this_process()?, editor::now);
     let (state, extent) = EditorWorld::open(root, options, MAX_BYTES).map_err(CliError::failed)?;
     let spec = editor::spec(extent, ErrorStyle::Protocol);
     Ok(Surface::new(spec, state, Policy::default(), LIMITS))

@@ -14,14 +14,11 @@ use super::{
 };
 use crate::{
     config::Settings,
-    worlds::{
-        self,
-        docs::{
-            Docs, DocsSettings,
-            corpus::{Corpus, Doc, Skipped},
-            examine::{Examined, Found, LONG_SECTION, examine},
-            manual, resources,
-        },
+    worlds::docs::{
+        Docs, DocsSettings,
+        corpus::{Corpus, Doc, Skipped},
+        examine::{Examined, Found, LONG_SECTION, examine},
+        loaded_corpus, manual, missing, policy_problem, resources,
     },
 };
 
@@ -50,7 +47,7 @@ fn all_settings(config: Option<&Path>, paths: &[String]) -> Result<Settings, Cli
 /// The world that these arguments ask for, and what there is to say about its documents.
 fn world(source: &DocsSource) -> Result<(Docs, DocsSettings), CliError> {
     let settings = settings_with(source.config.as_deref(), &source.paths)?;
-    let corpus = corpus(&settings)?;
+    let corpus = loaded_corpus(&settings)?;
     for skipped in &corpus.skipped {
         anstream::eprintln!("skipped {}", visible(&skipped.to_string()));
     }
@@ -58,59 +55,11 @@ fn world(source: &DocsSource) -> Result<(Docs, DocsSettings), CliError> {
     Ok((docs, settings))
 }
 
-/// The documents of the docs world. A place that settings or a person name has to exist.
-pub(super) fn corpus(settings: &DocsSettings) -> Result<Corpus, CliError> {
-    let corpus = Corpus::load(settings, manual::EMBEDDED);
-    match missing(&corpus) {
-        None => Ok(corpus),
-        Some(error) => Err(error),
-    }
-}
-
-/// What is said of places that do not exist.
-fn missing(corpus: &Corpus) -> Option<CliError> {
-    let names: Vec<String> = corpus
-        .missing
-        .iter()
-        .map(|label| format!("`{}`", visible(label)))
-        .collect();
-    let verb = match names.len() {
-        0 => return None,
-        1 => "does",
-        _ => "do",
-    };
-    let error = format!("{} {verb} not exist.", names.join(", "));
-    Some(CliError::failed(error).next(
-        "correct the path, or take it out: docs.extra_paths and docs.root in the settings, or the command line",
-    ))
-}
-
-/// What is wrong with a policy that lets callers search and read nothing, if it is one.
-pub(super) fn policy_problem(settings: &Settings, corpus: &Corpus) -> Option<&'static str> {
-    let spec = worlds::docs::spec(&settings.worlds.docs);
-    let policy = &settings.policy;
-    let allows = |name: &str, family: Option<&str>| {
-        policy.visibility.exists(spec.name, name, family)
-            && policy.authorisation.permits(spec.name, name, family)
-    };
-    let family = spec.families.first().map(String::as_str);
-    let mut uris = corpus
-        .documents
-        .iter()
-        .map(|doc| resources::uri(&settings.worlds.docs.namespace, &doc.slug));
-    let is_searched = spec.tools.iter().any(|tool| allows(&tool.name, None));
-    let is_empty = !corpus.documents.is_empty() && !uris.any(|uri| allows(&uri, family));
-    (is_searched && is_empty).then_some(
-        "`server.tools.allowlist` or `server.auth.allowed_tools` lets callers search, and names no document, so nothing is found. \
-         Add the address of a document, or `NAMESPACE://docs/{slug}` for all of them.",
-    )
-}
-
 fn check(args: &DocsCheckArgs) -> Result<(), CliError> {
     let all = all_settings(args.config.as_deref(), &args.paths)?;
     let settings = &all.worlds.docs;
     let mut corpus = Corpus::load(settings, manual::EMBEDDED);
-    let problem = policy_problem(&all, &corpus);
+    let problem = policy_problem(settings, &all.policy, &corpus);
     corpus.notes.extend(problem.map(str::to_owned));
     let documents: Vec<(&Doc, Examined)> = corpus
         .documents
@@ -124,7 +73,7 @@ fn check(args: &DocsCheckArgs) -> Result<(), CliError> {
         print(report_text(&corpus, &documents, settings))?;
     }
     if let Some(error) = missing(&corpus) {
-        return Err(error);
+        return Err(error.into());
     }
     let problems = corpus.skipped.len() + corpus.notes.len();
     if args.strict && problems > 0 {

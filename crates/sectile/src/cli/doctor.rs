@@ -10,10 +10,8 @@ use super::{
     args::{Client, DoctorArgs},
     config::editable,
     connect,
-    library::Opened,
-    root::{described, levels_up, root_of},
+    root::{described, root_of},
     settings,
-    trust::journal_key,
     ui::{BAD, CliError, DIM, GOOD, Styled, counted, print, visible},
 };
 use crate::{
@@ -22,7 +20,7 @@ use crate::{
     worlds::{
         docs::{DocsSettings, corpus::Corpus, manual},
         notebook::{
-            NotebookSettings,
+            NotebookSettings, Opened,
             errors::NotebookError,
             indexing::folder_of as folder_of_index,
             tiers::{Models, Tier},
@@ -90,12 +88,12 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
     }
     let key = match settings
         .as_ref()
-        .map(|settings| journal_key(&settings.worlds.editor, true))
+        .map(|settings| settings.worlds.editor.journal_key(true))
     {
         Some(Ok(key)) => Some(key),
         Some(Err(error)) => {
             problems += 1;
-            bad(&format!("editor: {}", error.message()))?;
+            bad(&format!("editor: {}", error.message))?;
             None
         }
         None => None,
@@ -214,7 +212,7 @@ fn told(checked: &Checkup) -> Result<(), CliError> {
     for levels in &checked.histories_above {
         note(&format!(
             "editor: the folder `{}` above this one has a history too: {ADVICE}",
-            levels_up(*levels)
+            files::levels_up(*levels)
         ))?;
     }
     for path in checked.histories.iter().take(MOST_NAMED) {
@@ -260,7 +258,7 @@ fn library(settings: &NotebookSettings) -> Result<usize, CliError> {
     let opened = match Opened::of(settings) {
         Ok(opened) => opened,
         Err(error) => {
-            bad(&format!("notebook: {}", error.message()))?;
+            bad(&format!("notebook: {}", error.message))?;
             return Ok(1);
         }
     };

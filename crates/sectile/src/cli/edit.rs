@@ -20,7 +20,6 @@ pub(super) use self::{args::EditArgs, show::diff};
 use super::{
     root::{described, root_of, shown},
     settings::settings,
-    trust::editor_options,
     ui::{CliError, DIM, HEADING, Styled, print, print_note_text, tell},
 };
 use crate::{
@@ -164,7 +163,7 @@ impl Desk {
         };
         let options = EditorOptions {
             limits,
-            ..editor_options(&settings.worlds.editor, false)?
+            ..settings.worlds.editor.options(false)?
         };
         let opened = EditorWorld::open(&root, options, NO_PAGES);
         let (world, extent) = opened.map_err(cannot)?;

@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 pub(super) use self::args::NotebookArgs;
 use self::args::{ArtifactCommand, NotebookCommand};
 use super::{
-    library::Opened,
+    settings::settings,
     ui::{CliError, visible},
 };
 use crate::worlds::{
     editor,
-    notebook::{Library, errors::NotebookError},
+    notebook::{Library, Opened, errors::NotebookError, storage::MAX_NOTE_BYTES},
 };
 
 /// For somebody who has none.
@@ -39,8 +39,20 @@ pub(super) fn run(args: &NotebookArgs) -> Result<(), CliError> {
 }
 
 /// The library that was named: the folder of the collections, or a settings file.
-fn open(root: &Path) -> Result<Opened, CliError> {
-    Opened::at(root)
+fn open(given: &Path) -> Result<Opened, CliError> {
+    let is_settings = given.extension().is_some_and(|ending| ending == "toml");
+    if !is_settings {
+        return Opened::folder(given, MAX_NOTE_BYTES)
+            .map_err(|error| CliError::failed(format_args!("ROOT cannot be used: {error}.")));
+    }
+    let settings = settings(Some(given))?.worlds.notebook;
+    if !settings.is_configured() {
+        let error = "the settings file says nothing of notebooks.";
+        return Err(
+            CliError::usage(error).next("set notebook.root or [notebook.notebook_storage] in it")
+        );
+    }
+    Ok(Opened::of(&settings)?)
 }
 
 /// The folder of the indexes, made where it is beside the collections.

@@ -1,6 +1,5 @@
 //! `sectile tools`: the contract of the worlds, read from their tables.
 
-use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
 use super::{
@@ -15,14 +14,9 @@ use crate::{
 };
 
 pub(super) fn run(args: &ToolsArgs) -> Result<(), CliError> {
-    let wanted = args.world.and_then(|world| world.to_possible_value());
     let worlds: Vec<WorldCard> = cards(args)?
         .into_iter()
-        .filter(|world| {
-            wanted
-                .as_ref()
-                .is_none_or(|wanted| wanted.get_name() == world.name)
-        })
+        .filter(|world| args.world.is_none_or(|wanted| wanted.name == world.name))
         .collect();
     if args.json {
         let listing: Vec<Value> = worlds.iter().map(world_json).collect();

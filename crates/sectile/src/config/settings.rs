@@ -20,7 +20,7 @@ pub(crate) struct Settings {
     pub(crate) access: AccessSettings,
     pub(crate) policy: Policy,
     /// Numbers of `[server]` that bound calls, by the names of their settings, as they are written.
-    pub(crate) server_limits: BTreeMap<String, u64>,
+    written_limits: BTreeMap<String, u64>,
     pub(crate) worlds: WorldSettings,
 }
 
@@ -65,14 +65,42 @@ impl Settings {
             front,
             access,
             policy,
-            server_limits: server_limits(&raw.server),
+            written_limits: written_limits(&raw.server),
             worlds,
         })
+    }
+
+    /// What bounds calls besides the worlds themselves, by the names of the settings: those that are enforced on stdio, or over
+    /// HTTP.
+    pub(crate) fn server_limits(&self, on_stdio: bool) -> Vec<(String, u64)> {
+        // Requests are counted where people sign in.
+        let is_counted = !on_stdio && self.access.auth.is_some();
+        let met = self
+            .written_limits
+            .iter()
+            .filter(|(name, value)| match name.as_str() {
+                name if name.starts_with("server.http.") => !on_stdio,
+                name if name.ends_with("requests_per_minute") => is_counted && **value > 0,
+                _ => true,
+            });
+        met.map(|(name, value)| {
+            let value = match name.as_str() {
+                "server.http.max_connections_per_address" => {
+                    self.front.max_connections_per_address as u64
+                }
+                "server.limits.max_in_flight_per_caller" => {
+                    self.limits.max_in_flight_per_caller as u64
+                }
+                _ => *value,
+            };
+            (name.clone(), value)
+        })
+        .collect()
     }
 }
 
 /// Every number in the section of the server, by its name, except those that bound no calls.
-fn server_limits(raw: &raw::Server) -> BTreeMap<String, u64> {
+fn written_limits(raw: &raw::Server) -> BTreeMap<String, u64> {
     const OTHERS: [&str; 4] = [
         "server.auth.",
         "server.metrics.",

@@ -11,6 +11,7 @@ pub(crate) mod eval;
 pub(crate) mod examine;
 mod library;
 pub(crate) mod manual;
+mod open;
 pub(crate) mod resources;
 mod roles;
 mod settings;
@@ -22,6 +23,7 @@ use serde_json::{Value, json};
 
 pub(crate) use self::{
     answer::Answered,
+    open::{ENTRY, loaded_corpus, missing, policy_problem},
     settings::{DocsDocument, DocsPath, DocsSection, DocsSettings},
 };
 use self::{

@@ -6,6 +6,7 @@ mod answers;
 mod documents;
 mod errors;
 mod metadata;
+mod open;
 mod paging;
 mod params;
 mod prompts;
@@ -28,6 +29,7 @@ use self::errors::About;
 pub(crate) use self::{
     answers::timestamp,
     errors::{ErrorStyle, error_object, failure},
+    open::{ENTRY, key_of_this_process},
     settings::{EditorSection, EditorSettings},
 };
 use crate::mcp::{CallContext, Failure, JsonObject, ResourceNotice, UnknownTool, WorldSpec};

@@ -4,6 +4,7 @@
 //! note, in the name and the vault of the caller. Neither can come from arguments.
 
 mod breaker;
+mod open;
 mod reply;
 mod request;
 mod settings;
@@ -17,11 +18,14 @@ use sectile_vault::NotePath;
 use serde::Serialize;
 use serde_json::json;
 
-pub(crate) use self::settings::{HostedSection, HostedSettings};
 use self::{
     breaker::{Breaker, Tenant},
     reply::StoredNote,
     request::NoteRequest,
+};
+pub(crate) use self::{
+    open::ENTRY,
+    settings::{HostedSection, HostedSettings},
 };
 use crate::{
     access::{Identity, Secret},

@@ -17,6 +17,8 @@ mod left_out;
 pub(crate) mod library;
 pub(crate) mod limits;
 mod naming;
+mod open;
+mod opened;
 pub(crate) mod provenance;
 pub(crate) mod publishing;
 pub(crate) mod quote;
@@ -41,6 +43,8 @@ use serde_json::{Value, json};
 pub(crate) use self::{
     clock::Clock,
     library::Library,
+    open::ENTRY,
+    opened::Opened,
     settings::{ArtifactPlace, Constraints, NotebookSection, NotebookSettings},
 };
 use self::{

@@ -2,6 +2,7 @@
 //!
 //! No bodies, no resources, no prompts, no search, no writes, nothing kept between calls: each call reads one note.
 
+mod open;
 mod settings;
 mod tools;
 
@@ -11,7 +12,7 @@ use std::path::Path;
 use sectile_vault::{NotePath, ReadError, Root, RootError};
 use serde_json::{Value, json};
 
-pub(crate) use self::settings::VaultSection;
+pub(crate) use self::{open::ENTRY, settings::VaultSection};
 use crate::{
     mcp::{
         CallContext, ErrorList, Failure, FailureKind, JsonObject, Said, UnknownTool, WorldSpec,

@@ -23,12 +23,12 @@ use super::{
 use crate::{
     cli::{
         interrupt::Interrupt,
-        library::Opened,
         ui::{CliError, DIM, NAME, Styled, counted, print, tell, visible},
     },
     worlds::{
         editor,
         notebook::{
+            Opened,
             errors::NotebookError,
             filling::{self, Filled, Filling, fill},
             indexing::{self, IndexingError, Job, Report},

@@ -6,13 +6,11 @@ use serde_json::json;
 
 use super::{args::SearchArgs, collections, failed, open, require};
 use crate::{
-    cli::{
-        library::Opened,
-        ui::{CliError, DIM, NAME, Styled, print, visible},
-    },
+    cli::ui::{CliError, DIM, NAME, Styled, print, visible},
     worlds::{
         editor,
         notebook::{
+            Opened,
             errors::NotebookError,
             shelf::{Found, Hit, Shelf},
         },

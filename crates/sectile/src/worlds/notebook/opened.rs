@@ -10,20 +10,16 @@ use sectile_backends::{Objects, Postgres, S3Settings, Waiting};
 use sectile_retrieval::{ArtifactStorage, NotebookStorage, built_in};
 use sectile_vault::Walk;
 
-use super::{settings::settings, ui::CliError};
-use crate::worlds::notebook::{
-    ArtifactPlace, Library, NotebookSettings,
-    shelves::Indexes,
-    storage::{FolderStorage, MAX_NOTE_BYTES},
-};
+use super::{ArtifactPlace, Library, NotebookSettings, shelves::Indexes, storage::FolderStorage};
+use crate::worlds::OpenError;
 
 /// A library that was opened.
-pub(super) struct Opened {
-    pub(super) library: Arc<Library>,
+pub(crate) struct Opened {
+    pub(crate) library: Arc<Library>,
     /// The folder that its notebooks are in, if they are in one.
-    pub(super) folder: Option<Arc<FolderStorage>>,
+    pub(crate) folder: Option<Arc<FolderStorage>>,
     /// The database that its vectors are in, if they are in one.
-    pub(super) postgres: Option<Arc<Postgres>>,
+    pub(crate) postgres: Option<Arc<Postgres>>,
     /// The folder of its indexes, if the settings name one.
     index: Option<PathBuf>,
 }
@@ -37,23 +33,8 @@ impl Deref for Opened {
 }
 
 impl Opened {
-    /// What a person named: the folder of the collections, or a settings file.
-    pub(super) fn at(given: &Path) -> Result<Self, CliError> {
-        let is_settings = given.extension().is_some_and(|ending| ending == "toml");
-        if !is_settings {
-            return Self::folder(given, MAX_NOTE_BYTES)
-                .map_err(|error| CliError::failed(format_args!("ROOT cannot be used: {error}.")));
-        }
-        let settings = settings(Some(given))?;
-        if !settings.worlds.notebook.is_configured() {
-            let error = "the settings file says nothing of notebooks.";
-            return Err(CliError::usage(error)
-                .next("set notebook.root or [notebook.notebook_storage] in it"));
-        }
-        Self::of(&settings.worlds.notebook)
-    }
-
-    fn folder(root: &Path, max_note_bytes: u64) -> Result<Self, String> {
+    /// The folder of the collections, with everything beside them.
+    pub(crate) fn folder(root: &Path, max_note_bytes: u64) -> Result<Self, String> {
         let folder = FolderStorage::open(root, Walk::default(), max_note_bytes);
         let folder = Arc::new(folder.map_err(|error| error.to_string())?);
         Ok(Self {
@@ -65,11 +46,11 @@ impl Opened {
     }
 
     /// What settings say. They must say where the notebooks are.
-    pub(super) fn of(settings: &NotebookSettings) -> Result<Self, CliError> {
+    pub(crate) fn of(settings: &NotebookSettings) -> Result<Self, OpenError> {
         let folder = |root: &Path| {
             let folder = FolderStorage::open(root, Walk::default(), settings.max_note_bytes);
             folder.map(Arc::new).map_err(|error| {
-                CliError::failed(format_args!("the notebooks cannot be used: {error}.")).next(
+                OpenError::failed(format_args!("the notebooks cannot be used: {error}.")).next(
                     "correct notebook.root in the settings file, or give a folder that is there",
                 )
             })
@@ -79,7 +60,7 @@ impl Opened {
         let bucket = |bucket: &S3Settings| {
             let objects = Objects::s3(bucket, waiting.clone());
             objects.map(Arc::new).map_err(|problem| {
-                CliError::failed(format_args!("the bucket cannot be used: {problem}."))
+                OpenError::failed(format_args!("the bucket cannot be used: {problem}."))
                     .next("correct the storage in the settings file")
             })
         };
@@ -92,7 +73,7 @@ impl Opened {
                     Arc::<FolderStorage>::clone(root),
                 ),
                 (None, None) => {
-                    return Err(CliError::usage("there is no folder of notebooks."));
+                    return Err(OpenError::usage("there is no folder of notebooks."));
                 }
             };
         let artifacts: Arc<dyn ArtifactStorage> = match &settings.artifacts {
@@ -102,10 +83,10 @@ impl Opened {
         };
         let postgres = settings.postgres.clone().map(|postgres| {
             let embedder = built_in().map_err(|error| {
-                CliError::failed(format_args!("the embedding model cannot be used: {error}."))
+                OpenError::failed(format_args!("the embedding model cannot be used: {error}."))
             })?;
             let opened = Postgres::new(&postgres, waiting.clone(), embedder);
-            opened.map(Arc::new).map_err(CliError::failed)
+            opened.map(Arc::new).map_err(OpenError::failed)
         });
         Ok(Self {
             library: Arc::new(Library::new(notebooks, artifacts)),
@@ -116,14 +97,14 @@ impl Opened {
     }
 
     /// The folder of the indexes: the one that was given, the one of the settings, or the one beside the collections.
-    pub(super) fn index_folder(&self, given: Option<&Path>) -> Option<PathBuf> {
+    pub(crate) fn index_folder(&self, given: Option<&Path>) -> Option<PathBuf> {
         let given = given.map(Path::to_path_buf).or_else(|| self.index.clone());
         let beside = || self.folder.as_ref().map(|folder| folder.index_folder());
         given.or_else(beside)
     }
 
     /// Where its indexes are.
-    pub(super) fn indexes(&self, given: Option<&Path>) -> Indexes {
+    pub(crate) fn indexes(&self, given: Option<&Path>) -> Indexes {
         match &self.postgres {
             Some(postgres) if given.is_none() => Indexes::Shared(Arc::<Postgres>::clone(postgres)),
             _ => Indexes::Folder(self.index_folder(given)),
