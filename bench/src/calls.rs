@@ -1,4 +1,4 @@
-//! Round trips and start-up of the real server on stdio against a bare rmcp server.
+//! Round trips and start-up of the real server on stdio, against a bare rmcp server.
 
 use std::{
     hint::black_box,
@@ -51,7 +51,7 @@ fn round_trip(
         let our_time = ours.exchange(&message(id, "tools/call", &call))?;
         let nothing = json!({ "name": "nothing", "arguments": {} });
         let bare_time = bare.exchange(&message(id, "tools/call", &nothing))?;
-        // Once a round and not in a loop of their own: a server reads and parses after a wait, with cold caches.
+        // Once per round and not in a separate loop: a server reads and parses after a wait, with cold caches.
         let read_time = time(|| drop(black_box(std::fs::read(file))));
         let parse_time = time(|| parse::parser_pass(note));
         // The first calls warm everything up.

@@ -1,4 +1,4 @@
-//! What clients that mean no harm, or do, can cost: memory over sessions and ids that come and go, and the time of others.
+//! The cost of well-meaning and hostile clients: memory over many sessions and ids, and the latency of other clients.
 
 use std::{
     fs,
@@ -23,13 +23,14 @@ use crate::{
 
 const SESSIONS: usize = 10_000;
 const CALLS: usize = 100_000;
-/// When sessions end that nobody uses, as the settings of the measurement have it, and a little more.
+/// The idle timeout of sessions in the settings of this measurement, plus a margin.
 const SETTLED: Duration = Duration::from_secs(13);
-/// Clients at the same time.
+/// The number of concurrent clients.
 const CLIENTS: usize = 8;
-/// How much more memory the end of a run may take than its half, when whatever is kept for reuse has been needed once.
+/// The most that memory may grow from the middle of a run to its end. By the middle, everything kept for reuse has been
+/// allocated.
 const FLAT: f64 = 1.1;
-/// How long the store thinks about the notes of the caller who means harm.
+/// The delay of the store for the notes of the hostile caller.
 const SLOW: Duration = Duration::from_secs(2);
 const HOSTILE: usize = 200;
 
@@ -39,7 +40,7 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
     tenants(report, bench)
 }
 
-/// Sessions that are opened, with calls that are cancelled, broken off and abandoned.
+/// Opens sessions with calls that are cancelled, cut off or abandoned.
 fn sessions(report: &mut Report, bench: &Bench) -> Result<()> {
     let folder = tempfile::tempdir()?;
     notes(&folder.path().join("notes"))?;
@@ -60,7 +61,7 @@ fn sessions(report: &mut Report, bench: &Bench) -> Result<()> {
     let server = Process::product(bench, &arguments, &folder.path().join("log"))?;
     let count = bench.size(SESSIONS, SESSIONS / 20);
     let mut after = Vec::new();
-    // The first round is not counted: what is kept for reuse has to be needed once.
+    // The first round is not counted: it allocates everything that is kept for reuse.
     for round in 0..5 {
         let next = AtomicUsize::new(0);
         thread::scope(|scope| {
@@ -101,7 +102,7 @@ fn notes(folder: &Path) -> Result<()> {
     Ok(fs::write(folder.join("a.md"), text)?)
 }
 
-/// One session, whose fate its number decides.
+/// Runs one session; its number decides how it ends.
 fn session(address: SocketAddr, at: usize) -> Result<()> {
     match at % 3 {
         0 => {
@@ -125,7 +126,7 @@ fn session(address: SocketAddr, at: usize) -> Result<()> {
         }
         1 => {
             let client = json!({ "name": "x".repeat(10_000), "version": "1" });
-            // Now and then one that is larger than any tree of values may be.
+            // Now and then one with more values than a message may have.
             let values = if at.is_multiple_of(10) { 100_000 } else { 1000 };
             let bulk = json!({ "experimental": { "x": { "a": vec![0; values] } } });
             let params = json!({ "protocolVersion": "2025-11-25", "capabilities": bulk, "clientInfo": client });
@@ -138,7 +139,7 @@ fn session(address: SocketAddr, at: usize) -> Result<()> {
     Ok(())
 }
 
-/// Sends a message, and leaves its answer to come.
+/// Sends a message without waiting for its answer.
 fn send(address: SocketAddr, message: &Value, more: &str) -> Result<TcpStream> {
     let body = message.to_string();
     let stream = TcpStream::connect(address)?;
@@ -155,7 +156,7 @@ fn send(address: SocketAddr, message: &Value, more: &str) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// Calls on stdio whose ids are as long as may be, every second one cancelled, with some that are too long by far.
+/// Makes calls on stdio with ids of the maximum length, every second one cancelled, and some with ids far too long.
 fn ids(report: &mut Report, bench: &Bench) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let notes_folder = folder.path().join("notes");
@@ -247,7 +248,7 @@ fn flat(report: &mut Report, what: &str, after: &[u64]) {
     );
 }
 
-/// Two callers of one server: one has a slow store, never stops asking, and holds silent connections besides.
+/// Two callers of one server: one has a slow store, never stops sending requests, and also holds silent connections.
 fn tenants(report: &mut Report, bench: &Bench) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let store = TcpListener::bind("127.0.0.1:0")?;
@@ -330,7 +331,7 @@ fn tenants(report: &mut Report, bench: &Bench) -> Result<()> {
     Ok(())
 }
 
-/// A store on one connection.
+/// Serves one connection of the store.
 fn keep(stream: TcpStream) -> Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut writer = stream;
@@ -354,7 +355,7 @@ fn keep(stream: TcpStream) -> Result<()> {
     }
 }
 
-/// How long calls take, one after the other, and how many of them had no answer.
+/// Measures consecutive calls, and counts those without an answer.
 fn ask_often(address: SocketAddr, token: &str, count: usize) -> Result<(Vec<Duration>, usize)> {
     let (mut times, mut errors) = (Vec::new(), 0);
     for _ in 0..count {

@@ -1,20 +1,20 @@
-//! Notes to measure with: made here, the same every time.
+//! Generated notes to measure with, the same every time.
 
-/// A small generator of numbers, so that every run sees the same notes.
+/// A small pseudo-random number generator, so that every run sees the same notes.
 pub(crate) struct Dice(u64);
 
 impl Dice {
-    /// Dice that fall in the same way for the same `seed`, and in quite another for the next.
+    /// The sequence depends on `seed` alone, and differs widely between neighbouring seeds.
     pub(crate) fn new(seed: usize) -> Self {
         let mut dice = Self((seed as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        // The first numbers of neighbours are alike.
+        // The first numbers of neighbouring seeds are similar.
         for _ in 0..4 {
             dice.roll(2);
         }
         dice
     }
 
-    /// A number below `sides`, which must be far below 2 to the power of 31.
+    /// Returns a number below `sides`, which must be far below 2 to the power of 31.
     pub(crate) fn roll(&mut self, sides: usize) -> usize {
         self.0 = self
             .0
@@ -67,7 +67,8 @@ const WORDS: [&str; 40] = [
     "winter",
 ];
 
-/// `count` notes of about `size` bytes each: front matter, headings, paragraphs with inline markup, lists, code, quotes.
+/// Returns `count` notes of about `size` bytes each: front matter, headings, paragraphs with inline markup, lists, code,
+/// quotes.
 pub(crate) fn ordinary_notes(count: usize, size: usize) -> Vec<String> {
     let mut dice = Dice(42);
     (0..count)
@@ -117,10 +118,10 @@ fn sentence(dice: &mut Dice, words: usize) -> String {
     text
 }
 
-/// A kind of input, and how much of it makes so many bytes.
+/// A kind of input, and a function that generates that many bytes of it.
 type Hostile = (&'static str, fn(usize) -> String);
 
-/// Input made to hurt a parser.
+/// Input designed to slow a parser down.
 pub(crate) const HOSTILE: [Hostile; 8] = [
     ("nested quotes", |size| ">".repeat(size)),
     ("nested lists", |size| "- ".repeat(size.min(40_000) / 2)),

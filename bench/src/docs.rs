@@ -1,5 +1,5 @@
-//! Searching documentation: against fixed bounds, against the section tree, and against the scan that the plan's own
-//! implementation makes.
+//! Searching documentation: against fixed bounds, against building the section tree, and against the scan of the plan's own
+//! implementation.
 
 mod reference;
 
@@ -125,7 +125,7 @@ fn example(name: &str) -> Result<String> {
     fs::read_to_string(folder.join(name)).context("a file of the example")
 }
 
-/// The documents of the example, which are text of other people and may not be there.
+/// Loads the documents of the example, which other people wrote and which may be absent.
 fn decision_gate(bench: &Bench) -> Result<Option<Library>> {
     let folder = bench.data.join("corpora/decision-gate-docs");
     if !folder.is_dir() {
@@ -139,7 +139,7 @@ fn decision_gate(bench: &Bench) -> Result<Option<Library>> {
     Library::new(documents.collect::<Result<_>>()?).map(Some)
 }
 
-/// Ordinary notes of `megabytes` in all, cut into documents of the largest size that is allowed.
+/// Generates ordinary notes of `megabytes` in all, cut into documents of the largest allowed size.
 fn large(megabytes: usize) -> Result<Library> {
     let notes = corpus::ordinary_notes(megabytes * 4, 252_000);
     let documents = notes.into_iter().enumerate().map(|(at, note)| {
@@ -149,7 +149,7 @@ fn large(megabytes: usize) -> Result<Library> {
     Library::new(documents.collect())
 }
 
-/// A text with a heading every few paragraphs, so that it has as many sections as are allowed.
+/// Adds a heading every few paragraphs, so that the document has as many sections as allowed.
 fn with_more_headings(text: &str) -> String {
     const APART: usize = 700;
     let mut result = String::new();
@@ -191,7 +191,7 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
     indexing(report, small.as_ref(), &large, rounds)
 }
 
-/// How fast and how well the questions about documents are answered.
+/// Measures the speed and quality of answers to questions about documents.
 fn answering(
     report: &mut Report,
     library: &Library,
@@ -266,7 +266,7 @@ fn against_scan(report: &mut Report, library: &Library, questions: &[Question], 
     report.faster(&what, ours, theirs, 20.0);
 }
 
-/// The longest question that is allowed, of the words that most sections have.
+/// Measures the longest allowed question, made of the words that most sections contain.
 fn worst(report: &mut Report, library: &Library, rounds: usize) {
     let mut counts = std::collections::BTreeMap::<String, usize>::new();
     for (document, section) in &library.passages {

@@ -1,4 +1,4 @@
-//! Speed of the editor: against the disk, against its own past, against the parser and against the original.
+//! Speed of the editor: against the disk, against itself with a long history, against the parser and against the original.
 
 pub(crate) mod durable;
 pub(crate) mod history;
@@ -9,17 +9,20 @@ pub(crate) mod repair;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use sectile_markdown::edit::PayloadHeadings;
+use sectile_markdown::{NotePath, edit::PayloadHeadings};
 use sectile_vault::{
-    Editor, JournalKey, NotePath,
-    editor::{EditorOptions, Operation, Scope, SectionRef, UndoRequest, Watch, WriteRequest},
+    Editor, JournalKey,
+    editor::{
+        EditorOptions, Operation, Scope, SectionRef, UndoRequest, UpdateSection, Watch,
+        WriteRequest,
+    },
 };
 use tempfile::TempDir;
 
 use crate::{Bench, corpus};
 
 const NOTE: &str = "note.md";
-/// About as much text as a section of an ordinary note has.
+/// The approximate length of a section in an ordinary note, in bytes.
 const SECTION_BYTES: usize = 600;
 
 /// A folder with one note, and an editor that works on one section of it.
@@ -32,7 +35,7 @@ struct Workplace {
 }
 
 impl Workplace {
-    /// A new folder below `place` with a note of about `size` bytes.
+    /// Creates a folder below `place` with a note of about `size` bytes.
     fn new(place: &Path, size: usize) -> Result<Self> {
         let folder = tempfile::tempdir_in(place)?;
         std::fs::write(
@@ -42,7 +45,7 @@ impl Workplace {
         Self::open(folder)
     }
 
-    /// A folder that may have a history.
+    /// Opens a folder that may have a history.
     fn open(folder: TempDir) -> Result<Self> {
         let editor = Editor::folder(folder.path(), options())?;
         let note = NotePath::parse_vault(NOTE)?;
@@ -58,12 +61,12 @@ impl Workplace {
         })
     }
 
-    /// Gives the section another text.
+    /// Replaces the text of the section.
     fn edit(&mut self) -> Result<()> {
         self.edits += 1;
-        // Of the same length every time, so that the document does not grow with its history.
+        // Always of the same length, so that the document does not grow with its history.
         let line = format!("Edit number {:08} of this section.\n", self.edits);
-        let operation = Operation::Update {
+        let operation = Operation::Update(UpdateSection {
             path: Some(self.note.clone()),
             section: SectionRef {
                 id: Some(self.section.clone()),
@@ -73,7 +76,7 @@ impl Workplace {
             scope: Scope::Body,
             headings: PayloadHeadings::Inside,
             expected_hash: None,
-        };
+        });
         let report = self
             .editor
             .write(&request(operation, "update_section"), Watch::none())?;
@@ -81,7 +84,7 @@ impl Workplace {
         Ok(())
     }
 
-    /// Takes the last edit back, or makes it again.
+    /// Undoes the last edit, or redoes it.
     fn undo(&mut self, redo: bool) -> Result<()> {
         let request = UndoRequest {
             path: Some(self.note.clone()),
@@ -114,7 +117,7 @@ fn request(operation: Operation, name: &str) -> WriteRequest {
     }
 }
 
-/// The options of all editors of the bench, with one key.
+/// Returns the options of all editors in the benchmarks, which share one key.
 fn options() -> EditorOptions {
     EditorOptions::new(JournalKey::new(&[7; JournalKey::BYTES]), now)
 }
@@ -126,7 +129,7 @@ fn now() -> i64 {
     })
 }
 
-/// A folder in memory, where a flush costs nothing and cannot hide other costs; on disk where there is none.
+/// Returns a folder in memory, where a flush costs nothing and cannot hide other costs; on disk if there is none.
 fn memory(bench: &Bench) -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     if memory.is_dir() {

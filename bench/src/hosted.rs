@@ -1,4 +1,4 @@
-//! The hosted world under load, compared with a gateway that does the least a gateway must; and what idle sessions cost.
+//! The hosted world under load, compared with a minimal gateway; and the cost of idle sessions.
 
 use std::{
     fs,
@@ -22,10 +22,10 @@ use crate::{
 const CONNECTIONS: usize = 64;
 pub(crate) const SECRET: &str = "a secret of the benchmark, of 32 bytes and more";
 pub(crate) const ISSUER: &str = "bench";
-/// How long each server is loaded in a round.
+/// The time for which each server is loaded in a round.
 const ROUND: Duration = Duration::from_secs(4);
 const SESSIONS: usize = 2000;
-/// When a session counts as idle.
+/// The time after which a session counts as idle.
 const IDLE: Duration = Duration::from_secs(5);
 const MANY: usize = 200_000;
 
@@ -34,7 +34,7 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
     idle_sessions(report, bench)
 }
 
-/// A process that says where it listens.
+/// A process that prints the address it listens on.
 pub(crate) struct Process {
     pub(crate) child: Child,
     pub(crate) address: SocketAddr,
@@ -55,7 +55,7 @@ impl Process {
         Ok(Self { child, address })
     }
 
-    /// The product, with its log in a file, as an operator would have it.
+    /// Starts the product with its log in a file, as an operator would.
     pub(crate) fn product(bench: &Bench, arguments: &[&str], log: &Path) -> Result<Self> {
         let mut command = Command::new(bench.binaries.join("sectile"));
         command.args(arguments);
@@ -84,7 +84,7 @@ impl Drop for Process {
     }
 }
 
-/// What the load saw.
+/// The measurements of the load generator.
 struct Seen {
     per_second: f64,
     requests: f64,
@@ -92,7 +92,7 @@ struct Seen {
     p99: f64,
 }
 
-/// A token of `user` that lasts for a day.
+/// Returns a token of `user` that is valid for a day.
 pub(crate) fn token(user: &str) -> Result<String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     let claims = json!({ "iss": ISSUER, "aud": "bench", "sub": user, "role": "viewer", "exp": now + 86_400 });
@@ -232,7 +232,7 @@ fn flat_memory(report: &mut Report, bench: &Bench, product: &Process, token: &st
         after.push(resident(process)?);
     }
     let last = after.last().copied().unwrap_or_default();
-    // The middle of the run against its end: what is kept per request would show.
+    // The middle of the run against its end: memory kept per request would show.
     let growth = last as f64 / after[0] as f64;
     report.line(
         &format!("memory after {done:.0} requests, of that after a quarter of them"),
@@ -264,7 +264,7 @@ fn flat_memory(report: &mut Report, bench: &Bench, product: &Process, token: &st
     Ok(())
 }
 
-/// What sessions cost that nobody uses, in a world that keeps them.
+/// Measures the memory of idle sessions, in a world that keeps them.
 fn idle_sessions(report: &mut Report, bench: &Bench) -> Result<()> {
     let folder = tempfile::tempdir()?;
     fs::create_dir(folder.path().join("notes"))?;
@@ -336,7 +336,7 @@ pub(crate) fn open_session(address: SocketAddr) -> Result<String> {
 pub(crate) fn post(address: SocketAddr, message: &Value, more: &str) -> Result<String> {
     let body = message.to_string();
     let mut stream = TcpStream::connect(address)?;
-    // In one piece: small ones would wait for one another.
+    // In one write: small ones would wait for one another.
     let request = format!(
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
          Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\n{more}\

@@ -1,6 +1,6 @@
-//! Speed of Sectile, printed as ratios against something run at the same time on the same machine.
+//! Speed of Sectile, printed as ratios against a baseline run at the same time on the same machine.
 //!
-//! Run by `cargo xtask bench`, which builds the binaries first. Exits with 1 when a target was missed.
+//! Run by `cargo xtask bench`, which builds the binaries first. Exits with 1 if a target was missed.
 
 #![expect(
     clippy::disallowed_methods,
@@ -31,27 +31,27 @@ use anyhow::{Context as _, Result, ensure};
 
 use measure::Report;
 
-/// How and where to measure.
+/// The options of a run.
 struct Bench {
     quick: bool,
-    /// The folder of the binaries that are measured.
+    /// The folder of the binaries to measure.
     binaries: PathBuf,
     /// A folder on a real disk.
     target: PathBuf,
-    /// Texts of other people; may not be there.
+    /// Test data that other people wrote; may be absent.
     data: PathBuf,
-    /// How long to keep a server under load, if at all.
+    /// The time to keep a server under load, if at all.
     soak: Option<Duration>,
 }
 
 impl Bench {
-    /// A number that is smaller for a first look.
+    /// Returns the smaller number for a quick run.
     fn size(&self, full: usize, quick: usize) -> usize {
         if self.quick { quick } else { full }
     }
 }
 
-/// Something to measure.
+/// A group of measurements.
 type Group = fn(&mut Report, &Bench) -> Result<()>;
 
 const GROUPS: [(&str, Group); 14] = [
@@ -129,7 +129,7 @@ fn main() -> Result<ExitCode> {
     })
 }
 
-/// Whoever waits for a core, and not for the disk, measures the others.
+/// Warns if other processes compete for the cores, because the figures would include them.
 fn warn_of_load() {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().and_then(|load| load.parse().ok());

@@ -1,4 +1,4 @@
-//! Times as medians, pairs measured in turns, and a report that remembers whether every target was met.
+//! Medians, pairs measured in turns, and a report that records whether every target was met.
 
 use std::{
     alloc::System,
@@ -11,7 +11,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Bytes that are allocated now.
+/// Returns the number of bytes allocated now.
 pub(crate) fn allocated() -> usize {
     let stats = ALLOCATOR.stats();
     stats
@@ -25,7 +25,7 @@ pub(crate) fn time(work: impl FnOnce()) -> Duration {
     started.elapsed()
 }
 
-/// How long something takes that may fail.
+/// Measures something that may fail.
 pub(crate) fn timed(work: impl FnOnce() -> Result<()>) -> Result<Duration> {
     let started = Instant::now();
     work()?;
@@ -37,14 +37,14 @@ pub(crate) fn middle(mut times: Vec<Duration>) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-/// The time that so many of a thousand do not exceed.
+/// Returns the given quantile of some times, in thousandths.
 pub(crate) fn per_mille(times: &mut [Duration], share: usize) -> Duration {
     times.sort();
     let at = (times.len() * share).div_ceil(1000).saturating_sub(1);
     times.get(at).copied().unwrap_or_default()
 }
 
-/// Medians of two works measured in turns, so that a busy moment of the machine hits both.
+/// Returns the medians of two functions measured in turns, so that a busy moment of the machine affects both.
 pub(crate) fn interleaved(
     rounds: usize,
     mut a: impl FnMut(),
@@ -56,21 +56,21 @@ pub(crate) fn interleaved(
     (middle(first), middle(second))
 }
 
-/// What was measured, printed as it comes.
+/// A report, printed line by line.
 #[derive(Default)]
 pub(crate) struct Report {
     missed: usize,
 }
 
 impl Report {
-    /// A time as a multiple of another, with its target.
+    /// Reports a time as a multiple of a baseline, with its target.
     pub(crate) fn ratio(&mut self, what: &str, time: Duration, yardstick: Duration, target: f64) {
         let ratio = time.as_secs_f64() / yardstick.as_secs_f64();
         let figures = format!("{ratio:.2} (target {target:.1}; {time:.1?} / {yardstick:.1?})");
         self.line(what, &figures, ratio <= target);
     }
 
-    /// How many times as long something else takes, with how many it should at least be.
+    /// Reports how many times as long the alternative takes, with the least factor to reach.
     pub(crate) fn faster(&mut self, what: &str, time: Duration, slower: Duration, target: f64) {
         let ratio = slower.as_secs_f64() / time.as_secs_f64();
         let figures =
@@ -78,12 +78,12 @@ impl Report {
         self.line(what, &figures, ratio >= target);
     }
 
-    /// A figure without a target.
+    /// Reports a figure without a target.
     pub(crate) fn seen(&mut self, what: &str, figures: &str) {
         println!("       {what}: {figures}");
     }
 
-    /// A figure that is not a ratio of two times.
+    /// Reports any other figure that has a target.
     pub(crate) fn line(&mut self, what: &str, figures: &str, met: bool) {
         self.missed += usize::from(!met);
         println!(

@@ -1,4 +1,4 @@
-//! A library of notebooks: indexing it, starting on its index, searching and quoting.
+//! A library of notebooks: indexing it, starting with its index, searching and quoting.
 
 mod answers;
 pub(crate) mod backends;
@@ -20,7 +20,7 @@ use crate::{Bench, measure::Report, server::Server};
 const NOTES: usize = 20_000;
 const FEW_NOTES: usize = 2_000;
 const QUESTIONS: usize = 1_000;
-/// Searches that warm a server up, at least.
+/// The least number of searches that warm a server up.
 const WARM_UP: usize = 20;
 
 pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
@@ -46,7 +46,7 @@ fn enter(server: &mut Server, collection: &str) -> Result<()> {
     Ok(())
 }
 
-/// Searches until the server has compared its index with the folder, so that it does nothing else from then on.
+/// Searches until the server has compared its index with the folder, so that nothing else runs from then on.
 fn settle(server: &mut Server, questions: &[String]) -> Result<()> {
     for (at, question) in questions.iter().cycle().take(100_000).enumerate() {
         let (_, found) = server.call("semantic_search", &asked(question))?;

@@ -1,4 +1,4 @@
-//! Speed and memory of the section model against the parser it stands on.
+//! Speed and memory of the section model against the parser it is built on.
 
 use std::{hint::black_box, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{
     measure::{self, Report, time},
 };
 
-/// One pass of the parser over `text`.
+/// Runs the parser once over `text`.
 pub(crate) fn parser_pass(text: &str) {
     for event in Parser::new_ext(text, Options::empty()).into_offset_iter() {
         black_box(event);
@@ -22,12 +22,12 @@ fn section_model(text: &str) {
     black_box(Source::new(text.as_bytes()).parse());
 }
 
-/// The section tree of a corpus of ordinary notes.
+/// Measures the section tree of a corpus of ordinary notes.
 pub(crate) fn ordinary(report: &mut Report, megabytes: usize) {
     let notes = corpus::ordinary_notes(megabytes * 100, 10_000);
     let (mut model, mut parser) = (Duration::ZERO, Duration::ZERO);
     for round in 0..3 {
-        // In small turns, each going first as often as the other: the machine's pace drifts within a second.
+        // In small turns, each side going first equally often: the machine's pace drifts within a second.
         for (turn, some) in notes.chunks(20).enumerate() {
             let mut model_turn =
                 || model += time(|| some.iter().for_each(|note| section_model(note)));
@@ -51,7 +51,7 @@ pub(crate) fn ordinary(report: &mut Report, megabytes: usize) {
     report.ratio(&what, model, parser, 1.3);
 }
 
-/// Time against the parser's own as hostile input grows: the ratio must not grow with it.
+/// Measures the time relative to the parser as hostile input grows: the ratio must not grow with it.
 pub(crate) fn growth(report: &mut Report) {
     for (name, make) in corpus::HOSTILE {
         let mut ratios = Vec::new();
@@ -63,7 +63,7 @@ pub(crate) fn growth(report: &mut Report) {
         }
         let largest = ratios.last().copied().unwrap_or_default();
         let shown: Vec<String> = ratios.iter().map(|ratio| format!("{ratio:.2}")).collect();
-        // Half as much again allows for the noise of small times, not for another order of growth (4x or 16x here).
+        // A factor of 1.5 allows for the noise of small times, not for another order of growth (4x or 16x here).
         report.line(
             &format!("{name}: model / parser at 0.25, 1 and 4 MB"),
             &shown.join("  "),
@@ -72,7 +72,7 @@ pub(crate) fn growth(report: &mut Report) {
     }
 }
 
-/// What a parsed document keeps in memory.
+/// Measures the memory of a parsed document.
 pub(crate) fn memory(report: &mut Report) -> Result<()> {
     let text = format!("# only heading\n\n{}", "words and words\n".repeat(1 << 20));
     let before = measure::allocated();

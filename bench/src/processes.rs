@@ -1,4 +1,4 @@
-//! Processes that work for themselves: how long they take, how much memory they need, and on which cores they run.
+//! Separate processes: their time, their memory, and the cores they run on.
 
 use std::{
     fs,
@@ -10,17 +10,17 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-/// How often a process is looked at while it runs.
+/// The interval at which a running process is inspected.
 const POLL: Duration = Duration::from_millis(2);
 
 pub(crate) struct Finished {
     pub(crate) elapsed: Duration,
-    /// The most memory that was resident, in bytes; 0 where the system does not tell.
+    /// The peak resident memory, in bytes; 0 if the system does not report it.
     pub(crate) peak: u64,
     pub(crate) output: String,
 }
 
-/// The same command on all cores, though this process may be bound to one.
+/// Returns the same command on all cores, although this process may be pinned to one.
 pub(crate) fn on_all_cores(command: &Command) -> Command {
     let cores = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let has_taskset = Command::new("taskset")
@@ -29,7 +29,7 @@ pub(crate) fn on_all_cores(command: &Command) -> Command {
         .status()
         .is_ok_and(|status| status.success());
     let mut wrapped = if has_taskset && !cores.trim().is_empty() {
-        // It becomes the program, so it is the program's memory that is looked at.
+        // `taskset` executes the program in its own process, so the memory measured is the program's.
         let mut wrapped = Command::new("taskset");
         wrapped.args(["--cpu-list", cores.trim()]);
         wrapped.arg(command.get_program());
@@ -58,7 +58,7 @@ pub(crate) fn finish(command: &mut Command) -> Result<Finished> {
         .with_context(|| format!("cannot start {command:?}"))?;
     let mut peak = 0;
     let status = loop {
-        // It only grows, so the last look before the end is as good as one at the end.
+        // The peak only grows, so the last value before the end is as good as the final one.
         peak = peak.max(memory(child.id(), "VmHWM").unwrap_or_default());
         if let Some(status) = child.try_wait()? {
             break status;
@@ -77,7 +77,7 @@ pub(crate) fn finish(command: &mut Command) -> Result<Finished> {
     })
 }
 
-/// Runs a command to its end without looking, for times that are short.
+/// Runs a command to its end without polling, for short times.
 pub(crate) fn quickly(command: &mut Command) -> Result<(Duration, Value)> {
     let started = Instant::now();
     let output = command
@@ -94,7 +94,7 @@ pub(crate) fn quickly(command: &mut Command) -> Result<(Duration, Value)> {
     Ok((elapsed, serde_json::from_slice(&output.stdout)?))
 }
 
-/// A figure of a process's memory, in bytes.
+/// Returns one figure of a process's memory, in bytes.
 pub(crate) fn memory(process: u32, name: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with(name))?;

@@ -1,5 +1,5 @@
-//! How well and how fast passages are found: by words, by each model, by both together, and by the model that ours learned
-//! from. With the sizes of what the program carries for it, and what that does to its start.
+//! Quality and speed of retrieval: by words, by each model, by both together, and by the model that ours was distilled
+//! from. Also the sizes of the models in the program, and their effect on its start.
 
 mod quality;
 mod remembered;

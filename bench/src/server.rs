@@ -1,4 +1,4 @@
-//! A server process on stdio, and the small client that drives all of them alike.
+//! A server process on stdio, and the small client that drives every such server in the same way.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -45,7 +45,7 @@ impl Server {
             let length = self.output.read_line(&mut self.line)?;
             let elapsed = started.elapsed();
             ensure!(length > 0, "the server has ended");
-            // Notifications may come in between, and not every server prints JSON only.
+            // Notifications may come in between, and not every server prints only JSON.
             if self.line.starts_with('{') && !self.line.contains("\"method\":\"") {
                 break elapsed;
             }
@@ -68,7 +68,7 @@ impl Server {
         Ok(elapsed)
     }
 
-    /// Calls a tool. Answers how long that took, and what the tool said: the JSON in its text.
+    /// Calls a tool. Returns the time that took, and the JSON in the text of its result.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<(Duration, Value)> {
         self.calls += 1;
         let params = json!({ "name": tool, "arguments": arguments });
@@ -82,8 +82,8 @@ impl Server {
         Ok((elapsed, said))
     }
 
-    /// Calls a tool once for each of `arguments`, with up to `at_once` calls on their way. Answers what the tool said, in
-    /// the order of the arguments.
+    /// Calls a tool once for each of `arguments`, with up to `at_once` calls in flight. Returns the results in the order of
+    /// the arguments.
     pub(crate) fn call_all(
         &mut self,
         tool: &str,
@@ -122,7 +122,7 @@ impl Server {
         Ok(said)
     }
 
-    /// The number of the process.
+    /// Returns the process id.
     pub(crate) fn process(&self) -> u32 {
         self.child.id()
     }

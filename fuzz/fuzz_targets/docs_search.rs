@@ -1,4 +1,4 @@
-//! Any document can be cut into sections and searched with any question; what is found is in it.
+//! Any document can be cut into sections and searched with any question; every hit is in it.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any edit of any document is refused, or changes what it says and can be taken back.
+//! Any edit of any document is refused, or changes what it says and can be undone.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Front matter of any bytes has a value or an error, and lies inside the bytes.
+//! Front matter of any bytes has a value or an error, and its span is inside the bytes.
 
 #![no_main]
 

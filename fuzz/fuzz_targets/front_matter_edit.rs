@@ -1,4 +1,4 @@
-//! Edits of any front matter are refused, or do what was asked and nothing else.
+//! Edits of any front matter are refused, or do exactly what was asked.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The manifest of an index may hold anything: it is refused, or what it says is kept as it is when it is written again.
+//! The manifest of an index may hold anything: it is refused, or its content survives being written again.
 
 #![no_main]
 
@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use sectile_markdown::Digest;
 use sectile_retrieval::{Entry, Manifest, Place, Store};
 
-/// One folder for the whole run.
+/// Returns the folder for the whole run.
 fn folder() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -46,7 +46,7 @@ fuzz_target!(
         writer.commit(&manifest).expect("a manifest");
         let stored = store.read(None).expect("an index").expect("a manifest");
         assert_eq!(stored.manifest, manifest);
-        // Nothing is in any segment, so nothing is found in what there is.
+        // All segments are empty, so nothing is found.
         assert_eq!(stored.corpus().len(), 0);
         let mut damaged = fs::read(&path).expect("a file");
         for (at, flip) in damages {

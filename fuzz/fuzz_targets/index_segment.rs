@@ -1,5 +1,5 @@
-//! A file of an index may hold anything: it is refused, or it can be searched. Damage to a real one never does harm, and is
-//! noticed when the file is opened.
+//! A segment of an index may hold anything: it is refused, or it can be searched. Damage to a real one never does harm, and
+//! is noticed when the file is opened.
 
 #![no_main]
 
@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use sectile_markdown::{Digest, Span};
 use sectile_retrieval::{Bytes, Chunk, Corpus, Passage, Place, Query, Segment, SegmentBuilder};
 
-/// Opens a file and asks everything of it that can be asked.
+/// Opens a file and makes every possible query to it.
 fn use_up(file: Vec<u8>, question: &str) -> Option<Segment> {
     let segment = Segment::open(&Bytes::new(file), None).ok()?;
     let documents = segment.documents().min(64);
@@ -61,7 +61,7 @@ fuzz_target!(|data: (&[u8], Vec<&str>, Vec<(u32, u8)>, &str)| {
         damaged[at] ^= flip;
     }
     if use_up(damaged.clone(), question).is_some() {
-        // Only what lies between the parts can be another; everything that is asked says the same.
+        // Only bytes between the parts can differ; every query has the same result.
         assert_eq!(damaged.len(), whole.len());
     }
     damaged.truncate(damaged.len() / 2);

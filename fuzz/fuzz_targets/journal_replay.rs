@@ -1,4 +1,4 @@
-//! Any bytes can be read as a journal: what is not one is damage, and nothing panics.
+//! Any bytes can be read as a journal: whatever is not one is damage, and nothing panics.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ fuzz_target!(|data: &[u8]| {
     let lines = data.iter().filter(|byte| **byte == b'\n').count();
     let (records, _) = replay_for_fuzzing(data);
     assert!(records <= lines, "a line is at most one record");
-    // The same lines with the checksums that they should have, so that what they say is looked at, too.
+    // The same lines with correct checksums, so that their content is inspected too.
     let mut sealed = Vec::new();
     for line in data.split(|byte| *byte == b'\n') {
         let sum = Digest::of(line).to_string();

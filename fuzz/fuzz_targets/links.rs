@@ -1,4 +1,4 @@
-//! Any bytes have links inside them, each of which leads somewhere or nowhere, and stays when nothing moved.
+//! Links can be found in any bytes; each has a target or none, and stays when nothing moved.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any three texts merge or conflict, and what is said to be different is what differs.
+//! Any three texts merge or conflict, and the reported differences are the actual ones.
 
 #![no_main]
 

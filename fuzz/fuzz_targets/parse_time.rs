@@ -1,6 +1,6 @@
 //! Parsing takes time in proportion to the input, whatever is repeated in it.
 //!
-//! Hostile Markdown is a short pattern said often, so the input is repeated up to a size where growth can be measured.
+//! Hostile Markdown is a short pattern repeated often, so the input is repeated up to a size where growth can be measured.
 
 #![no_main]
 
@@ -13,7 +13,7 @@ const SMALL: usize = 16 << 10;
 const GROWTH: usize = 4;
 /// Linear time gives 4, quadratic time 16.
 const MAX_RATIO: u32 = 10;
-/// What a busy machine may add.
+/// Tolerance for a busy machine.
 const SLACK: Duration = Duration::from_millis(50);
 
 fuzz_target!(|data: &[u8]| {
@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
     if took(&large) <= took(&small) * MAX_RATIO + SLACK {
         return;
     }
-    // Once may be bad luck: the quickest of three is not.
+    // A single slow run may be bad luck: the quickest of three is not.
     let quickest = |bytes: &[u8]| (0..3).map(|_| took(bytes)).min().unwrap_or_default();
     let (small_took, large_took) = (quickest(&small), quickest(&large));
     assert!(

@@ -1,4 +1,4 @@
-//! Any bytes have a section map, and its spans are the bytes. Whether lines end in LF or CR makes no difference.
+//! Any bytes have a section map, and its spans cover the bytes. Whether lines end in LF or CR makes no difference.
 
 #![no_main]
 

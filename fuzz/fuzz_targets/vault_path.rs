@@ -15,7 +15,7 @@ fuzz_target!(|input: &str| {
         assert!(path.segments().all(is_clean), "{input:?} gave {text:?}");
         assert!(!text.starts_with('/'), "{input:?} gave {text:?}");
     }
-    // Only here: a hosted path is trimmed as a whole, so what stood before a trailing slash may end in white space.
+    // Only here: a hosted path is trimmed as a whole, so the part before a trailing slash may end in white space.
     if let Ok(path) = NotePath::parse_vault(input) {
         assert_eq!(
             NotePath::parse_vault(path.as_str()),

@@ -1,4 +1,4 @@
-//! What goes over the wire for a request, proper or not.
+//! The bytes sent for a request, proper or faulty.
 
 use std::time::Duration;
 
@@ -6,29 +6,29 @@ use serde_json::{Value as Json, json};
 
 use crate::{Fault, notes::Answer};
 
-/// One step of answering.
+/// One step of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Sends these bytes.
     Send(Vec<u8>),
-    /// Sends these bytes so many times.
+    /// Sends these bytes this many times.
     Repeat(Vec<u8>, usize),
-    /// Sends these bytes one by one, with so much between two.
+    /// Sends these bytes one by one, with this pause between them.
     Drip(Vec<u8>, Duration),
-    /// Does nothing for so long.
+    /// Does nothing for this long.
     Wait(Duration),
-    /// Does nothing until the other end is gone.
+    /// Does nothing until the client disconnects.
     Hang,
-    /// Closes the connection. Without it, the next request is waited for.
+    /// Closes the connection. Without it, the next request is awaited.
     Close,
 }
 
-/// A gzip file of a mebibyte of zeros; several after each other are one file as well.
+/// A gzip file of a mebibyte of zeros; several concatenated ones are a gzip file as well.
 const MEBIBYTE: &[u8] = include_bytes!("mebibyte.gz");
-/// Mebibytes in the bomb.
+/// The number of mebibytes in the bomb.
 const BOMB: usize = 256;
 
-/// How a request with this proper answer is answered.
+/// Returns the steps that answer a request with this proper answer.
 pub(crate) fn steps(answer: Answer, fault: Option<Fault>) -> Vec<Step> {
     use Step::{Close, Drip, Hang, Repeat, Send, Wait};
     let proper = || response(answer.0, &[], answer.1.to_string().as_bytes());
@@ -114,7 +114,7 @@ fn response(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A word that tests look for wherever nothing of the store may be seen.
+/// A word that tests search for wherever nothing from the store may appear.
 pub const SENTINEL: &str = "STORE-SENTINEL-41d7";
 
 fn page() -> String {
@@ -129,7 +129,7 @@ fn hostile_headers() -> [(&'static str, &'static str); 3] {
     ]
 }
 
-/// A note, and an error, that tells all.
+/// A note and an error that disclose everything.
 fn secrets() -> Json {
     let everything = json!({
         "path": format!("/srv/store/{SENTINEL}.md"),

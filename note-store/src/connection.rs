@@ -1,4 +1,4 @@
-//! One connection after the other: requests in, steps out.
+//! Connections: requests in, steps out.
 
 use std::{io, sync::Arc};
 
@@ -21,7 +21,7 @@ const MAX_HEADERS: usize = 64;
 const NOTES: &str = "/api/v1/notes/";
 const CONTEXT: &str = "/api/v1/hosted-context";
 
-/// Takes connections until it is told to stop.
+/// Accepts connections until it is told to stop.
 pub(crate) async fn accept(
     listener: TcpListener,
     shared: Arc<Shared>,
@@ -42,7 +42,7 @@ pub(crate) async fn accept(
         };
         let shared = Arc::clone(&shared);
         tokio::spawn(async move {
-            // Whoever is at the other end may leave at any time.
+            // The client may disconnect at any time.
             drop(serve(stream, &shared, number).await);
         });
     }
@@ -82,7 +82,7 @@ async fn serve(mut stream: TcpStream, shared: &Shared, connection: usize) -> io:
     Ok(())
 }
 
-/// Reads up to the end of the next head. Requests with a body are not for this store.
+/// Reads up to the end of the next head. This store takes no requests with a body.
 async fn next_request(
     stream: &mut TcpStream,
     buffer: &mut Vec<u8>,
@@ -135,7 +135,7 @@ fn respond(shared: &Shared, request: &Request) -> Vec<Step> {
         );
     }
     if request.target == CONTEXT {
-        // Faults are for notes: who may come in is another matter.
+        // Faults are for notes only; contexts are always answered properly.
         return steps(notes::context(settings, request), None);
     }
     let segment = request.target.strip_prefix(NOTES);
@@ -145,7 +145,7 @@ fn respond(shared: &Shared, request: &Request) -> Vec<Step> {
             let fault = shared.fault(Some(&path));
             steps(notes::note(settings, request, &path), fault)
         }
-        // The list of notes, which nobody may ask for, is as absent as anything else.
+        // The list of notes, which nobody may request, is as absent as anything else.
         None => {
             let answer = (404, serde_json::json!({ "error": "Not found" }));
             steps(answer, shared.fault(None))

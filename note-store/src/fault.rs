@@ -2,24 +2,24 @@
 
 use std::time::Duration;
 
-/// What the store does instead of answering properly.
+/// A way in which the store misbehaves instead of answering properly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Answers properly, but only after so long.
+    /// Answers properly, but only after this delay.
     Slow(Duration),
-    /// Answers properly, but after the head one byte at a time, with so much between two.
+    /// Answers properly, but after the head one byte at a time, with this pause between them.
     Drip(Duration),
-    /// Answers with a note whose body has so many bytes.
+    /// Answers with a note whose body has this many bytes.
     Huge(usize),
     /// Promises more bytes than it sends, and closes.
     Truncated,
-    /// Sends the request elsewhere, with 302.
+    /// Redirects the request, with 302.
     Redirect(String),
     /// Answers with this status, and a page full of secrets.
     Status(u16),
-    /// Answers 200 with a page that is no JSON.
+    /// Answers 200 with a page that is not JSON.
     Malformed,
-    /// Answers with a few kilobytes of gzip that are many megabytes of nothing.
+    /// Answers with a few kilobytes of gzip that expand to many megabytes of zeros.
     GzipBomb,
     /// Sends half of a chunked answer, and closes.
     CloseMidBody,
@@ -27,11 +27,11 @@ pub enum Fault {
     CloseBeforeHead,
     /// Reads the request, and does nothing more.
     Silence,
-    /// Answers with bytes that are no HTTP.
+    /// Answers with bytes that are not HTTP.
     NotHttp,
     /// Answers with a head that never ends.
     EndlessHead,
-    /// Answers properly, and closes without having said so.
+    /// Answers properly, and closes without announcing it.
     HangUp,
     /// Answers with a note that has absolute paths, tokens and keys in every field and header.
     Hostile,
@@ -39,7 +39,7 @@ pub enum Fault {
     Canned(u16, Vec<u8>),
 }
 
-/// The names of the faults that can be named, with what they do.
+/// The names of the faults that can be selected, with their descriptions.
 pub const KINDS: &[(&str, &str)] = &[
     ("slow", "answers after 5 seconds"),
     ("drip", "sends a byte a second"),
@@ -59,7 +59,7 @@ pub const KINDS: &[(&str, &str)] = &[
 ];
 
 impl Fault {
-    /// The fault with this name.
+    /// Returns the fault with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {

@@ -1,6 +1,6 @@
-//! A reference note store: the upstream that the hosted world asks, for tests and demos. It is no part of the product.
+//! A reference note store: the upstream of the hosted world, for tests and demos. It is not part of the product.
 //!
-//! [`NoteStore::start`] serves a folder on a loopback port, remembers every request as it came in, and can be told to
+//! [`NoteStore::start`] serves a folder on a loopback port, records every request as it arrived, and can be told to
 //! misbehave. It speaks HTTP on bare connections, because faults need those, and tests want to see the bytes.
 
 #![expect(
@@ -30,38 +30,38 @@ use std::{
 
 use tokio::{net::TcpListener, runtime, sync::watch};
 
-/// What a store serves, and how.
+/// The settings of a store.
 #[derive(Clone, Debug, Default)]
 pub struct StoreSettings {
     /// The folder of the notes: `<vault>/<user>/<path>`.
     pub root: PathBuf,
-    /// What a gateway has to show as `X-Gateway-Auth`, if anything.
+    /// The secret that a gateway must send as `X-Gateway-Auth`, if any.
     pub gateway_secret: Option<String>,
-    /// How front matter is sent.
+    /// The form in which front matter is sent.
     pub front_matter: FrontMatterForm,
     /// Roles and effective users, by user and vault.
     pub contexts: Vec<Context>,
-    /// Where to listen; without an address, on a free port of the loopback interface.
+    /// The address to listen on; by default, a free port of the loopback interface.
     pub listen: Option<SocketAddr>,
-    /// Whether requests are forgotten instead of remembered.
+    /// Whether requests are discarded instead of recorded.
     pub forgets: bool,
 }
 
-/// A request as it came in.
+/// A request as it arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The number of the connection that it came on, from 0.
+    /// The number of its connection, from 0.
     pub connection: usize,
-    /// Its method.
+    /// The method.
     pub method: String,
-    /// Its target, exactly as sent.
+    /// The target, exactly as sent.
     pub target: String,
-    /// Its headers, names in lower case, in the order sent.
+    /// The headers, with names in lower case, in the order sent.
     pub headers: Vec<(String, String)>,
 }
 
 impl Request {
-    /// The value of a header that is there once.
+    /// Returns the value of a header that occurs exactly once.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut found = self.headers.iter().filter(|(known, _)| known == name);
@@ -80,7 +80,7 @@ pub struct NoteStore {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What connections and whoever holds the store share.
+/// The state shared by the connections and the owner of the store.
 struct Shared {
     settings: StoreSettings,
     state: Mutex<State>,
@@ -99,7 +99,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How the answer for the note at `path`, or for anything else, shall go wrong.
+    /// Returns the fault for the note at `path`, or for anything else.
     fn fault(&self, path: Option<&str>) -> Option<Fault> {
         let state = self.state();
         let own = path.and_then(|path| state.faults.get(path));
@@ -111,7 +111,7 @@ impl NoteStore {
     /// Starts a store on a thread of its own.
     ///
     /// # Errors
-    /// When it cannot listen.
+    /// Returns an error if it cannot listen.
     pub fn start(settings: StoreSettings) -> io::Result<Self> {
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
@@ -138,47 +138,47 @@ impl NoteStore {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What the hosted world calls it.
+    /// Returns the URL for the settings of the hosted world.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Every request since the start, or since they were last taken.
+    /// Returns every request since the start, or since they were last taken.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.shared.state().requests.clone()
     }
 
-    /// The same, and forgets them.
+    /// Takes the requests: returns and forgets them.
     #[must_use]
     pub fn take_requests(&self) -> Vec<Request> {
         std::mem::take(&mut self.shared.state().requests)
     }
 
-    /// Connections that were opened since the start.
+    /// Returns the number of connections opened since the start.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.shared.state().connections
     }
 
-    /// Makes every answer go wrong, or none.
+    /// Sets a fault for every answer, or clears it.
     pub fn set_fault(&self, fault: impl Into<Option<Fault>>) {
         self.shared.state().fault = fault.into();
     }
 
-    /// Makes the answer for one note go wrong. The path counts as the store sees it: decoded.
+    /// Sets a fault for the answer for one note. The path is compared in decoded form.
     pub fn set_fault_for(&self, path: &str, fault: Fault) {
         self.shared.state().faults.insert(path.to_owned(), fault);
     }
 
-    /// Makes everything go right again.
+    /// Clears all faults.
     pub fn clear_faults(&self) {
         let mut state = self.shared.state();
         state.fault = None;

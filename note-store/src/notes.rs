@@ -1,4 +1,4 @@
-//! Notes of a folder as the store's answers, and who may see them.
+//! Notes of a folder as the store's answers, and the access rules.
 
 use std::{fs, path::PathBuf};
 
@@ -8,39 +8,39 @@ use serde_json::{Value as Json, json};
 
 use crate::{Request, StoreSettings};
 
-/// How the front matter of a note is sent.
+/// The form in which the front matter of a note is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FrontMatterForm {
-    /// As JSON text in `frontmatter`.
+    /// As a JSON string in `frontmatter`.
     #[default]
     Text,
     /// As an object in `frontmatter`.
     Object,
-    /// Where it stands, at the head of `body`; there is no `frontmatter`.
+    /// Unchanged at the head of `body`; there is no `frontmatter`.
     InBody,
 }
 
-/// What a user is in a vault.
+/// The role of a user in a vault.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Context {
-    /// The user, as the `sub` of a token names them.
+    /// The user, as in the `sub` of a token.
     pub user: String,
     /// The vault.
     pub vault: String,
     /// The role.
     pub role: String,
-    /// The user whose notes these are, if another.
+    /// The user whose notes these are, if it is another.
     pub effective_user: Option<String>,
 }
 
-/// What is answered: a status and JSON.
+/// An answer: a status and JSON.
 pub(crate) type Answer = (u16, Json);
 
 fn refusal(status: u16, error: &str) -> Answer {
     (status, json!({ "error": error }))
 }
 
-/// The answer to a request for the note at `path`.
+/// Returns the answer to a request for the note at `path`.
 pub(crate) fn note(settings: &StoreSettings, request: &Request, path: &str) -> Answer {
     if bearer(request).is_none() {
         return refusal(401, "Unauthorized");
@@ -71,7 +71,7 @@ pub(crate) fn note(settings: &StoreSettings, request: &Request, path: &str) -> A
     }
 }
 
-/// The answer to the question what the sender of a request is in a vault.
+/// Returns the answer to a request for the sender's context in a vault.
 pub(crate) fn context(settings: &StoreSettings, request: &Request) -> Answer {
     let Some(user) = bearer(request).and_then(subject) else {
         return refusal(401, "Unauthorized");
@@ -88,7 +88,7 @@ pub(crate) fn context(settings: &StoreSettings, request: &Request) -> Answer {
     }
 }
 
-/// The name of one file or folder, and of no other place.
+/// Returns whether `part` names exactly one file or folder.
 fn is_name(part: &str) -> bool {
     !matches!(part, "" | "." | "..") && !part.contains(['/', '\\', '\0'])
 }
@@ -98,7 +98,7 @@ fn bearer(request: &Request) -> Option<&str> {
     Some(token).filter(|token| !token.is_empty())
 }
 
-/// The user that a token is for. The gateway has verified it; a store of the world outside would do so again.
+/// Returns the user that a token is for. The gateway has verified it; a real store would do so again.
 fn subject(token: &str) -> Option<String> {
     let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
     let claims: Json = serde_json::from_slice(&claims).ok()?;

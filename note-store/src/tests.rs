@@ -1,4 +1,4 @@
-//! The store by itself: what it answers, what it remembers, and how it misbehaves.
+//! The store by itself: its answers, its record of requests, and its faults.
 
 use std::{
     io::{Read as _, Write as _},
@@ -32,7 +32,7 @@ fn sample(change: impl FnOnce(&mut StoreSettings)) -> Sample {
     }
 }
 
-/// Sends a request, and reads what comes until the store closes or says nothing for a while.
+/// Sends a request, and reads until the store closes the connection or is silent for a while.
 fn exchange(store: &NoteStore, target: &str, headers: &str) -> String {
     let mut stream = TcpStream::connect(store.address()).unwrap();
     let request = format!("GET {target} HTTP/1.1\r\nHost: s\r\n{headers}\r\n");

@@ -1,8 +1,8 @@
-//! Documents written for the tests of Sectile, so that the repository holds no text of other people.
+//! Documents written for the tests of Sectile, so that the repository contains no text by other people.
 //!
-//! Two sets. [`MANUAL`] is a manual of thirteen documents with labelled questions, written by hand. [`passages()`] are
-//! 2,000 short texts, put together from the sentences in `words` in the same way every time; since a passage is about one
-//! aspect of one thing, the answer to a query about both is known by construction.
+//! There are two sets. [`MANUAL`] is a manual of thirteen documents with labelled questions, written by hand.
+//! [`passages()`] are 2,000 short texts, assembled from the sentences in `words` in the same way every time; since a
+//! passage is about one aspect of one thing, the answer to a query about both is known by construction.
 
 #![expect(
     clippy::disallowed_methods,
@@ -41,11 +41,11 @@ pub const MANUAL_SETTINGS: &str = include_str!("../manual/sectile.toml");
 /// Questions about the manual, with the sections that answer them.
 pub const MANUAL_QUESTIONS: &str = include_str!("../manual/questions.toml");
 
-/// Writes the passages and their queries as `sectile notebook eval` takes them: `corpus.jsonl`, and for each kind of
-/// queries a file of them and one of judgements, under the names of [`Queries::files`].
+/// Writes the passages and their queries in the format of `sectile notebook eval`: `corpus.jsonl`, and for each kind of
+/// queries a file of queries and one of judgements, named by [`Queries::files`].
 ///
 /// # Errors
-/// Those of writing files.
+/// Returns an error if a file cannot be written.
 pub fn write(folder: &Path) -> io::Result<()> {
     let lines = |lines: Vec<serde_json::Value>| -> String {
         lines.iter().map(|line| format!("{line}\n")).collect()

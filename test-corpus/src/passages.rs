@@ -6,7 +6,7 @@ use crate::words::{ASPECTS, Aspect, THINGS, Thing};
 
 const DAYS: [&str; 5] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Saturday"];
 
-/// What stands at the end of some passages: names, numbers, other scripts, things that look like code.
+/// Ends of some passages: names, numbers, other scripts, text that looks like code.
 const TAILS: [&str; 12] = [
     "The label on the old crate still says „Größe 3“.",
     "Żaneta from the café draws a naïve picture of it for every jubilee.",
@@ -22,7 +22,7 @@ const TAILS: [&str; 12] = [
     "1. look\n2. think\n3. act, on {day} at the latest",
 ];
 
-/// Parts of surnames: with them a large vocabulary of rare words, many of which are alike.
+/// Parts of surnames: they make a large vocabulary of rare words, many of which are similar.
 const FIRST: [&str; 32] = [
     "Ash", "Birk", "Brack", "Cald", "Carn", "Dun", "Ell", "Fair", "Fen", "Garth", "Glen", "Hart",
     "Hazel", "Holm", "Ing", "Kel", "Lang", "Lin", "Mar", "Mell", "Nor", "Oaken", "Pend", "Quill",
@@ -41,11 +41,11 @@ pub struct Passage {
     pub id: String,
     /// The area and the thing that it is about.
     pub trail: [&'static str; 2],
-    /// What it is about. The text may say so in other words.
+    /// The topic. The text may express it in other words.
     pub heading: String,
     /// The text, without its heading.
     pub text: String,
-    /// A question that it answers, in words of its own.
+    /// A question that it answers, in different words.
     pub question: String,
 }
 
@@ -60,14 +60,14 @@ pub enum Queries {
     Question,
 }
 
-/// What is asked, and the only passage that answers it.
+/// A query, and the only passage that answers it.
 #[derive(Debug)]
 pub struct Query {
     /// Its name in the set.
     pub id: String,
-    /// What is asked.
+    /// The text of the query.
     pub text: String,
-    /// The passage, by its name.
+    /// The name of the passage.
     pub answer: String,
 }
 
@@ -75,7 +75,7 @@ impl Queries {
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Path, Self::Heading, Self::Question];
 
-    /// The names of the files of queries and of judgements.
+    /// Returns the names of the files of queries and of judgements.
     #[must_use]
     pub fn files(self) -> (&'static str, &'static str) {
         match self {
@@ -85,9 +85,9 @@ impl Queries {
         }
     }
 
-    /// How many there are, how far the passages that they ask for are apart, and the first of those.
+    /// Returns the number of queries, the distance between the passages that they ask for, and the first of those.
     fn drawn(self) -> (usize, usize, usize) {
-        // Each distance and the number of passages have no divisor in common, so that no passage is asked for twice.
+        // Each distance is coprime with the number of passages, so that no passage is asked for twice.
         match self {
             Self::Path => (500, 7, 0),
             Self::Heading => (315, 13, 3),
@@ -96,7 +96,7 @@ impl Queries {
     }
 }
 
-/// All passages: every aspect of every thing.
+/// Returns all passages: every aspect of every thing.
 #[must_use]
 pub fn passages() -> &'static [Passage] {
     static ALL: LazyLock<Vec<Passage>> = LazyLock::new(|| {
@@ -106,7 +106,7 @@ pub fn passages() -> &'static [Passage] {
     &ALL
 }
 
-/// The queries of a kind.
+/// Returns the queries of a kind.
 #[must_use]
 pub fn queries(kind: Queries) -> Vec<Query> {
     let (count, apart, first) = kind.drawn();
@@ -217,7 +217,7 @@ fn text(thing: &Thing, aspect: &Aspect, heading: &str, dice: &mut Dice) -> Strin
     text
 }
 
-/// A sentence with its fields filled in.
+/// Returns a sentence with its fields filled in.
 fn filled(sentence: &str, thing: &Thing, dice: &mut Dice) -> String {
     let mut text = sentence.to_owned();
     for (field, value) in thing.fields {
@@ -242,7 +242,7 @@ fn uncapital(text: &str) -> String {
     first.into_iter().chain(rest).collect()
 }
 
-/// Numbers that depend on a seed and on nothing else.
+/// Pseudo-random numbers that depend on a seed and on nothing else.
 struct Dice(u64);
 
 impl Dice {
@@ -250,7 +250,7 @@ impl Dice {
         Self((seed as u64).wrapping_mul(0xD1B5_4A32_D192_ED03))
     }
 
-    /// A number below `sides`, by SplitMix64.
+    /// Returns a number below `sides`, by SplitMix64.
     fn roll(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
@@ -259,7 +259,7 @@ impl Dice {
         usize::try_from((mixed ^ (mixed >> 31)) >> 33).unwrap_or_default() % sides
     }
 
-    /// So many of `all`, in any order.
+    /// Returns `count` of `all`, in any order.
     fn some<'a>(&mut self, all: &[&'a str], count: usize) -> Vec<&'a str> {
         let mut left = all.to_vec();
         let count = count.min(left.len());
@@ -316,7 +316,7 @@ mod tests {
         }
     }
 
-    /// The vectors in `model/agreement-transformer-1.i8` are those of these texts.
+    /// The vectors in `model/agreement-transformer-1.i8` belong to these texts.
     #[test]
     fn texts_are_the_same_on_every_machine() {
         // FNV-1a, so that this crate needs no library for it.

@@ -7,19 +7,19 @@ use std::sync::LazyLock;
 pub(crate) struct Thing {
     pub(crate) area: &'static str,
     pub(crate) name: &'static str,
-    /// The same in words that its passages avoid.
+    /// Its name in words that its passages avoid.
     pub(crate) plain: &'static str,
     pub(crate) place: &'static str,
-    /// Names and values of the fields that sentences may ask for.
+    /// Names and values of the fields that sentences may use.
     pub(crate) fields: [(&'static str, &'static str); 7],
     pub(crate) facts: Vec<&'static str>,
 }
 
-/// What a passage says about its thing.
+/// A topic that a passage covers about its thing.
 #[derive(Debug)]
 pub(crate) struct Aspect {
     pub(crate) heading: &'static str,
-    /// The same as a question, in other words.
+    /// The topic as a question, in other words.
     pub(crate) question: &'static str,
     /// A sentence that means the same as the heading, and has none of its words.
     pub(crate) gist: &'static str,
@@ -66,7 +66,7 @@ pub(crate) static ASPECTS: LazyLock<Vec<Aspect>> = LazyLock::new(|| {
     aspects
 });
 
-/// The lines that say something: not empty, and not a comment.
+/// Returns the lines that are neither empty nor comments.
 fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
     let lines = text.lines();
     lines.filter(|line| !line.is_empty() && !line.starts_with("# "))

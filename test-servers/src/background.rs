@@ -16,7 +16,7 @@ pub(crate) struct Background {
 }
 
 impl Background {
-    /// Runs `work`, and whatever it spawns, until it ends or this is dropped.
+    /// Runs `work`, and everything it spawns, until it ends or this is dropped.
     pub(crate) fn start<W>(work: W) -> Result<Self>
     where
         W: Future<Output = ()> + Send + 'static,
@@ -54,14 +54,14 @@ pub(crate) fn loopback(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, port))
 }
 
-/// A listener that a runtime can take over.
+/// Returns a listener that a runtime can take over.
 pub(crate) fn listen(port: u16) -> io::Result<std::net::TcpListener> {
     let listener = std::net::TcpListener::bind(loopback(port))?;
     listener.set_nonblocking(true)?;
     Ok(listener)
 }
 
-/// The same listener, inside a runtime.
+/// Registers the listener with the current runtime.
 pub(crate) fn adopt(listener: std::net::TcpListener) -> io::Result<TcpListener> {
     TcpListener::from_std(listener)
 }

@@ -1,4 +1,4 @@
-//! Clusters: made once by `initdb`, which takes seconds, and copied for every start.
+//! Clusters: created once by `initdb`, which takes seconds, and copied for every start.
 
 use std::fs;
 use std::io;
@@ -12,18 +12,18 @@ use anyhow::{Context, Result, bail};
 use crate::install::{Installation, lock};
 
 pub(crate) const SUPERUSER: &str = "postgres";
-/// Of the superuser, for connections over TCP. It opens nothing but a cluster of one test on loopback.
+/// The password of the superuser, for connections over TCP. It opens nothing but the cluster of one test on loopback.
 pub(crate) const PASSWORD: &str = "of the tests";
 
-/// Nobody, on most systems. PostgreSQL refuses to run as root.
+/// The user `nobody` on most systems. PostgreSQL refuses to run as root.
 const NOBODY: u32 = 65_534;
 
-/// Who runs PostgreSQL, if not ourselves.
+/// Returns the user that runs PostgreSQL, if that is not the current one.
 pub(crate) fn server_user() -> Option<u32> {
     rustix::process::geteuid().is_root().then_some(NOBODY)
 }
 
-/// A command of the installation, as the user that runs PostgreSQL, and without our environment.
+/// Returns a command of the installation that runs as PostgreSQL's user, without our environment.
 pub(crate) fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().stdin(Stdio::null());
@@ -41,14 +41,14 @@ pub(crate) fn give(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Puts a fresh cluster into `data`, which must not be there yet.
+/// Creates a fresh cluster in `data`, which must not exist yet.
 pub(crate) fn create(installation: &Installation, data: &Path) -> Result<()> {
     let template = template(installation).context("cannot make a cluster to copy")?;
     fs::create_dir(data)?;
     copy_tree(&template, data, &give).context("cannot copy the cluster")
 }
 
-/// Copies what is in `from` into the folder `to`, and `finish`es each file and folder, `to` included.
+/// Copies the contents of `from` into the folder `to`, and calls `finish` on each file and folder, including `to`.
 pub(crate) fn copy_tree(
     from: &Path,
     to: &Path,
@@ -96,7 +96,7 @@ fn template(installation: &Installation) -> Result<PathBuf> {
         .arg(&password)
         .args(["--username", SUPERUSER])
         .args(["--auth-local=trust", "--auth-host=scram-sha-256"])
-        // The same order of texts on every machine.
+        // The same collation on every machine.
         .args(["--encoding=UTF8", "--locale=C"])
         .args(["--locale-provider=builtin", "--builtin-locale=C.UTF-8"])
         .args(["--no-sync", "--no-instructions"])

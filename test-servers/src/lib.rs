@@ -1,8 +1,8 @@
-//! Real servers for tests and measurements, each started for one owner on loopback and gone with it. No part of the product.
+//! Real servers for tests and measurements, each started for one owner on loopback and stopped with it. They are not part
+//! of the product.
 //!
-//! [`Postgres`] is PostgreSQL 18 with pgvector, [`S3`] the `s3s-fs` server, and [`Proxy`] stands before either and
-//! makes trouble. `cargo xtask servers` installs the two. Whatever goes wrong here panics: there is no test without its
-//! server.
+//! [`Postgres`] is PostgreSQL 18 with pgvector, [`S3`] the `s3s-fs` server, and [`Proxy`] sits in front of either and
+//! injects faults. `cargo xtask servers` installs the two. All errors panic: there is no test without its server.
 
 #![cfg(unix)]
 #![expect(
@@ -25,7 +25,7 @@ pub use self::{
     s3::S3,
 };
 
-/// The value, or the end of the test.
+/// Returns the value, or panics.
 #[track_caller]
 fn must<T>(result: anyhow::Result<T>) -> T {
     match result {

@@ -1,7 +1,7 @@
-//! PostgreSQL 18 with pgvector: a cluster of its own for whoever starts one.
+//! PostgreSQL 18 with pgvector: a separate cluster for each start.
 //!
-//! What this build of PostgreSQL does not have: encryption (OpenSSL was left out, so [`crate::tls`] stands before it
-//! where a test wants TLS), ICU, and all extensions but `vector` and `plpgsql`.
+//! This build of PostgreSQL lacks encryption (OpenSSL was left out, so [`crate::tls`] sits in front of it where a test
+//! wants TLS), ICU, and all extensions except `vector` and `plpgsql`.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 const START_ATTEMPTS: usize = 5;
 
-/// A running PostgreSQL. It ends when dropped, and its data with it.
+/// A running PostgreSQL. It ends when dropped, and its data is removed.
 pub struct Postgres {
     installation: Installation,
     port: u16,
@@ -44,60 +44,60 @@ impl Postgres {
     /// Starts a fresh cluster on a free port of the loopback interface.
     ///
     /// # Panics
-    /// When it cannot: `cargo xtask servers` has not run, say.
+    /// Panics if it cannot, for example because `cargo xtask servers` has not run.
     #[must_use]
     #[track_caller]
     pub fn start() -> Self {
         must(Self::new(false))
     }
 
-    /// The same, for clients that use TLS and for nobody else. The certificate is for `localhost` and `127.0.0.1`.
+    /// The same, but only for clients that use TLS. The certificate is for `localhost` and `127.0.0.1`.
     ///
     /// # Panics
-    /// When it cannot.
+    /// Panics if it cannot.
     #[must_use]
     #[track_caller]
     pub fn start_with_tls() -> Self {
         must(Self::new(true))
     }
 
-    /// Where clients connect.
+    /// Returns the address that clients connect to.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         loopback(self.port())
     }
 
-    /// The port of [`Self::address`]. It stays the same over a restart.
+    /// Returns the port of [`Self::address`]. It stays the same over a restart.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.tls.as_ref().map_or(self.port, |tls| tls.port)
     }
 
-    /// The certificate that clients have to trust, where there is TLS.
+    /// Returns the certificate that clients have to trust, if there is TLS.
     #[must_use]
     pub fn certificate_pem(&self) -> Option<&str> {
         self.tls.as_ref().map(|tls| tls.identity.pem.as_str())
     }
 
-    /// The superuser, in the database that is always there.
+    /// Returns a URL for the superuser, in the default database.
     #[must_use]
     pub fn admin_url(&self) -> String {
         self.url(SUPERUSER, PASSWORD, "postgres")
     }
 
-    /// The superuser, in another database.
+    /// Returns a URL for the superuser, in another database.
     #[must_use]
     pub fn admin_url_of(&self, database: &str) -> String {
         self.url(SUPERUSER, PASSWORD, database)
     }
 
-    /// What a client is given to connect.
+    /// Returns a URL for a role.
     #[must_use]
     pub fn url(&self, role: &str, password: &str, database: &str) -> String {
         self.url_at(self.address(), role, password, database)
     }
 
-    /// The same by way of a proxy at `address`.
+    /// The same through a proxy at `address`.
     #[must_use]
     pub fn url_at(
         &self,
@@ -120,19 +120,19 @@ impl Postgres {
         )
     }
 
-    /// Makes an empty database, which belongs to the superuser.
+    /// Creates an empty database, which belongs to the superuser.
     ///
     /// # Panics
-    /// When it cannot.
+    /// Panics if it cannot.
     #[track_caller]
     pub fn create_database(&self, name: &str) {
         self.sql("postgres", &format!("CREATE DATABASE {}", identifier(name)));
     }
 
-    /// Makes a role that can log in and nothing else: no superuser, and bound by row-level security.
+    /// Creates a role that can log in and nothing else: not a superuser, and subject to row-level security.
     ///
     /// # Panics
-    /// When it cannot.
+    /// Panics if it cannot.
     #[track_caller]
     pub fn create_role(&self, name: &str, password: &str) {
         let statement = format!(
@@ -143,20 +143,20 @@ impl Postgres {
         self.sql("postgres", &statement);
     }
 
-    /// Runs statements as the superuser, past the port and the proxy, and gives what they return: a line for a row, with
-    /// tabs between its values.
+    /// Runs statements as the superuser, bypassing the port and the proxy, and returns their result: a line for each row,
+    /// with tabs between its values.
     ///
     /// # Panics
-    /// When they fail.
+    /// Panics if they fail.
     #[track_caller]
     pub fn sql(&self, database: &str, statements: &str) -> String {
         must(self.psql(database, statements))
     }
 
-    /// Ends it in order: transactions are rolled back, clients told, data kept.
+    /// Shuts it down in order: transactions are rolled back, clients notified, data kept.
     ///
     /// # Panics
-    /// When it does not end.
+    /// Panics if it does not end.
     #[track_caller]
     pub fn stop(&mut self) {
         self.close_front();
@@ -165,10 +165,10 @@ impl Postgres {
         }
     }
 
-    /// Kills it as a crash would. What was committed is there after [`Self::start_again`].
+    /// Kills it as a crash would. Committed data is there after [`Self::start_again`].
     ///
     /// # Panics
-    /// When it cannot be killed.
+    /// Panics if it cannot be killed.
     #[track_caller]
     pub fn kill(&mut self) {
         self.close_front();
@@ -180,7 +180,7 @@ impl Postgres {
     /// Starts it on the same data and the same port, after [`Self::stop`] or [`Self::kill`].
     ///
     /// # Panics
-    /// When it cannot, or when it is running.
+    /// Panics if it cannot, or if it is running.
     #[track_caller]
     pub fn start_again(&mut self) {
         assert!(self.server.is_none(), "PostgreSQL is still running");
@@ -228,7 +228,7 @@ impl Postgres {
 
     fn launch_again(&mut self) -> Result<()> {
         let start = Instant::now();
-        // What is left of a killed server lets go of its memory a moment later.
+        // Remains of a killed server release their memory a moment later.
         while let Err(error) = self.launch() {
             if start.elapsed() > START_LIMIT {
                 return Err(error);
@@ -313,14 +313,14 @@ impl Drop for Postgres {
     fn drop(&mut self) {
         self.close_front();
         match self.server.take() {
-            // At once: nobody wants the data. A server that does not listen is killed.
+            // At once: nobody needs the data. A server that does not respond is killed.
             Some(server) => drop(server.end_by(Signal::QUIT, STOP_LIMIT)),
             None => release_memory(&self.data()),
         }
     }
 }
 
-/// A few bytes of shared memory outlive a server that was killed and not started again.
+/// Releases the few bytes of shared memory that outlive a server that was killed and not started again.
 fn release_memory(data: &Path) {
     let Ok(said) = fs::read_to_string(data.join("postmaster.pid")) else {
         return;
@@ -335,7 +335,7 @@ fn release_memory(data: &Path) {
     }
 }
 
-/// PostgreSQL says in a file of its own how far it is; a file of an earlier start does not count.
+/// Returns whether PostgreSQL is ready, according to its own status file; one from an earlier start does not count.
 fn is_ready(data: &Path, id: u32) -> bool {
     let Ok(said) = fs::read_to_string(data.join("postmaster.pid")) else {
         return false;

@@ -15,11 +15,11 @@ use crate::background::loopback;
 
 const POLL: Duration = Duration::from_millis(5);
 
-/// Below the ports that systems hand out by themselves, so that nobody takes the port of a server that is down.
+/// Below the ephemeral ports, so that nobody takes the port of a server that is down.
 const FIRST_PORT: u32 = 20_000;
 const PORTS: u32 = 12_000;
 
-/// Waits for the end of its input, which is the end of the owner however that came about, and cleans up.
+/// Waits for the end of its input, which means that the owner has ended for whatever reason, and cleans up.
 const WATCH: &str = r#"
 read -r _
 kill -s "$1" "$2" 2>/dev/null
@@ -30,7 +30,7 @@ done
 rm -rf -- "$3"
 "#;
 
-/// A running server, killed when dropped. When the owner has no chance to drop it, a watcher does the same.
+/// A running server, killed when dropped. If the owner has no chance to drop it, a watcher does the same.
 pub(crate) struct Server {
     child: Child,
     watcher: Child,
@@ -47,7 +47,7 @@ impl Server {
         folder: &Path,
     ) -> Result<Self> {
         let output = File::options().append(true).create(true).open(log)?;
-        // What an earlier start said is not for this one.
+        // Discards the output of an earlier start.
         output.set_len(0)?;
         let mut child = command
             .stdin(Stdio::null())
@@ -59,7 +59,7 @@ impl Server {
             .args(["-c", WATCH, "sh", last_signal])
             .arg(child.id().to_string())
             .arg(folder)
-            // A signal to the whole group of the owner is for the owner.
+            // A signal to the process group of the owner must not reach the server.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -82,7 +82,7 @@ impl Server {
         self.child.id()
     }
 
-    /// Waits until `is_ready`. An error when the server ends before, or takes longer than `limit`.
+    /// Waits until `is_ready`. Returns an error if the server ends before that, or takes longer than `limit`.
     pub(crate) fn wait_until(
         &mut self,
         limit: Duration,
@@ -120,19 +120,19 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The watcher first: it would take the end of its input for the owner's.
+        // The watcher first: it would take the end of its input for the end of the owner.
         end(&mut self.watcher);
         end(&mut self.child);
     }
 }
 
 fn end(child: &mut Child) {
-    // Both fail only when the child has ended already, which is what is wanted.
+    // Both fail only if the child has ended already, which is the goal.
     drop(child.kill());
     drop(child.wait());
 }
 
-/// A port that nobody listens on.
+/// Returns a port that nobody listens on.
 pub(crate) fn free_port() -> Result<u16> {
     for _ in 0..1000 {
         let port = u16::try_from(FIRST_PORT + getrandom::u32()? % PORTS)?;
@@ -143,7 +143,7 @@ pub(crate) fn free_port() -> Result<u16> {
     bail!("there is no free port on the loopback interface")
 }
 
-/// The end of a log, for the message of a panic.
+/// Returns the end of a log, for a panic message.
 pub(crate) fn tail(log: &Path) -> String {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();

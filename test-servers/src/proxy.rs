@@ -1,4 +1,4 @@
-//! A proxy before a server, for either protocol, with faults that can be switched while it runs.
+//! A proxy in front of a server, for either protocol, with faults that can be switched while it runs.
 
 mod connection;
 mod requests;
@@ -20,47 +20,47 @@ const ATTEMPTS: usize = 5;
 const SWITCH_LIMIT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(1);
 
-/// What goes wrong. Only [`Fault::Answer`] needs to be HTTP.
+/// A fault of the proxy. Only [`Fault::Answer`] requires HTTP.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     #[default]
     Pass,
-    /// Nobody listens, and connections are closed.
+    /// Nothing listens, and connections are closed.
     Refuse,
-    /// Connections are taken, and nothing moves on old ones or new ones. It moves on afterwards.
+    /// Connections are accepted, but no data moves on old or new ones until the fault is switched off.
     Hang,
-    /// So many bytes of the server get through on a connection, counted from the switch on; then it is closed. After so
-    /// many `times`, nothing goes wrong any more.
+    /// Each connection is closed after `after` bytes from the server, counted from the switch on. After `times`
+    /// connections, nothing goes wrong any more.
     Cut {
-        /// Bytes that get through.
+        /// The number of bytes that get through.
         after: usize,
-        /// Connections that are cut.
+        /// The number of connections that are cut.
         times: usize,
     },
-    /// The proxy answers requests itself, so many `times`; then nothing goes wrong any more.
+    /// The proxy itself answers `times` requests; then nothing goes wrong any more.
     Answer {
         /// The status, such as 503 or 429.
         status: u16,
         /// `Retry-After`, in seconds.
         retry_after: Option<u64>,
-        /// Requests that are answered so.
+        /// The number of requests answered in this way.
         times: usize,
     },
 }
 
-/// A request as it came in.
+/// A request as it arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its method.
+    /// The method.
     pub method: String,
-    /// Its target, exactly as sent: path and query.
+    /// The target, exactly as sent: path and query.
     pub path: String,
-    /// The header `Range`, if it has one.
+    /// The `Range` header, if there is one.
     pub range: Option<String>,
 }
 
-/// A running proxy. It ends when dropped, and its connections with it.
+/// A running proxy. It ends when dropped, and its connections are closed.
 pub struct Proxy {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -81,32 +81,32 @@ struct State {
 }
 
 impl Proxy {
-    /// Starts one on a free port of the loopback interface. It passes everything on to `server`.
+    /// Starts a proxy on a free port of the loopback interface. It forwards everything to `server`.
     ///
     /// # Panics
-    /// When it cannot listen.
+    /// Panics if it cannot listen.
     #[must_use]
     #[track_caller]
     pub fn to(server: SocketAddr) -> Self {
         must(Self::new(server))
     }
 
-    /// Where clients connect instead.
+    /// Returns the address that clients connect to instead.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The same for clients that speak HTTP.
+    /// Returns the same as a URL for clients that speak HTTP.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Switches a fault on, or with [`Fault::Pass`] off. From here on it counts.
+    /// Switches a fault on, or off with [`Fault::Pass`]. Counting starts here.
     ///
     /// # Panics
-    /// When the port was taken while nobody listened.
+    /// Panics if the port was taken while nothing listened.
     #[track_caller]
     pub fn set(&self, fault: Fault) {
         let listens = fault != Fault::Refuse;
@@ -118,20 +118,20 @@ impl Proxy {
         }
     }
 
-    /// Every HTTP request since the start, or since they were last taken. Chunked requests end the counting on their
-    /// connection.
+    /// Returns every HTTP request since the start, or since they were last taken. A chunked request ends the counting on
+    /// its connection.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.shared.state().requests.clone()
     }
 
-    /// The same, and forgets them.
+    /// Takes the requests: returns and forgets them.
     #[must_use]
     pub fn take_requests(&self) -> Vec<Request> {
         std::mem::take(&mut self.shared.state().requests)
     }
 
-    /// Connections that were taken since the start.
+    /// Returns the number of connections accepted since the start.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.shared.state().connections
@@ -166,7 +166,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets one use of a fault go by; gives what `wanted` makes of it.
+    /// Uses up one occurrence of a fault, and returns what `wanted` makes of it.
     fn spend<T>(&self, wanted: impl Fn(&Fault) -> Option<T>) -> Option<T> {
         let mut found = None;
         self.fault.send_if_modified(|fault| {
@@ -179,14 +179,14 @@ impl Shared {
             } else if found.is_some() {
                 *times -= 1;
             }
-            // Connections count on from where they were.
+            // Connections keep counting from where they were.
             false
         });
         found
     }
 }
 
-/// Takes connections, except while the fault is to refuse them.
+/// Accepts connections, except while the fault is to refuse them.
 async fn accept(listener: std::net::TcpListener, port: u16, shared: Arc<Shared>) {
     let mut fault = shared.fault.subscribe();
     let mut first = Some(listener);
@@ -208,7 +208,7 @@ async fn accept(listener: std::net::TcpListener, port: u16, shared: Arc<Shared>)
                     shared.state().connections += 1;
                     let shared = Arc::clone(&shared);
                     tokio::spawn(async move {
-                        // A connection that breaks is the client's to notice.
+                        // The client notices a broken connection.
                         let served: io::Result<()> = connection::serve(client, &shared).await;
                         drop(served);
                     });

@@ -1,18 +1,18 @@
 //! The S3 server `s3s-fs`: a bucket is a folder, an object a file.
 //!
-//! It signs in with signature version 4 and serves `GET` and `HEAD` with `ETag`, ranges, and lists by pages (`max-keys`,
-//! `continuation-token`, `start-after`, `prefix`, `delimiter`). What it does not do, and S3 does:
+//! It authenticates with signature version 4 and serves `GET` and `HEAD` with `ETag`, ranges, and paged lists (`max-keys`,
+//! `continuation-token`, `start-after`, `prefix`, `delimiter`). It differs from S3 as follows:
 //!
 //! - A list has no `ETag`s, only sizes and times.
-//! - `GET` and `HEAD` do not look at `If-Match`, `If-None-Match` and their kin, nor at `versionId`: the object comes all
-//!   the same.
-//! - `ETag` and bytes of one `GET` can be of two states when the object is replaced meanwhile. The bytes are always of
+//! - `GET` and `HEAD` ignore `If-Match`, `If-None-Match` and the like, and also `versionId`: the object is returned all the
+//!   same.
+//! - `ETag` and bytes of one `GET` can belong to two states if the object is replaced meanwhile. The bytes always belong to
 //!   one state. So only a digest of the bytes can decide.
-//! - The `ETag` of an object that came by HTTP is remembered in a file, also when the object is then replaced as a file or
-//!   deleted. [`S3::put`] and [`S3::delete`] take that file away.
-//! - `GET` in a bucket that is not there answers `NoSuchKey`; only `HEAD` and lists say `NoSuchBucket`.
+//! - The `ETag` of an object that was put by HTTP is stored in a file, which stays when the object is then replaced as a
+//!   file or deleted. [`S3::put`] and [`S3::delete`] remove that file.
+//! - `GET` in a missing bucket answers `NoSuchKey`; only `HEAD` and lists say `NoSuchBucket`.
 //! - An unknown access key answers `NotSignedUp` instead of `InvalidAccessKeyId`; both are 403.
-//! - A list fails with `InternalError` when an object is deleted while it is made.
+//! - A list fails with `InternalError` if an object is deleted meanwhile.
 //! - No object `a` beside one `a/b`; a `GET` of the folder `a` fails with `InternalError`.
 //! - The digest of the whole object is computed for every `GET` of an object that is a file of ours, ranges included.
 
@@ -37,79 +37,80 @@ use crate::{install, must};
 const ACCESS_KEY: &str = "TESTACCESSKEY";
 const SECRET_KEY: &str = "secret-key-of-the-tests";
 
-/// What it says in its log when it does.
+/// The line in its log that says so.
 const LISTENS: &str = "server is running at";
 const LIMIT: Duration = Duration::from_secs(20);
 const START_ATTEMPTS: usize = 5;
 
-/// A running S3 server. It ends when dropped, and its data with it unless they are in a folder of the owner.
+/// A running S3 server. It ends when dropped, and its data is removed unless it is in a folder of the owner.
 pub struct S3 {
     port: u16,
     server: Option<Server>,
     data: PathBuf,
-    /// Makes names of files that are not objects yet.
+    /// A counter for names of files that are not objects yet.
     written: AtomicU64,
     folder: TempDir,
 }
 
 impl S3 {
-    /// Starts an empty one on a free port of the loopback interface.
+    /// Starts an empty server on a free port of the loopback interface.
     ///
     /// # Panics
-    /// When it cannot: `cargo xtask servers` has not run, say.
+    /// Panics if it cannot, for example because `cargo xtask servers` has not run.
     #[must_use]
     #[track_caller]
     pub fn start() -> Self {
         must(Self::new(None))
     }
 
-    /// Starts one whose buckets are the folders in `folder`.
+    /// Starts a server whose buckets are the folders in `folder`.
     ///
     /// # Panics
-    /// When it cannot.
+    /// Panics if it cannot.
     #[must_use]
     #[track_caller]
     pub fn start_in(folder: &Path) -> Self {
         must(Self::new(Some(folder)))
     }
 
-    /// Where clients connect.
+    /// Returns the address that clients connect to.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         loopback(self.port)
     }
 
-    /// The URL that a client is given; buckets are the first part of the path.
+    /// Returns the endpoint URL for clients; the bucket is the first part of the path.
     #[must_use]
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address())
     }
 
-    /// Who may ask.
+    /// Returns the access key that is accepted.
     #[must_use]
     pub fn access_key(&self) -> &'static str {
         ACCESS_KEY
     }
 
-    /// What requests are signed with.
+    /// Returns the secret that requests are signed with.
     #[must_use]
     pub fn secret_key(&self) -> &'static str {
         SECRET_KEY
     }
 
-    /// Makes a bucket; one that is there already stays as it is.
+    /// Creates a bucket; an existing one stays as it is.
     ///
     /// # Panics
-    /// When it cannot.
+    /// Panics if it cannot.
     #[track_caller]
     pub fn bucket(&self, name: &str) {
         must(fs::create_dir_all(self.data.join(name)).context("cannot make the bucket"));
     }
 
-    /// Puts an object, past HTTP and past any proxy. Readers see all of the old one or all of the new one.
+    /// Puts an object, bypassing HTTP and any proxy. The replacement is atomic: readers see all of the old one or all of
+    /// the new one.
     ///
     /// # Panics
-    /// When it cannot; when there is no such bucket, say.
+    /// Panics if it cannot, for example because there is no such bucket.
     #[track_caller]
     pub fn put(&self, bucket: &str, key: &str, bytes: impl AsRef<[u8]>) {
         must(
@@ -118,19 +119,19 @@ impl S3 {
         );
     }
 
-    /// Deletes an object, if it is there.
+    /// Deletes an object, if it exists.
     ///
     /// # Panics
-    /// When it cannot.
+    /// Panics if it cannot.
     #[track_caller]
     pub fn delete(&self, bucket: &str, key: &str) {
         must(self.remove(bucket, key).context("cannot delete the object"));
     }
 
-    /// Ends it; the data stay.
+    /// Stops the server; the data stays.
     ///
     /// # Panics
-    /// When it does not end.
+    /// Panics if it does not end.
     #[track_caller]
     pub fn stop(&mut self) {
         if let Some(server) = self.server.take() {
@@ -142,7 +143,7 @@ impl S3 {
     /// Starts it on the same data and the same port, after [`Self::stop`].
     ///
     /// # Panics
-    /// When it cannot, or when it is running.
+    /// Panics if it cannot, or if it is running.
     #[track_caller]
     pub fn start_again(&mut self) {
         assert!(self.server.is_none(), "the S3 server is still running");
@@ -184,7 +185,7 @@ impl S3 {
             .arg(&self.data)
             .current_dir(self.folder.path());
         let mut server = Server::start(&mut command, &log, "KILL", self.folder.path())?;
-        // A connection would not tell: somebody else may have taken the port.
+        // A connection would prove nothing: somebody else may have taken the port.
         let listens = || fs::read_to_string(&log).is_ok_and(|said| said.contains(LISTENS));
         server
             .wait_until(LIMIT, listens)
@@ -198,7 +199,7 @@ impl S3 {
         if !self.data.join(bucket).is_dir() {
             bail!("there is no bucket `{bucket}`");
         }
-        // Beside the buckets, where no list sees it.
+        // Beside the buckets, where no list includes it.
         let number = self.written.fetch_add(1, Ordering::Relaxed);
         let written = self
             .data
@@ -218,7 +219,7 @@ impl S3 {
         self.forget(bucket, key)
     }
 
-    /// Removes what the server remembers of an object that came by HTTP.
+    /// Removes what the server stored about an object that was put by HTTP.
     fn forget(&self, bucket: &str, key: &str) -> Result<()> {
         let name = |text: &str| BASE64_URL_SAFE_NO_PAD.encode(text);
         for kind in ["internal", "metadata"] {

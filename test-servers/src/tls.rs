@@ -1,6 +1,6 @@
-//! TLS before PostgreSQL, as its protocol wants it: the client asks, the server agrees, and then both encrypt.
+//! TLS in front of PostgreSQL, as its protocol requires: the client asks, the server agrees, and then both encrypt.
 //!
-//! It stands in for `ssl = on` with rules that let in `hostssl` only: the PostgreSQL that tests use cannot encrypt.
+//! It replaces `ssl = on` with rules that accept only `hostssl`: the PostgreSQL used in tests cannot encrypt.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,12 +17,12 @@ use crate::background::{Background, adopt, listen, loopback};
 
 const ENCRYPT: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 const ENCRYPT_WITH_KERBEROS: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 48];
-/// What TLS itself begins with, for clients that do not ask first.
+/// The first byte of TLS, from clients that do not ask first.
 const HANDSHAKE: u8 = 22;
 const NOT_ENCRYPTED: &[u8] =
     b"SFATAL\0VFATAL\0C28000\0Mno pg_hba.conf entry for host \"127.0.0.1\", no encryption\0\0";
 
-/// A certificate that signs itself, and its key.
+/// A self-signed certificate, and its key.
 pub(crate) struct Identity {
     pub(crate) pem: String,
     config: Arc<ServerConfig>,
@@ -46,7 +46,7 @@ impl Identity {
     }
 }
 
-/// Takes encrypted connections, and passes on what is in them. It ends when dropped, and its connections with it.
+/// Accepts encrypted connections, and forwards their content. It ends when dropped, and its connections are closed.
 pub(crate) struct Front {
     _background: Background,
 }
@@ -70,7 +70,7 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, server: SocketAddr
     while let Ok((client, _)) = listener.accept().await {
         let acceptor = acceptor.clone();
         tokio::spawn(async move {
-            // A connection that breaks is the client's to notice.
+            // The client notices a broken connection.
             drop(serve(client, acceptor, server).await);
         });
     }
@@ -99,7 +99,7 @@ async fn serve(mut client: TcpStream, acceptor: TlsAcceptor, server: SocketAddr)
 }
 
 async fn refuse(mut client: TcpStream) -> io::Result<()> {
-    // What else the client said is read, or closing would take the answer away from it.
+    // The rest of the client's bytes is read, or closing would cost it the answer.
     let mut rest = [0; 1024];
     let length = u8::try_from(NOT_ENCRYPTED.len() + 4).unwrap_or(u8::MAX);
     client.write_all(&[b'E', 0, 0, 0, length]).await?;

@@ -1,4 +1,4 @@
-//! The yardstick: an rmcp server on stdio with one tool that does nothing.
+//! The baseline: an rmcp server on stdio with one tool that does nothing.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! The parts around a hosted server: a store that answers at once, a bare gateway to compare with, and the load.
+//! The parts around a hosted server: a store that answers at once, a bare gateway to compare with, and the load generator.
 //!
-//! `store` and `bare STORE` print their address and serve until they are killed; `load ADDRESS ...` prints what it measured as
-//! JSON. They are processes of their own so that each can use all cores.
+//! `store` and `bare STORE` print their address and serve until they are killed; `load ADDRESS ...` prints its measurements
+//! as JSON. They are separate processes so that each can use all cores.
 
 #![expect(
     clippy::print_stdout,
@@ -32,7 +32,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// About how long the note is, in bytes.
+/// The approximate length of the note, in bytes.
 const NOTE_BYTES: usize = 10_000;
 
 #[tokio::main]
@@ -64,7 +64,7 @@ async fn main() -> Result<()> {
     }
 }
 
-/// A note of ordinary shape: a heading every few paragraphs.
+/// Returns a note of ordinary shape: a heading every few paragraphs.
 fn note() -> String {
     let mut text = "# A note of ordinary shape\n\n".to_owned();
     let mut number = 0;
@@ -102,7 +102,7 @@ where
                 async move { Ok::<_, Infallible>(answer.await) }
             });
             let connection = hyper::server::conn::http1::Builder::new();
-            // A client that goes away is no concern of ours.
+            // Clients may disconnect at any time.
             drop(
                 connection
                     .serve_connection(TokioIo::new(stream), service)
@@ -119,7 +119,7 @@ fn json_answer(body: impl Into<Bytes>) -> Response<Full<Bytes>> {
     response
 }
 
-/// A store that has one note, whatever is asked for.
+/// A store that returns the same note for every request.
 async fn store() -> Result<()> {
     let front_matter = r#"{"title":"A note","tags":["one","two"]}"#;
     let note = json!({ "path": "a.md", "frontmatter": front_matter, "body": note() });
@@ -131,7 +131,7 @@ async fn store() -> Result<()> {
     .await
 }
 
-/// What any gateway has to do: take a request, ask the store, parse the note, answer.
+/// The minimum that any gateway has to do: take a request, ask the store, parse the note, answer.
 async fn bare(store: SocketAddr) -> Result<()> {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
@@ -184,7 +184,7 @@ async fn bare_answer(
 struct Plan {
     address: SocketAddr,
     connections: usize,
-    /// Over when this has passed, or so many requests are answered.
+    /// The load ends after this time, or after this many answers.
     time: Duration,
     requests: usize,
 }
@@ -201,7 +201,7 @@ fn request(head: &[&str], body: &str) -> Vec<u8> {
     (text + "\r\n" + body).into_bytes()
 }
 
-/// Sends the same request over and over on every connection.
+/// Repeats the same request on every connection.
 async fn load(plan: Plan, request: Vec<u8>) -> Result<()> {
     let (request, sent) = (Arc::new(request), Arc::new(AtomicUsize::new(0)));
     let started = Instant::now();

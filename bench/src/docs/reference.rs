@@ -1,4 +1,4 @@
-//! The scoring rules of the plan's own implementation, written anew from a description of what it does, as a yardstick:
+//! The scoring rules of the plan's own implementation, rewritten from a description of its behaviour, as a baseline:
 //! sections by lines that start with `## ` or `### `, substrings, three points for the heading and one for the body, a
 //! bonus for the role.
 
@@ -48,7 +48,7 @@ pub(super) fn sections(documents: &[Document]) -> Vec<Scanned> {
     let mut all = Vec::new();
     for document in documents {
         let role = ROLES.iter().position(|(role, _)| *role == document.role);
-        // The labels of the section model, which has the same sections where no fence is in the way.
+        // The labels come from the section model, which yields the same sections unless a fence is in the way.
         let mut labels = document
             .sections
             .iter()

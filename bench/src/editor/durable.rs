@@ -17,14 +17,14 @@ use crate::{
 };
 
 const DOCUMENT_BYTES: usize = 100_000;
-/// Works that follow each other before the other's turn. What one leaves to the disk hits the first of the other only,
-/// and a median does not see it.
+/// The number of runs before the other side's turn. Pending disk writes of one side slow down only the first run of the
+/// other, which a median ignores.
 const TURN: usize = 5;
 
-/// What a commit does to the disk: intent to the journal, new bytes to a temporary file, swap, commit to the journal.
+/// The disk operations of a commit: intent to the journal, new bytes to a temporary file, swap, commit to the journal.
 const FLUSHES: &str = "4 flushes (journal, file, folder, journal) and 1 rename";
 
-/// Does to a disk what a commit does to it, and nothing else.
+/// Performs the disk operations of a commit, and nothing else.
 struct Bare {
     folder: PathBuf,
     journal: File,
@@ -34,7 +34,7 @@ struct Bare {
 }
 
 impl Bare {
-    /// Writes as much as the last edit at `workplace` did.
+    /// Writes as many bytes as the last edit at `workplace` did.
     fn like(workplace: &Workplace) -> Result<Self> {
         let journal = std::fs::read(workplace.journal())?;
         let mut lines = journal.split_inclusive(|byte| *byte == b'\n').rev();

@@ -1,4 +1,4 @@
-//! Whether an edit or an undo costs more when there is a long history.
+//! The effect of a long history on the cost of an edit and an undo.
 
 use std::{
     path::Path,
@@ -14,12 +14,12 @@ use crate::{
     measure::{Report, middle, timed},
 };
 
-/// A small document, so that the cost of a history stands out.
+/// A small document, so that the cost of the history stands out.
 const DOCUMENT_BYTES: usize = 10_000;
 const EARLY: usize = 10;
 const TURN: usize = 5;
 
-/// What was measured at one length of history.
+/// The measurements at one length of history.
 #[derive(Default)]
 struct Times {
     edits: Vec<Duration>,
@@ -69,7 +69,7 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
         std::fs::copy(old.folder.path().join(file), folder.path().join(file))?;
     }
     let mut on_disk = Workplace::open(folder)?;
-    // Texts that the history does not have yet.
+    // Continues the numbering, so that the texts are new to the history.
     on_disk.edits = old.edits;
     let rounds = bench.size(20, 4);
     compare(
@@ -97,7 +97,7 @@ fn compare(
         for _ in 0..EARLY {
             new.edit()?;
         }
-        // Caches are cold after the other's turn.
+        // Caches are cold after the other side's turn.
         old.edit()?;
         early.measure(&mut new)?;
         late.measure(old)?;
@@ -114,7 +114,7 @@ fn compare(
     Ok(())
 }
 
-/// What a new process pays for a long history.
+/// Measures what a new process pays for a long history.
 fn open(report: &mut Report, old: &Workplace, length: usize) -> Result<()> {
     let mut times = Vec::new();
     for _ in 0..5 {

@@ -31,7 +31,7 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
     let (mut met, mut first, mut again, mut pass) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..bench.size(15, 3) {
-        // A document that was never seen: its sections get their ids.
+        // A document without a history: its sections get their ids.
         std::fs::remove_dir_all(folder.path().join(".sectile")).or_else(|error| {
             let absent = error.kind() == std::io::ErrorKind::NotFound;
             if absent { Ok(()) } else { Err(error) }

@@ -58,7 +58,7 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
 /// One of the two servers.
 struct Party {
     server: Server,
-    /// Which document, in its own words.
+    /// The argument that names the document to this server.
     document: Value,
     sections: usize,
     /// The section to edit.
@@ -89,7 +89,7 @@ impl Party {
         all
     }
 
-    /// Lists all sections, page by page where the server has pages.
+    /// Lists all sections, page by page if the server has pages.
     fn list(&mut self) -> Result<()> {
         let mut total = Duration::ZERO;
         let mut ids = Vec::new();
@@ -109,7 +109,7 @@ impl Party {
         }
         self.lists.push(total);
         self.sections = ids.len();
-        // The last one: the original's ids hang on line numbers, which an edit above would change.
+        // The last one: the original's ids depend on line numbers, which an edit above would change.
         self.section = ids.pop();
         Ok(())
     }

@@ -1,12 +1,12 @@
-//! A section that is renamed in a large folder: every document is read for links to it.
+//! Renaming a section in a large folder: every document is read for links to it.
 
 use std::{fmt::Write as _, hint::black_box, path::Path};
 
 use anyhow::{Context as _, Result};
-use sectile_markdown::Source;
+use sectile_markdown::{NotePath, Source};
 use sectile_vault::{
-    Editor, NotePath,
-    editor::{EditorLimits, Operation, SectionRef, Watch, WriteRequest},
+    Editor,
+    editor::{EditorLimits, Operation, RenameSection, SectionRef, Watch, WriteRequest},
 };
 
 use super::{memory, options, request};
@@ -16,9 +16,9 @@ use crate::{
 };
 
 const DOCUMENT_BYTES: usize = 10_000;
-/// One document of so many has links to the section.
+/// One document in this many has links to the section.
 const ONE_IN: usize = 100;
-/// The section goes from one to the other and back.
+/// The section is renamed from one to the other and back.
 const NAMES: [&str; 2] = ["Old name", "New name"];
 const TARGET: &str = "# Target\n\nText.\n\n## Old name\n\nMore text.\n";
 
@@ -65,7 +65,7 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
     Ok(())
 }
 
-/// Makes documents with links among them, and says how many bytes they have.
+/// Creates documents with links among them, and returns their total size in bytes.
 fn fill(folder: &Path, files: usize) -> Result<usize> {
     std::fs::write(folder.join("target.md"), TARGET)?;
     let mut bytes = TARGET.len();
@@ -88,7 +88,7 @@ fn fill(folder: &Path, files: usize) -> Result<usize> {
 }
 
 fn rename(old: &str, new: &str) -> Result<WriteRequest> {
-    let operation = Operation::Rename {
+    let operation = Operation::Rename(RenameSection {
         path: Some(NotePath::parse_vault("target.md")?),
         section: SectionRef {
             id: None,
@@ -98,11 +98,11 @@ fn rename(old: &str, new: &str) -> Result<WriteRequest> {
         level: None,
         repair_links: true,
         expected_hash: None,
-    };
+    });
     Ok(request(operation, "rename_section"))
 }
 
-/// What nobody who looks for links can do without.
+/// The minimum that any search for links has to do.
 fn read_and_parse(editor: &Editor) -> Result<()> {
     for path in editor.documents(&|| false)? {
         let bytes = editor

@@ -1,4 +1,4 @@
-//! Whether a question has one answer: however many are asked at the same time, and however the index came about.
+//! Every question has one answer: however many are asked concurrently, and however the index was built.
 
 use std::path::Path;
 
@@ -48,7 +48,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// An index of the library as it is, which was made on one core while notes were others, and changed with them.
+/// Builds an index of the library on one core from other versions of some notes, and then updates it to the current ones.
 fn grow(bench: &Bench, library: &Library, index: &Path) -> Result<()> {
     if index.is_dir() {
         std::fs::remove_dir_all(index)?;
@@ -62,7 +62,7 @@ fn grow(bench: &Bench, library: &Library, index: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The digests of all answers from one index.
+/// Returns the digests of all answers from one index.
 fn ask(
     bench: &Bench,
     library: &Library,

@@ -9,7 +9,8 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use sectile_backends::{Postgres, PostgresSettings, Waiting};
-use sectile_retrieval::{Query, Question, VectorSearch as _, built_in};
+use sectile_library::{Question, VectorSearch as _};
+use sectile_retrieval::{Query, built_in};
 use sectile_test_servers::{Postgres as Database, S3};
 use serde_json::json;
 
@@ -28,9 +29,9 @@ use crate::{
 const ROLE: &str = "bench";
 const PASSWORD: &str = "a password of the benchmark";
 const NAME: &str = "notebooks";
-/// Questions to each combination of storages.
+/// The number of questions for each combination of storages.
 const ASKED: usize = 200;
-/// Everything that a load puts into the database.
+/// All tables that a load fills.
 const TABLES: [&str; 4] = ["chunk", "posting", "term", "notebook"];
 
 pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
@@ -100,7 +101,7 @@ impl Places {
     }
 }
 
-/// Loads everything, and compares with what it costs to cut and embed the notes and to copy the same bytes.
+/// Measures a full load, against cutting and embedding the notes and copying the same bytes.
 fn load(
     report: &mut Report,
     bench: &Bench,
@@ -138,7 +139,7 @@ fn load(
         ),
         share >= 0.6,
     );
-    // A graph is made when something changes in a collection that has none yet and is large enough.
+    // A graph is built when something changes in a collection that is large enough and has none yet.
     library.edit(0, 1)?;
     let graph = to_database(&places.all[1].1)?.elapsed;
     library.restore(0)?;
@@ -150,13 +151,13 @@ fn load(
     Ok(())
 }
 
-/// The time and the bytes of a plain COPY of all tables, into tables without anything besides.
+/// Returns the time and the bytes of a plain COPY of all tables, into tables without indexes or constraints.
 fn copy(database: &Database) -> Result<(Duration, u64)> {
     let folder = tempfile::tempdir()?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        // The database runs as somebody else.
+        // The database runs as another user.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777))?;
     }
     let (mut time, mut bytes) = (Duration::ZERO, 0);
@@ -183,7 +184,7 @@ fn copy(database: &Database) -> Result<(Duration, u64)> {
     Ok((time, bytes))
 }
 
-/// Searches in PostgreSQL, against the statements that they send.
+/// Measures searches in PostgreSQL, against the bare statements that they send.
 fn queries(report: &mut Report, database: &Database, questions: &[String]) -> Result<()> {
     let settings = PostgresSettings {
         password: Some(PASSWORD.to_owned()),
@@ -233,7 +234,7 @@ fn queries(report: &mut Report, database: &Database, questions: &[String]) -> Re
     Ok(())
 }
 
-/// The same questions and quotes in each combination.
+/// Measures the same questions and quotes in each combination.
 fn side_by_side(
     report: &mut Report,
     bench: &Bench,

@@ -1,4 +1,4 @@
-//! Search while the second tier of the same library is filled beside it.
+//! Searching while another process fills the second tier of the same library.
 
 use std::{
     fs,
@@ -25,12 +25,12 @@ use crate::{
 const TURNS: usize = 20;
 const FEW_TURNS: usize = 6;
 const QUESTIONS: usize = 60;
-/// How much longer a search may take.
+/// The largest slowdown allowed.
 const MOST: f64 = 1.2;
-/// The other process has begun to embed within this time.
+/// The time within which the other process must have started embedding.
 const LONGEST_START: Duration = Duration::from_secs(60);
 
-/// A process that fills, and that can be made to pause.
+/// A process that fills the second tier, and that can be paused.
 struct Filler(Child);
 
 impl Filler {
@@ -110,7 +110,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The time of the middle one of these searches.
+/// Returns the median time of these searches.
 fn searched(server: &mut Server, questions: &[&String]) -> Result<Duration> {
     let times = questions
         .iter()
@@ -118,7 +118,7 @@ fn searched(server: &mut Server, questions: &[&String]) -> Result<Duration> {
     Ok(middle(times.collect::<Result<_>>()?))
 }
 
-/// The files of the second tier in the folders of all indexes.
+/// Returns the files of the second tier in all index folders.
 fn second_tier(indexes: &Path) -> Result<Vec<std::path::PathBuf>> {
     let mut files = Vec::new();
     for folder in fs::read_dir(indexes)? {

@@ -1,10 +1,10 @@
-//! `fetch_passage` of a large note, without what any call costs, against reading and hashing the file.
+//! `fetch_passage` of a large note, minus the cost of any call, against reading and hashing the file.
 
 use std::hint::black_box;
 
 use anyhow::{Context as _, Result, ensure};
-use sectile_markdown::Digest;
-use sectile_vault::{NotePath, Root};
+use sectile_markdown::{Digest, NotePath};
+use sectile_vault::Root;
 use serde_json::json;
 
 use super::{
@@ -59,7 +59,7 @@ pub(super) fn run(report: &mut Report, bench: &Bench, library: &Library) -> Resu
     Ok(())
 }
 
-/// Ids of passages that a search found, so that the index knows them.
+/// Returns ids of passages found by a search, so that the index knows them.
 fn passages(server: &mut Server, library: &Library) -> Result<Vec<String>> {
     let question = [100, 200, 300].map(|number| library.words.word(number));
     let (_, found) = server.call("semantic_search", &asked(&question.join(" ")))?;

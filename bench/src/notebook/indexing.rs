@@ -1,5 +1,5 @@
-//! Indexing: from nothing against `iwe find --lexical`, which reads the same folder to answer one question, and after one
-//! edit against looking at every file and the flushes.
+//! Indexing: from scratch against `iwe find --lexical`, which reads the same folder to answer one question, and after one
+//! edit against checking every file and the flushes.
 
 use std::{
     collections::BTreeMap,
@@ -23,7 +23,7 @@ use crate::{
 };
 
 const OTHER: &str = "outside/iwe/bin/iwe";
-/// The number of a word that iwe looks for, which is in some of the notes.
+/// The number of the word that iwe searches for, which is in some of the notes.
 const QUESTION: usize = 3_000;
 const MOST_MEMORY: u64 = 300_000_000;
 const MANIFEST: &str = "manifest";
@@ -101,7 +101,7 @@ pub(super) fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
-/// The one folder that the index of a single collection is in.
+/// Returns the only folder below `all`: the index of a single collection.
 fn folder(all: &Path) -> Result<PathBuf> {
     let mut folders = fs::read_dir(all)?;
     let first = folders.next().context("an index that is not there")??;
@@ -109,7 +109,7 @@ fn folder(all: &Path) -> Result<PathBuf> {
     Ok(first.path())
 }
 
-/// Names and lengths of what is in a folder.
+/// Returns the names and lengths of the files in a folder.
 fn files(folder: &Path) -> Result<BTreeMap<String, u64>> {
     let entries = fs::read_dir(folder)?.map(|entry| {
         let entry = entry?;
@@ -167,7 +167,7 @@ fn content(length: u64) -> Vec<u8> {
     (0..length).map(byte).collect()
 }
 
-/// What the new state of an index does to the disk: segments, folder, manifest, folder.
+/// Performs the disk operations of a new index state: segments, folder, manifest, folder.
 fn flush(folder: &Path, segments: &[Vec<u8>], manifest: &[u8]) -> Result<()> {
     let put = |name: &str, bytes: &[u8]| -> Result<()> {
         let unfinished = folder.join("unfinished");
@@ -186,7 +186,7 @@ fn flush(folder: &Path, segments: &[Vec<u8>], manifest: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Brings an index up to date, in a folder of its own where one is given.
+/// Updates an index, in a separate folder if one is given.
 pub(super) fn update(bench: &Bench, library: &Library, index: Option<&Path>) -> Result<Duration> {
     let mut command = library.index_command(bench, LIBRARY);
     if let Some(index) = index {

@@ -1,4 +1,4 @@
-//! The library on disk: made once, and kept between runs.
+//! The library on disk: generated once, and kept between runs.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use sectile_markdown::Digest;
 use super::{prose::Note, words::Words};
 use crate::Bench;
 
-/// Changes with what the notes are made of.
+/// To be increased when the generated notes change.
 const VERSION: usize = 1;
 /// The collection with all the notes.
 pub(super) const LIBRARY: &str = "notes";
@@ -20,7 +20,7 @@ pub(super) const LIBRARY: &str = "notes";
 pub(super) const LARGE: &str = "large";
 pub(super) const LARGE_NOTE: &str = "large.md";
 const LARGE_BYTES: usize = 1_000_000;
-/// Notes that are edited.
+/// The number of notes that are edited.
 const EDITED: usize = 40;
 
 pub(super) struct Library {
@@ -28,12 +28,12 @@ pub(super) struct Library {
     pub(super) count: usize,
     /// The folder of the collections.
     pub(super) root: PathBuf,
-    /// A folder beside it for whatever else is needed.
+    /// A folder beside it for everything else.
     pub(super) scratch: PathBuf,
 }
 
 impl Library {
-    /// The library with `count` notes. It is made when it is not there; notes that were edited are as new.
+    /// Returns the library with `count` notes, generating it if it is missing and restoring edited notes.
     pub(super) fn prepare(target: &Path, count: usize) -> Result<Self> {
         let words = Words::new()?;
         let digest = Digest::of(words.all().as_bytes()).to_string();
@@ -76,22 +76,22 @@ impl Library {
         Note::new(&self.words, number, self.count)
     }
 
-    /// The folder with all the notes.
+    /// Returns the folder with all the notes.
     pub(super) fn collection(&self) -> PathBuf {
         self.root.join(LIBRARY)
     }
 
-    /// The folder of the indexes, unless another one is named.
+    /// Returns the folder of the indexes, unless another one is given.
     pub(super) fn index(&self) -> PathBuf {
         self.root.join(".sectile/notebook")
     }
 
-    /// One of the notes that may be edited, all over the folders.
+    /// Returns one of the notes that may be edited, spread over all folders.
     fn editable(&self, at: usize) -> Note<'_> {
         self.note((at % EDITED) * (self.count / EDITED) + at % EDITED)
     }
 
-    /// Gives a note another text.
+    /// Replaces the text of a note.
     pub(super) fn edit(&self, at: usize, time: usize) -> Result<()> {
         let path = self.collection().join(self.editable(at).path());
         let mut text = self.editable(at).ordinary();
@@ -105,7 +105,7 @@ impl Library {
         (0..EDITED).try_for_each(|at| self.edit(at, time + at))
     }
 
-    /// Gives a note its first text again.
+    /// Restores the original text of a note.
     pub(super) fn restore(&self, at: usize) -> Result<()> {
         let path = self.collection().join(self.editable(at).path());
         let text = self.editable(at).ordinary();
@@ -120,14 +120,14 @@ impl Library {
         (0..EDITED).try_for_each(|at| self.restore(at))
     }
 
-    /// The command that indexes one of the collections.
+    /// Returns the command that indexes one of the collections.
     pub(super) fn index_command(&self, bench: &Bench, collection: &str) -> Command {
         let mut command = self.whole_index_command(bench, collection);
         command.args(["--tier", "static"]);
         command
     }
 
-    /// The same with all tiers, unless arguments that are added say otherwise.
+    /// The same with all tiers, unless added arguments say otherwise.
     pub(super) fn whole_index_command(&self, bench: &Bench, collection: &str) -> Command {
         let mut command = Command::new(bench.binaries.join("sectile"));
         command.args(["notebook", "index", "--json"]);
@@ -135,7 +135,7 @@ impl Library {
         command
     }
 
-    /// The command that serves the library.
+    /// Returns the command that serves the library.
     pub(super) fn serve_command(&self, bench: &Bench) -> Command {
         let mut command = Command::new(bench.binaries.join("sectile"));
         command.args(["serve", "notebook"]).arg(&self.root);

@@ -1,4 +1,4 @@
-//! Made-up notes: each has a title, a place among others about the same, and text with everything that notes have.
+//! Generated notes: each has a title, a place among others on the same topic, and text with everything that notes contain.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use crate::corpus::Dice;
 
 const AREAS: usize = 25;
 const TOPICS: usize = 8;
-/// Words that the notes of one folder have in common.
+/// The number of words that the notes of one folder have in common.
 const TOPIC_WORDS: usize = 120;
-/// Words that are too frequent to be what a note is about.
+/// The number of words that are too frequent to be a topic.
 const FREQUENT: usize = 400;
 
-/// One note in the making.
+/// A note being generated.
 pub(super) struct Note<'w> {
     words: &'w Words,
     dice: Dice,
@@ -23,7 +23,7 @@ pub(super) struct Note<'w> {
 }
 
 impl<'w> Note<'w> {
-    /// Begins note `number` of `count`.
+    /// Starts note `number` of `count`.
     pub(super) fn new(words: &'w Words, number: usize, count: usize) -> Self {
         let mut note = Self {
             words,
@@ -39,7 +39,7 @@ impl<'w> Note<'w> {
         note
     }
 
-    /// Where it lies in its collection.
+    /// Returns its path in the collection.
     pub(super) fn path(&self) -> String {
         let slug = self.title.to_lowercase().replace(' ', "-");
         format!("{}/{slug}-{}.md", self.folder(), self.number)
@@ -56,13 +56,13 @@ impl<'w> Note<'w> {
         self.number % (AREAS * TOPICS)
     }
 
-    /// The text of an ordinary note.
+    /// Returns the text of an ordinary note.
     pub(super) fn ordinary(self) -> String {
         // Few notes are long and many are short.
         self.with_sections(|dice| 1 + dice.roll(3) + dice.roll(3) + dice.roll(3), 0)
     }
 
-    /// A text of at least `bytes`.
+    /// Returns a text of at least `bytes`.
     pub(super) fn long(self, bytes: usize) -> String {
         self.with_sections(|_| usize::MAX, bytes)
     }
@@ -106,7 +106,7 @@ impl<'w> Note<'w> {
         );
     }
 
-    /// What stands under one heading.
+    /// Adds the blocks below one heading.
     fn blocks(&mut self) {
         for _ in 0..1 + self.dice.roll(3) {
             match self.dice.roll(20) {
@@ -176,7 +176,7 @@ impl<'w> Note<'w> {
         words.join(" ")
     }
 
-    /// Words with markup, links and numbers here and there.
+    /// Returns words with markup, links and numbers here and there.
     fn marked_words(&mut self, count: usize) -> String {
         let mut text = String::new();
         for at in 0..count {
@@ -209,7 +209,7 @@ impl<'w> Note<'w> {
         Self::new(self.words, number, self.count)
     }
 
-    /// One of the words that its neighbours have too, or one of all words.
+    /// Returns one of the words shared with neighbouring notes, or any word.
     fn any_word(&mut self) -> &'w str {
         match self.dice.roll(10) {
             0..3 => self.topic_word(),
@@ -234,7 +234,7 @@ fn capital(text: &str) -> String {
     capital + letters.as_str()
 }
 
-/// `count` different questions of 2 to 8 words: half are words in a row out of notes, half are any words.
+/// Returns `count` different questions of 2 to 8 words: half are consecutive words from notes, half are any words.
 pub(super) fn questions(words: &Words, notes: usize, count: usize) -> Vec<String> {
     let mut dice = Dice::new(4_000_000);
     let mut questions = Vec::with_capacity(count);
@@ -261,7 +261,7 @@ pub(super) fn questions(words: &Words, notes: usize, count: usize) -> Vec<String
             question += &line[start..line.len().min(start + length)].join(" ");
         } else {
             for _ in 0..length {
-                // A question is more about rare words than a text is.
+                // A question contains more rare words than a text does.
                 question += words.word(words.rarer(&mut dice, 100));
                 question.push(' ');
             }

@@ -78,7 +78,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// What must be the same whenever and from whatever index the same question is answered.
+/// Returns the part of an answer that must not depend on the time or on the index.
 pub(super) fn lasting(mut found: Value) -> String {
     let results = found["results"].as_array_mut();
     for result in results.into_iter().flatten() {

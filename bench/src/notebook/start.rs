@@ -1,4 +1,4 @@
-//! From the start of a server to its first answer, and to what was found by its first search.
+//! Time from the start of a server to its first answer, and to the results of its first search.
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
-//! The words of made-up notes, used as often as words are: the one with number n about 1/n times as often as the first.
+//! The words of generated notes, with a natural frequency: word n is used about 1/n times as often as the first.
 //!
-//! A third are words that the embedding model knows, which are English and stand in its file in the order of their
-//! frequency. The others are made of syllables and stand for names, other languages and misspellings.
+//! A third are words that the embedding model knows: English words, which its file lists by frequency. The others are made
+//! of syllables and represent names, other languages and misspellings.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -9,13 +9,13 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::corpus::Dice;
 
-/// Word forms in all.
+/// The number of word forms.
 const FORMS: usize = 60_000;
-/// So many frequent words are English; behind them every second one is made of syllables.
+/// The number of frequent words that are all English; after them, every second one is made of syllables.
 const ENGLISH: usize = 1_500;
-/// How often the first word is used; divided by its number for another.
+/// The weight of the first word; that of another is this divided by its number.
 const OFTEN: usize = 12_000_000;
-/// Added to the number of a word, so that the first few are not all there is.
+/// Added to the number of a word, so that the first few do not dominate.
 const FLAT: usize = 3;
 
 const ONSETS: [&str; 24] = [
@@ -31,7 +31,7 @@ const SHORT: [&str; 28] = [
 
 pub(super) struct Words {
     words: Vec<String>,
-    /// How often the words up to each are used, itself included.
+    /// The cumulative weights of the words, each including itself.
     sums: Vec<usize>,
 }
 
@@ -62,7 +62,7 @@ impl Words {
         })
     }
 
-    /// The word with a number; the first is the most frequent one.
+    /// Returns the word with a number; the first is the most frequent one.
     pub(super) fn word(&self, number: usize) -> &str {
         &self.words[number % self.words.len()]
     }
@@ -71,7 +71,7 @@ impl Words {
         self.words.join(" ")
     }
 
-    /// The number of some word: most likely of a frequent one.
+    /// Returns the number of a random word, most likely a frequent one.
     pub(super) fn any(&self, dice: &mut Dice) -> usize {
         self.rarer(dice, 0)
     }
@@ -85,12 +85,12 @@ impl Words {
     }
 }
 
-/// The whole words that the model has, the most frequent one first.
+/// Returns the whole words of the model, the most frequent one first.
 fn english() -> Result<Vec<String>> {
-    /// Where the vocabulary begins, and where its length is.
+    /// The offset of the vocabulary, and the field with its length.
     const START: usize = 64;
     const LENGTH: std::ops::Range<usize> = 36..40;
-    /// Pieces in the order of how frequent they are; words behind them were added.
+    /// The number of pieces that are sorted by frequency; later ones were added.
     const IN_ORDER: usize = 29_523;
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../model/sectile-static-2.bin");
     let bytes = std::fs::read(file).context("the embedding model")?;

@@ -1,7 +1,7 @@
 //! nDCG@10 and recall@10 on every query set, in percent.
 //!
 //! A fusion is (1 - w) * words / best + w * max(0, cosine). Its w is chosen on the first set and fixed for the others, so
-//! only the others are a fair report of it. Searches use the w in the model's file, and targets are for that.
+//! only the others are a fair report of it. Searches use the w in the model's file, and the targets apply to that.
 
 use std::{collections::HashMap, fs};
 
@@ -19,14 +19,14 @@ use super::{
 };
 use crate::{Bench, measure::Report};
 
-/// A whole, in the millionths that weights are told in.
+/// The whole, in the millionths that weights are given in.
 const WHOLE: u64 = 1_000_000;
 const STEP: u64 = 50_000;
-/// What searches with each model shall reach on the first two sets. On the others the first shall be as good as words, and the
-/// last as good as the yardstick.
+/// The targets for searches with each model on the first two sets. On the others the first model must be as good as words,
+/// and the last as good as the baseline model.
 const TARGETS: [[f64; 2]; 2] = [[54.5, 64.3], [66.0, 70.0]];
 
-/// Figures on each of the sets.
+/// The figures for each of the sets.
 type Row = Vec<Figures>;
 
 pub(super) fn run(
@@ -75,7 +75,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The documents, embedded. Embedding takes a while, so the file is kept.
+/// Returns the embedded documents. Embedding takes a while, so the file is kept.
 fn corpus(bench: &Bench, set: &TestSet, model: &dyn Embedder) -> Result<Corpus> {
     let texts = set.documents.iter();
     let texts: String = texts
@@ -114,7 +114,7 @@ fn show(report: &mut Report, what: &str, row: &Row) {
     report.seen(&format!("{what:<58}"), &figures.collect::<String>());
 }
 
-/// A model alone and with words, with the weight chosen here and with that in its file. The last is returned.
+/// Evaluates a model alone and with words, with the weight chosen here and with that in its file. Returns the last.
 fn with_model(
     report: &mut Report,
     sets: &[TestSet],
@@ -128,7 +128,7 @@ fn with_model(
         let mut reader = remembered.reader();
         row(sets, |query| found(corpus, query, Some(&mut *reader)))
     };
-    // Among documents that match at all: that have one of the words, or are near.
+    // Among documents that match at all: that contain one of the words, or are near.
     show(
         report,
         &format!("{} alone", model.name()),
@@ -146,7 +146,7 @@ fn with_model(
     at(model.weight(), sets)
 }
 
-/// The weight with the best figure; the lowest of equal ones.
+/// Returns the weight with the best figure; the lowest of equal ones.
 fn chosen(mut figure: impl FnMut(u64) -> Result<f64>) -> Result<u64> {
     let mut best = (0, f64::MIN);
     for weight in (STEP..WHOLE).step_by(STEP as usize) {
@@ -158,14 +158,14 @@ fn chosen(mut figure: impl FnMut(u64) -> Result<f64>) -> Result<u64> {
     Ok(best.0)
 }
 
-/// What there is to fuse for a query.
+/// The scores to fuse for a query.
 struct Sides {
     words: Vec<f32>,
     meaning: Vec<f32>,
 }
 
 impl Sides {
-    /// The numbers of the best documents, of equal ones the first.
+    /// Returns the numbers of the best documents, the first of equal ones first.
     fn best(&self, weight: u64) -> Vec<usize> {
         let weight = weight as f32 / WHOLE as f32;
         let sides = self.words.iter().zip(&self.meaning);
@@ -179,7 +179,7 @@ impl Sides {
     }
 }
 
-/// The yardstick alone and with our words. The latter is returned.
+/// Evaluates the baseline model alone and with our words. Returns the latter.
 fn with_yardstick(
     report: &mut Report,
     sets: &[TestSet],
@@ -211,7 +211,7 @@ fn with_yardstick(
     Ok(fused)
 }
 
-/// What words come to in each document, as a part of the best.
+/// Returns the word score of each document, as a fraction of the best.
 fn words_of(corpus: &Corpus, query: &TestQuery) -> Result<Vec<f32>> {
     let parsed = Query::parse(&query.text)?;
     let mut words = vec![0.0; corpus.len()];
@@ -221,7 +221,7 @@ fn words_of(corpus: &Corpus, query: &TestQuery) -> Result<Vec<f32>> {
     Ok(words)
 }
 
-/// Compares what searches reach with what they shall.
+/// Compares the results of searches with their targets.
 fn judge(
     report: &mut Report,
     (name, searched): (&str, &Row),

@@ -1,4 +1,4 @@
-//! A model whose vectors of some texts are known, with any weight: so that many weights can be tried.
+//! A model with known vectors for some texts and any weight, so that many weights can be tried.
 
 use std::collections::HashMap;
 

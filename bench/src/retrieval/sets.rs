@@ -1,5 +1,5 @@
-//! Query sets over sections of the Kubernetes documentation. Documents and two of the sets are text of other people and lie
-//! outside the repository; the questions are ours.
+//! Query sets over sections of the Kubernetes documentation. The documents and two of the sets were written by other people
+//! and are outside the repository; the questions are ours.
 
 use std::{fs, path::PathBuf};
 
@@ -10,24 +10,24 @@ use serde_json::Value;
 use super::repository;
 use crate::Bench;
 
-/// Name, queries and judgements of each. Weights are chosen on the first.
+/// Name, queries and judgements of each set. Weights are chosen on the first.
 pub(super) const SETS: [(&str, &str, &str); 3] = [
     ("k8s-docs", "queries", "qrels"),
     ("k8s-docs-leaf", "queries-leaf", "qrels-leaf"),
     ("questions", "questions", "qrels-questions"),
 ];
 
-/// The folder of the documents and of the sets that others wrote.
+/// Returns the folder of the documents and of the sets that others wrote.
 pub(super) fn folder(bench: &Bench) -> PathBuf {
     bench.data.join("ir/k8s-docs")
 }
 
-/// The folder of the questions.
+/// Returns the folder of the questions.
 pub(super) fn questions() -> PathBuf {
     repository().join("bench/k8s-docs")
 }
 
-/// Where a file is.
+/// Returns the path of a file.
 pub(super) fn path(bench: &Bench, name: &str) -> PathBuf {
     let ours = questions().join(name);
     if ours.is_file() {
@@ -37,7 +37,7 @@ pub(super) fn path(bench: &Bench, name: &str) -> PathBuf {
     }
 }
 
-/// The sets, in the order of [`SETS`]; none when the documents are not there.
+/// Returns the sets, in the order of [`SETS`], or `None` if the documents are absent.
 pub(super) fn read(bench: &Bench) -> Result<Option<Vec<TestSet>>> {
     if !folder(bench).is_dir() {
         return Ok(None);

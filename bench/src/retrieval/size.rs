@@ -1,4 +1,4 @@
-//! What the models take in the program, and how soon it answers.
+//! The size of the models in the program, and the time to its first answer.
 
 use std::{fs, process::Command, time::Instant};
 
@@ -16,7 +16,7 @@ use crate::{
 const START: std::time::Duration = std::time::Duration::from_millis(20);
 /// The most bytes of each model.
 const MOST: [usize; 2] = [5_000_000, 10_000_000];
-/// So many bytes of a file are looked for in the program.
+/// The number of bytes of a model file that are looked up in the program.
 const SAMPLE: usize = 256;
 
 pub(super) fn run(report: &mut Report, bench: &Bench, models: &[&dyn Embedder]) -> Result<()> {
@@ -49,7 +49,7 @@ pub(super) fn run(report: &mut Report, bench: &Bench, models: &[&dyn Embedder]) 
     start(report, bench)
 }
 
-/// From the start of a server on a small library with an index to its first answer.
+/// Measures the time from the start of a server, on a small indexed library, to its first answer.
 fn start(report: &mut Report, bench: &Bench) -> Result<()> {
     let folder = tempfile::tempdir_in(&bench.target)?;
     let collection = folder.path().join("library");

@@ -1,4 +1,4 @@
-//! How fast models encode, on one thread, with texts of 128 tokens; side by side with ONNX Runtime.
+//! Encoding speed of the models, on one thread, with texts of 128 tokens; side by side with ONNX Runtime.
 
 use std::{
     collections::HashSet,
@@ -12,10 +12,10 @@ use sectile_retrieval::{Embedder, TransformerModel};
 use super::{model_folder, yardstick::Onnx};
 use crate::{Bench, measure::Report};
 
-/// Tokens of a text, its start and its end included.
+/// The number of tokens of a text, including its start and end tokens.
 const TOKENS: usize = 128;
 const TEXTS: usize = 64;
-/// So many texts are encoded together.
+/// The batch sizes.
 const TOGETHER: [usize; 2] = [1, 8];
 const SAME_SHAPE: f64 = 0.7;
 const HALF_AS_DEEP: f64 = 1.8;
@@ -51,7 +51,7 @@ pub(super) fn run(report: &mut Report, bench: &Bench, models: &[&dyn Embedder]) 
     let (all, half) = (what(head.layers), what(head.layers / 2));
     for together in TOGETHER {
         let mut ratios = [const { Vec::new() }; 3];
-        // In turns, so that a busy moment of the machine hits all of them.
+        // In turns, so that a busy moment of the machine affects all of them.
         for _ in 0..bench.size(25, 9) {
             let ours = deep.run(turn, together);
             let half = shallow.run(turn, together);
@@ -85,7 +85,7 @@ pub(super) fn run(report: &mut Report, bench: &Bench, models: &[&dyn Embedder]) 
     Ok(())
 }
 
-/// Somebody who goes through the texts again and again.
+/// An encoder that cycles through the texts.
 struct Encoder<'a> {
     reader: Box<dyn sectile_retrieval::EmbeddingReader + 'a>,
     texts: &'a [String],
@@ -101,7 +101,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Encodes, so many texts together, for about so long. Answers how many it does in a second.
+    /// Encodes batches of `together` texts for about `time`. Returns the number of texts per second.
     fn run(&mut self, time: Duration, together: usize) -> f64 {
         let started = Instant::now();
         let mut count = 0;
@@ -124,7 +124,8 @@ fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.get(numbers.len() / 2).copied().unwrap_or_default()
 }
 
-/// Texts of the test corpus's words that are one token each, so that a text has [`TOKENS`] tokens with its start and end.
+/// Returns texts of words from the test corpus that are one token each, so that a text has [`TOKENS`] tokens with its start
+/// and end.
 fn texts(known: &HashSet<&str>) -> Result<Vec<String>> {
     let words = sectile_test_corpus::passages()
         .iter()
@@ -143,7 +144,7 @@ fn texts(known: &HashSet<&str>) -> Result<Vec<String>> {
         .collect())
 }
 
-/// The head of the transformer's file, which `model/pack.py` defines.
+/// The header of the transformer's file, which `model/pack.py` defines.
 struct Head {
     dimensions: usize,
     layers: usize,
@@ -165,7 +166,7 @@ impl Head {
         })
     }
 
-    /// The pieces that are whole words.
+    /// Returns the pieces that are whole words.
     fn words<'f>(&self, file: &'f [u8]) -> Result<HashSet<&'f str>> {
         let mut rest = file.get(64..64 + self.word_bytes).context("no words")?;
         let mut words = HashSet::new();
@@ -179,7 +180,7 @@ impl Head {
         Ok(words)
     }
 
-    /// The same model with the first half of its layers: of no use but to see how fast it is.
+    /// Returns the same model with the first half of its layers: only useful for measuring speed.
     fn with_half_the_layers(&self, file: &[u8]) -> Result<Vec<u8>> {
         let (width, inner) = (self.dimensions, self.inner);
         let map = |rows: usize, columns: usize| {

@@ -1,5 +1,6 @@
-//! The model that ours learned from, in f32: its vectors from `model/yardstick.py`, and its speed from
-//! `model/onnx_yardstick.py`. Both run in a Python environment that `cargo xtask bench` makes; without it they are left out.
+//! The baseline: the model that ours was distilled from, in f32. Its vectors come from `model/yardstick.py`, and its speed
+//! from `model/onnx_yardstick.py`. Both run in a Python environment that `cargo xtask bench` creates; without it they are
+//! skipped.
 
 use std::{
     fs,
@@ -21,19 +22,19 @@ const DIMENSIONS: usize = 384;
 /// Unit vectors.
 pub(super) struct Vectors {
     documents: Vec<Vec<f32>>,
-    /// Of the queries of each set.
+    /// The vectors of the queries of each set.
     pub(super) queries: Vec<Vec<Vec<f32>>>,
 }
 
 impl Vectors {
-    /// The cosines of a query's vector with all documents.
+    /// Returns the cosines of a query's vector with all documents.
     pub(super) fn cosines(&self, vector: &[f32]) -> Vec<f32> {
         let cosine = |document: &Vec<f32>| document.iter().zip(vector).map(|(a, b)| a * b).sum();
         self.documents.iter().map(cosine).collect()
     }
 }
 
-/// The vectors of all documents and queries. Making them takes minutes, so they are kept.
+/// Returns the vectors of all documents and queries. Computing them takes minutes, so they are kept.
 pub(super) fn vectors(bench: &Bench, sets: &[TestSet]) -> Result<Vectors> {
     let script = script("yardstick.py")?;
     let python = python(bench)?;
@@ -66,7 +67,7 @@ pub(super) fn vectors(bench: &Bench, sets: &[TestSet]) -> Result<Vectors> {
     })
 }
 
-/// What the vectors of a file of queries are called.
+/// Returns the name of the vectors for a file of queries.
 fn of_queries(file: &str) -> String {
     match file.strip_prefix("queries") {
         Some("") => format!("{file}-path"),
@@ -75,7 +76,7 @@ fn of_queries(file: &str) -> String {
     }
 }
 
-/// Vectors as rows of little-endian numbers.
+/// Reads vectors stored as rows of little-endian numbers.
 fn rows(path: &Path, count: usize) -> Result<Vec<Vec<f32>>> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let bytes = fs::read(path).with_context(|| format!("model/yardstick.py left no {name}"))?;
@@ -93,7 +94,7 @@ fn rows(path: &Path, count: usize) -> Result<Vec<Vec<f32>>> {
     Ok(rows.collect())
 }
 
-/// A digest of what the vectors depend on.
+/// Returns a digest of everything the vectors depend on.
 fn stamp(bench: &Bench, script: &Path) -> Result<String> {
     let mut all = fs::read(script)?;
     let names = sets::SETS.iter().map(|(_, queries, _)| *queries);
@@ -123,7 +124,7 @@ fn last_line(output: &[u8]) -> String {
     output.lines().last().unwrap_or_default().to_owned()
 }
 
-/// ONNX Runtime with a model of MiniLM's shape, on one thread, in turns with us.
+/// ONNX Runtime with a model of MiniLM's shape, on one thread, in turns with ours.
 pub(super) struct Onnx {
     child: Child,
     input: ChildStdin,
@@ -162,7 +163,7 @@ impl Onnx {
         Ok(line.trim().to_owned())
     }
 
-    /// Encodes texts of 128 tokens, so many together, for about so long. Answers how many it does in a second.
+    /// Encodes batches of `together` texts of 128 tokens for about `time`. Returns the number of texts per second.
     pub(super) fn run(&mut self, time: Duration, together: usize) -> Result<f64> {
         writeln!(self.input, "run {} {together}", time.as_millis())?;
         let line = self.line()?;
@@ -174,7 +175,7 @@ impl Onnx {
 
 impl Drop for Onnx {
     fn drop(&mut self) {
-        // It ends by itself when its input does; nothing is lost when it is ended before.
+        // It ends by itself when its input does; nothing is lost if it is killed before.
         if self.child.kill().is_ok() {
             self.child.wait().ok();
         }

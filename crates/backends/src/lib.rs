@@ -1,7 +1,7 @@
 //! Storages that are servers: notebooks and artifacts in object storage, and an index in PostgreSQL.
 //!
-//! Each does what a trait of `sectile-retrieval` says, and whoever uses one knows no more of it than that. All of them are
-//! called from threads that may wait; the waiting itself is done on a runtime of this crate ([`Waiting`]).
+//! Each implements a trait of `sectile-library`, and callers know nothing else about it. All of them are called from
+//! threads that may block; the waiting itself happens on a runtime of this crate ([`Waiting`]).
 
 mod objects;
 mod postgres;

@@ -1,12 +1,13 @@
-//! Notebooks and artifacts in an object storage that speaks S3.
+//! Notebooks and artifacts in S3-compatible object storage.
 //!
-//! A bucket, or a folder inside it, is a storage by the rules of a folder of notebooks: what stands before the first slash of a
-//! key is the collection, unless it begins with `_` or `.`; every `.md` object of a collection is a notebook, except below its
-//! `_artifacts`. The `.md` objects whose keys have no slash are one more collection, [`TOP`]. Keys with a part that begins with `.`, with empty parts or with anything else that is not a plain path are hidden:
-//! neither listed nor read. Objects whose keys end in a slash stand for empty folders. Ignore files (`.gitignore`) are objects
-//! like any other and do not count.
+//! A bucket, or a folder inside it, is a storage by the rules of a folder of notebooks: the part of a key before the first
+//! slash is the collection, unless it starts with `_` or `.`; every `.md` object of a collection is a notebook, except
+//! below its `_artifacts`. The `.md` objects whose keys have no slash form one more collection, [`TOP`]. Keys with a part
+//! that starts with `.`, with empty parts or with anything else that is not a plain path are hidden: neither listed nor
+//! read. Objects whose keys end in a slash mark empty folders. Ignore files (`.gitignore`) are ordinary objects and have no
+//! effect.
 //!
-//! Nothing is kept: every answer is what the storage says in that call.
+//! Nothing is cached: every answer is what the storage says during that call.
 
 mod keys;
 mod listing;
@@ -28,12 +29,13 @@ use object_store::{
     list::{PaginatedListOptions, PaginatedListStore as _},
     path::Path,
 };
-use sectile_markdown::{Digest, NotePath};
-use sectile_retrieval::{
+use sectile_library::{
     ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, StorageLimit, TOP,
     is_at_top, is_notebook,
 };
+use sectile_markdown::{Digest, NotePath};
 
+pub use self::settings::{S3Credentials, S3Settings, S3Style};
 use self::{
     keys::Keys,
     listing::{Entry, Page},
@@ -43,33 +45,31 @@ use self::{
 };
 use crate::Waiting;
 
-pub use self::settings::{S3Credentials, S3Settings, S3Style};
-
-/// What people call it.
+/// The word that messages use for this storage.
 const KIND: &str = "bucket";
-/// Collections of a storage.
+/// The most collections in one storage.
 const MAX_COLLECTIONS: usize = 10_000;
-/// Files below `_artifacts` of a collection.
+/// The most files below the `_artifacts` of one collection.
 const MAX_ARTIFACTS: usize = 10_000;
-/// Objects that are listed for one answer.
+/// The most objects listed for one answer.
 const MAX_OBJECTS: usize = 1_000_000;
-/// Waiting for one answer costs more than the answer.
+/// Number of objects read concurrently: a round trip costs more than the transfer of a notebook.
 const READS_AT_ONCE: usize = 8;
-/// How long it may take to find out whether the storage can be used.
+/// The time allowed for checking whether the storage can be used.
 const READY_LIMIT: Duration = Duration::from_secs(3);
 
-/// Collections in an object storage.
+/// Collections in object storage.
 ///
-/// A notebook is read with one request, and every read is of one state of its object. The stamp of a notebook is made of its
-/// ETag and its length; a storage whose lists have no ETags has the time of the last change instead. An object that was put again
-/// with the same bytes so keeps its stamp where ETags are digests, as they mostly are, and gets a new one elsewhere.
+/// A notebook is read with one request, so every read sees one state of its object. The stamp of a notebook is derived from
+/// its ETag and its length, or from the time of the last change where listings have no ETags. An object that was put again
+/// with the same bytes keeps its stamp where ETags are digests, as they mostly are, and gets a new one elsewhere.
 pub struct Objects {
     store: AmazonS3,
     keys: Keys,
     waiting: Waiting,
     max_note_bytes: u64,
     page_objects: usize,
-    /// For one request, with everything that is sent again.
+    /// The time for one request, including its retries.
     limit: Duration,
 }
 
@@ -79,19 +79,19 @@ impl fmt::Debug for Objects {
     }
 }
 
-/// Where a list goes on from.
+/// The parameters that all pages of one listing share.
 struct Listing<'a> {
     prefix: &'a str,
-    /// Whether keys are put together up to the next slash.
+    /// Whether keys are grouped up to the next slash.
     by_folders: bool,
     stop: &'a dyn Fn() -> bool,
 }
 
 impl Objects {
-    /// The storage in a bucket. No connection is made before it is needed.
+    /// Creates the storage for a bucket. Connections are opened lazily.
     ///
     /// # Errors
-    /// Says what is wrong with the settings, in a few words.
+    /// Returns a short description of what is wrong with the settings.
     pub fn s3(settings: &S3Settings, waiting: Waiting) -> Result<Self, &'static str> {
         let keys = Keys::below(&settings.prefix);
         Ok(Self {
@@ -104,7 +104,7 @@ impl Objects {
         })
     }
 
-    /// Asks for one page of a list.
+    /// Requests one page of a listing.
     fn page(
         &self,
         listing: &Listing<'_>,
@@ -122,7 +122,7 @@ impl Objects {
         options.extensions.insert(asked.clone());
         let prefix = Some(listing.prefix).filter(|prefix| !prefix.is_empty());
         self.waiting.run(limit, listing.stop, async {
-            // What came of it is noted; the library knows less.
+            // The outcome is recorded in `asked`; the library's result says less.
             drop(self.store.list_paginated(prefix, options).await);
             match asked.take() {
                 Noted::Page(page) => Ok(page),
@@ -132,7 +132,7 @@ impl Objects {
         })
     }
 
-    /// Hands on all pages of a list, one after the other.
+    /// Passes all pages of a listing to `each`, in order.
     fn each_page(
         &self,
         listing: &Listing<'_>,
@@ -145,7 +145,7 @@ impl Objects {
                 return Err(StorageError::Cancelled);
             }
             let mut page = self.page(listing, self.page_objects, from.clone(), self.limit)?;
-            // An empty page counts too, so that there is an end in any case.
+            // An empty page counts too, so that the loop always ends.
             seen += (page.entries.len() + page.folders.len()).max(1);
             let next = page.next.take();
             each(page)?;
@@ -158,15 +158,15 @@ impl Objects {
                         "objects",
                     ));
                 }
-                // It would go on for ever.
+                // The same token again would loop for ever.
                 Some(_) if next == from => return Err(failed(Trouble::Unclear)),
                 Some(_) => from = next,
             }
         }
     }
 
-    /// The objects of a list that are files of a collection, with paths from `collection_folder` on; `None` when there is
-    /// no object at all.
+    /// Returns the objects of a listing that are files of a collection, with paths relative to `collection_folder`, or
+    /// `None` if there are no objects at all.
     fn files(
         &self,
         collection_folder: &str,
@@ -174,7 +174,7 @@ impl Objects {
         most: usize,
     ) -> Result<Option<BTreeMap<NotePath, Entry>>, StorageError> {
         let mut is_there = false;
-        // In order, and every object once, whatever happens to the list meanwhile.
+        // Sorted, and every object once, whatever happens to the listing meanwhile.
         let mut files = BTreeMap::new();
         self.each_page(listing, |page| {
             for entry in page.entries {
@@ -191,12 +191,12 @@ impl Objects {
         Ok(is_there.then_some(files))
     }
 
-    /// Whether an object is a notebook at the top.
+    /// Returns whether an object is a notebook at the top level.
     fn is_top_notebook(&self, entry: &Entry) -> bool {
         Keys::file(self.keys.prefix(), &entry.key).is_some_and(|file| is_top(&file))
     }
 
-    /// The bytes of an object in one request.
+    /// Returns the bytes of an object, read in one request.
     fn fetch(&self, key: &Path) -> Result<Option<Vec<u8>>, StorageError> {
         match self.ask(key)? {
             Noted::Object(bytes) => Ok(Some(bytes.into())),
@@ -204,7 +204,7 @@ impl Objects {
         }
     }
 
-    /// What the storage answers when it is asked for an object: its bytes, or that it is missing or too large.
+    /// Requests an object. The outcome holds its bytes, or says that it is missing or too large.
     fn ask(&self, key: &Path) -> Result<Noted, StorageError> {
         let asked = Asked::for_object(self.max_note_bytes);
         let mut options = GetOptions {
@@ -213,7 +213,7 @@ impl Objects {
         };
         options.extensions.insert(asked.clone());
         self.waiting.run(self.limit, &|| false, async {
-            // What came of it is noted; the library knows less.
+            // The outcome is recorded in `asked`; the library's result says less.
             drop(self.store.get_opts(key, options).await);
             match asked.take() {
                 Noted::Trouble(trouble) => Err(failed(trouble)),
@@ -229,7 +229,7 @@ impl NotebookStorage for Objects {
         self.max_note_bytes
     }
 
-    /// One request, where a list might take many.
+    /// Takes one request, where a listing might take many.
     fn is_too_large(&self, collection: &str, notebook: &NotePath) -> Result<bool, StorageError> {
         let key = self.keys.of_file(collection, notebook);
         let key = key.filter(|_| is_notebook(notebook));
@@ -415,7 +415,7 @@ impl ArtifactStorage for Objects {
     }
 }
 
-/// Whether a file is a notebook of [`TOP`].
+/// Returns whether a file is a notebook of [`TOP`].
 fn is_top(file: &NotePath) -> bool {
     is_notebook(file) && is_at_top(file)
 }
@@ -443,7 +443,7 @@ fn stamp(entry: &Entry) -> Stamp {
         modified: entry.modified.as_millisecond(),
         changed: match entry.tag {
             Some(_) => 0,
-            // A time says little: some storages let whoever writes an object choose it.
+            // A time proves little: some storages let the writer of an object choose it.
             None => u64::MAX,
         },
         state,

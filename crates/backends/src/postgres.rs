@@ -1,7 +1,7 @@
 //! An index in PostgreSQL with pgvector, which several processes can share.
 //!
-//! The database keeps chunks with their words and vectors, and offers those that may answer a question; they are scored by
-//! the same rules as in the embedded engine. Where all chunks are offered, the answers are the same.
+//! The database stores chunks with their words and vectors, and returns candidates for a question; they are scored by the
+//! same rules as in the embedded engine. Where all chunks are candidates, the results are the same.
 
 mod batch;
 mod failure;
@@ -19,10 +19,11 @@ use std::{
     time::Duration,
 };
 
-use sectile_retrieval::{
-    Change, Embedder, IndexedNotebook, Located, LocatedHits, Question, SharedState, StorageError,
-    VectorIndexing, VectorSearch, record_rules,
+use sectile_library::{
+    Change, IndexedNotebook, Located, LocatedHits, Question, SharedState, StorageError,
+    VectorIndexing, VectorSearch,
 };
+use sectile_retrieval::{Embedder, record_rules};
 
 use self::{
     batch::{Batch, Preparing},
@@ -35,42 +36,43 @@ use self::{
 };
 use crate::Waiting;
 
-/// How long writing may take, at most, before it is given up.
+/// The longest a write may take before it is abandoned.
 const WRITING: Duration = Duration::from_secs(3_600);
-/// How long it may take to find out whether the database is there.
+/// The time allowed for checking whether the database is reachable.
 const READY: Duration = Duration::from_secs(2);
-/// What the database has to know of the tables to find its way: not what is in vectors, which takes long to look at.
+/// The columns that the query planner needs statistics for. Vectors are left out: analyzing them takes long.
 const ANALYZE: &str =
     "ANALYZE sectile.chunk (collection, id, block, path, number, digest, square), sectile.posting,
     sectile.term, sectile.notebook";
-/// More chunks with one beginning of a digest are not told.
+/// The most chunks returned for one prefix of a digest.
 const SAME_DIGITS: i64 = 16;
 
-/// How the database is reached and used.
+/// The connection to the database, and the limits of its use.
 #[derive(Clone)]
 pub struct PostgresSettings {
-    /// `postgres://...`, or keys and values. `sslmode=require` in it means: encrypted, to the host that is meant.
+    /// `postgres://...`, or keys and values. With `sslmode=require`, the connection is encrypted and the host name
+    /// verified.
     pub connection: String,
-    /// A password that is not in the connection string.
+    /// The password, if it is not in the connection string.
     pub password: Option<String>,
-    /// Certificates of authorities that are trusted besides the well-known ones, as PEM.
+    /// Certificates (PEM) to trust in addition to the well-known ones.
     pub extra_roots: Option<String>,
-    /// How many connections there are at most.
+    /// The most connections open at a time.
     pub max_connections: usize,
-    /// How long one statement of a search may take.
+    /// The time that one statement of a search may take.
     pub statement_timeout: Duration,
-    /// How long connecting may take.
+    /// The time that connecting may take.
     pub connect_timeout: Duration,
-    /// A collection with fewer chunks than this is compared whole.
+    /// The number of chunks below which all vectors of a collection are compared, without a graph.
     pub exact_below: u64,
-    /// How many chunks are looked at for their words, and how many for their meaning.
+    /// The number of candidates by words, and also by meaning.
     pub candidates: usize,
-    /// So many chunks are sent at once when an index is written. They take some 3 kB each, three times.
+    /// The number of chunks sent at a time when an index is written. Each takes some 3 kB, three times.
     pub batch: usize,
 }
 
 impl PostgresSettings {
-    /// What is usual.
+    /// Returns the default settings for a connection string.
     #[must_use]
     pub fn new(connection: impl Into<String>) -> Self {
         Self {
@@ -86,10 +88,10 @@ impl PostgresSettings {
         }
     }
 
-    /// Whether the connection string is one, and has no password, which others could read.
+    /// Checks that the connection string is valid and contains no password, which others could read.
     ///
     /// # Errors
-    /// Says what is wrong with it, in a few words.
+    /// Returns a short description of what is wrong with it.
     pub fn check(&self) -> Result<(), &'static str> {
         let config: tokio_postgres::Config = self
             .connection
@@ -105,9 +107,9 @@ impl PostgresSettings {
     }
 }
 
-/// What does not change while it is used.
+/// The settings that stay fixed while the index is open.
 struct Rules {
-    /// The rules that records are made by.
+    /// The version of the rules by which records are made.
     records: String,
     statement_timeout: Duration,
     candidates: usize,
@@ -115,20 +117,20 @@ struct Rules {
     batch: usize,
 }
 
-/// An index in PostgreSQL. No connection is made before one is needed.
+/// An index in PostgreSQL. Connections are opened lazily.
 pub struct Postgres {
     sessions: Sessions,
     waiting: Waiting,
     embedder: &'static dyn Embedder,
     rules: Rules,
-    /// How long reading may take in all.
+    /// The time that a read may take in all.
     reading: Duration,
     vocabularies: Vocabularies,
 }
 
 impl Postgres {
     /// # Errors
-    /// When the settings cannot be used.
+    /// Returns an error if the settings cannot be used.
     pub fn new(
         settings: &PostgresSettings,
         waiting: Waiting,
@@ -150,7 +152,7 @@ impl Postgres {
         })
     }
 
-    /// Reads. Where the connection turns out to be dead, once more with another.
+    /// Reads, and retries once on another connection if the first turns out to be dead.
     fn read<T>(
         &self,
         stop: &dyn Fn() -> bool,
@@ -183,13 +185,13 @@ impl Postgres {
         })
     }
 
-    /// Writes, however long it takes.
+    /// Writes, within [`WRITING`].
     fn write<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, StorageError> {
         let work = async { work.await.map_err(|failure| failure.error) };
         self.waiting.run(WRITING, &|| false, work)
     }
 
-    /// Writes all batches that come, and makes them count when the last came. Without that one nothing counts.
+    /// Writes all batches that arrive, and commits after the last one. Without the last one nothing is committed.
     fn write_all(
         &self,
         collection: &str,
@@ -212,7 +214,7 @@ impl Postgres {
         if is_large == state.is_exact || is_new {
             match self.write(self.adjust_graph(collection)) {
                 Ok(has_graph) => state.is_exact = !has_graph,
-                // What was written counts, and is searched without.
+                // The changes are committed, and searches do without a graph.
                 Err(error) => tracing::warn!(%error, "the graph of a collection was not made"),
             }
         }
@@ -247,8 +249,8 @@ impl Postgres {
         }
     }
 
-    /// How many chunks the database offers for a question: all that a search asks of it, without what is made of the
-    /// answer. For measuring.
+    /// Returns the number of chunks that the database offers for a question: the database's part of a search, without the
+    /// scoring. For measuring.
     ///
     /// # Errors
     /// As [`VectorSearch::search`].
@@ -325,14 +327,14 @@ impl VectorSearch for Postgres {
     }
 }
 
-/// What is handed over to be written.
+/// A message to the writing side.
 enum Part {
     Batch(Box<Batch>),
-    /// There is no more; the counts of words change like this.
+    /// There are no more batches; the word counts change by this much.
     Last(Box<Changes>),
 }
 
-/// Hands over all changes, as long as somebody takes them: whoever does not has an error to tell.
+/// Sends all changes for as long as the receiver accepts them. A receiver that stops has an error to report.
 fn send_all(
     changes: &mut dyn Iterator<Item = Result<Change, StorageError>>,
     sender: &SyncSender<Part>,
@@ -353,7 +355,7 @@ fn send_all(
     Ok(())
 }
 
-/// The least and the greatest digest that begin with these hexadecimal digits.
+/// Returns the least and the greatest digest that start with these hexadecimal digits.
 fn digest_range(digits: &str) -> Option<(Vec<u8>, Vec<u8>)> {
     let filled = |with: char| {
         let missing = 64_usize.checked_sub(digits.len())?;
@@ -383,7 +385,7 @@ impl VectorIndexing for Postgres {
         is_new: bool,
         changes: &mut dyn Iterator<Item = Result<Change, StorageError>>,
     ) -> Result<SharedState, StorageError> {
-        // Changes are made ready here while those before are written there.
+        // Changes are prepared here while earlier ones are being written there.
         let (sender, receiver) = sync_channel::<Part>(1);
         thread::scope(|scope| {
             let writing = scope.spawn(move || self.write_all(collection, as_of, is_new, &receiver));
@@ -393,7 +395,7 @@ impl VectorIndexing for Postgres {
                 .join()
                 .unwrap_or_else(|_| Err(StorageError::failed("Writing to PostgreSQL failed.")));
             match (sent, written) {
-                // What was not sent cannot have been written.
+                // Changes that were not sent cannot have been written.
                 (Err(problem), Err(StorageError::Cancelled)) => Err(problem),
                 (_, written) => written,
             }

@@ -1,4 +1,4 @@
-//! From threads that may wait to futures: one small runtime for all backends of a process.
+//! The bridge from blocking threads to futures: one small runtime for all backends of a process.
 
 use std::{
     io,
@@ -6,13 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sectile_retrieval::StorageError;
+use sectile_library::StorageError;
 use tokio::runtime::{Builder, Runtime};
 
-/// How often it is asked whether anybody still waits.
+/// The interval at which cancellation is checked.
 const ASKED: Duration = Duration::from_millis(20);
 
-/// Runs futures for threads that wait for them. Clones share the threads. Must not be used from within a future.
+/// Runs futures for threads that block on them. Clones share the runtime's threads. Must not be used from within a future.
 #[derive(Clone, Debug)]
 pub struct Waiting(Arc<Kept>);
 
@@ -21,7 +21,7 @@ struct Kept(Option<Runtime>);
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // Whoever drops the last one may itself be a future, and could not wait for the end.
+        // The last clone may be dropped inside a future, which must not block until the runtime has ended.
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
@@ -30,7 +30,7 @@ impl Drop for Kept {
 
 impl Waiting {
     /// # Errors
-    /// When the system gives no threads.
+    /// Returns an error if the system cannot start threads.
     pub fn new() -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
@@ -40,7 +40,8 @@ impl Waiting {
         Ok(Self(Arc::new(Kept(Some(runtime)))))
     }
 
-    /// What `work` comes to, unless `stop` says yes first, or `limit` passes. Work that nobody waits for is dropped.
+    /// Returns the result of `work`, unless `stop` returns `true` first or `limit` passes. Work that nobody waits for is
+    /// dropped.
     ///
     /// # Errors
     /// [`StorageError::Cancelled`], or a failure that says that it took too long.

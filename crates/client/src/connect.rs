@@ -1,4 +1,4 @@
-//! How connections are made: directly or through a proxy, in the open or encrypted, and in time.
+//! Opening of connections: directly or through a proxy, plain or encrypted, within a time limit.
 
 use std::{
     io,
@@ -30,10 +30,10 @@ use crate::is_host_and_port;
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type Pending<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 
-/// Encryption that trusts the well-known authorities, and those in `extra_roots` (PEM).
+/// Returns a TLS configuration that trusts the well-known authorities and those in `extra_roots` (PEM).
 ///
 /// # Errors
-/// Says what is wrong with the certificates, in a few words.
+/// Returns a short description of what is wrong with the certificates.
 pub fn tls(extra_roots: Option<&str>) -> Result<ClientConfig, &'static str> {
     let mut roots = RootCertStore::empty();
     roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
@@ -56,7 +56,7 @@ pub fn tls(extra_roots: Option<&str>) -> Result<ClientConfig, &'static str> {
     Ok(versions.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Opens connections, each within a time that covers names, proxy and encryption.
+/// Opens connections, each within a time limit that covers name resolution, proxy and TLS.
 #[derive(Clone)]
 pub struct Connector {
     inner: HttpsConnector<Route>,
@@ -64,10 +64,10 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// Connections that are open within `timeout`, through `proxy` where there is one, with [`tls`] where that is asked for.
+    /// Opens connections within `timeout`, through `proxy` if there is one, with [`tls`] for `https` addresses.
     ///
     /// # Errors
-    /// Says what is wrong with the proxy or the certificates, in a few words.
+    /// Returns a short description of what is wrong with the proxy or the certificates.
     pub fn new(
         proxy: Option<Uri>,
         extra_roots: Option<&str>,
@@ -108,7 +108,7 @@ fn checked_proxy(proxy: Uri) -> Result<Uri, &'static str> {
     }
 }
 
-/// The way to a server, before encryption.
+/// The route to a server, before encryption.
 #[derive(Clone)]
 struct Route {
     tcp: HttpConnector,
@@ -118,10 +118,10 @@ struct Route {
 impl Route {
     fn new(proxy: Option<Uri>, connect_timeout: Duration) -> Self {
         let mut tcp = HttpConnector::new();
-        // What is encrypted begins as TCP too.
+        // An encrypted connection starts as TCP too.
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        // Shared among the addresses of a host, so that one that is silent leaves time for the others.
+        // Shared among the addresses of a host, so that a silent one leaves time for the others.
         tcp.set_connect_timeout(Some(connect_timeout));
         Self { tcp, proxy }
     }
@@ -179,11 +179,11 @@ impl Wire {
     }
 }
 
-/// Whether a connection is at rest. Nothing may be read from it then, and its end counts as much as bytes do.
+/// Whether a connection is at rest. Nothing may arrive on it then, and end of stream counts as much as data.
 #[derive(Clone, Default)]
 pub(crate) struct Rest(Arc<AtomicBool>);
 
-/// At rest until this is dropped.
+/// A guard that keeps the connection at rest until it is dropped.
 pub(crate) struct Resting(Rest);
 
 impl Rest {
@@ -203,14 +203,14 @@ impl Drop for Resting {
     }
 }
 
-/// Whether the system has nothing to be read from `stream`, not even its end. The runtime cannot be asked: it learns of what
-/// came in only when it next waits for events.
+/// Returns whether the system has nothing to read from `stream`, not even its end. The runtime cannot be asked: it learns
+/// about incoming data only when it next polls for events.
 fn is_silent(stream: &TcpStream) -> bool {
     #[cfg(unix)]
     let same = std::os::fd::AsFd::as_fd(stream).try_clone_to_owned();
     #[cfg(windows)]
     let same = std::os::windows::io::AsSocket::as_socket(stream).try_clone_to_owned();
-    // It does not block, because the original does not.
+    // This does not block, because the original stream is non-blocking.
     let looked = same.and_then(|same| std::net::TcpStream::from(same).peek(&mut [0]));
     matches!(looked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
 }

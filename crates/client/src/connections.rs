@@ -1,11 +1,11 @@
-//! Connections that are kept for the next request, for as long as nothing about them is in doubt.
+//! Connections kept for the next request, for as long as their state is beyond doubt.
 //!
-//! HTTP/1.1 matches answers with requests by their order alone. A server or a proxy that sends one answer too many shifts all
-//! that follow, and the next caller is given what somebody else asked for. Two rules keep that from happening:
+//! HTTP/1.1 matches answers to requests by order alone. If a server or a proxy sends one answer too many, all later ones
+//! are shifted, and the next caller gets an answer meant for somebody else. Two rules prevent that:
 //!
-//! - A connection is used again only for the purpose it was opened for ([`Purpose`]). Where that is one request of one caller,
-//!   an answer that was left behind can only be an answer to that very request.
-//! - A connection is kept only after an answer whose end is beyond doubt, and used again only if nothing has come in since:
+//! - A connection is reused only for the purpose it was opened for ([`Purpose`]). Where that is one request of one caller,
+//!   a leftover answer can only be an answer to that very request.
+//! - A connection is kept only after an answer whose end is beyond doubt, and reused only if nothing has arrived since:
 //!   neither in our buffers nor in those of the system.
 
 use std::{
@@ -33,19 +33,19 @@ use crate::{
     connect::{Connector, Rest, Wire},
 };
 
-/// How long a connection that nobody uses is kept.
+/// The time that an idle connection is kept.
 const IDLE: Duration = Duration::from_secs(30);
-/// How many of them are kept in all, and for one caller.
+/// The most idle connections, in all and for one caller.
 pub(crate) const MAX_IDLE: usize = 256;
 pub(crate) const MAX_IDLE_PER_CALLER: usize = 64;
-/// Longest head of an answer, give or take what comes with one read.
+/// The longest head of an answer, give or take one read.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
-/// What a connection may be used for: the requests that are equal in it share their connections.
+/// The purpose of a connection: requests with an equal purpose share connections.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Purpose {
     server: Uri,
-    /// In whose name is asked: all headers as they are sent.
+    /// The identity of the caller: all headers as they are sent.
     caller: Vec<u8>,
 }
 
@@ -59,20 +59,20 @@ impl Purpose {
         }
     }
 
-    /// Any request to the server at `uri`. Only for servers that are asked in one name.
+    /// Any request to the server at `uri`. Only for servers that are always asked with the same identity.
     #[must_use]
     pub fn server(uri: &Uri) -> Self {
         let mut parts = uri.clone().into_parts();
         parts.path_and_query = Some(http::uri::PathAndQuery::from_static("/"));
         Self {
-            // A URI with an authority stays one with another path.
+            // A URI with an authority stays valid with another path.
             server: Uri::from_parts(parts).unwrap_or_default(),
             caller: Vec::new(),
         }
     }
 }
 
-/// Headers one after the other. A value has no line break in it.
+/// Concatenates headers. A value cannot contain a line break.
 fn written(headers: &HeaderMap) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, value) in headers {
@@ -105,13 +105,13 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    /// No connection is made before it is needed.
+    /// Creates an empty set of connections.
     #[must_use]
     pub fn new(connector: Connector) -> Self {
         Self::keeping(connector, IDLE)
     }
 
-    /// The same, with another time for which connections are kept.
+    /// The same, with another idle time.
     pub(crate) fn keeping(connector: Connector, time: Duration) -> Self {
         let idle = Mutex::new(Idle {
             links: VecDeque::new(),
@@ -121,12 +121,12 @@ where
         Self { connector, kept }
     }
 
-    /// Sends `request` and hands the answer to `read`, which is to read the body to its end if it wants the connection to be
-    /// kept. A request is sent again only when nothing of it had been sent. Must be called within a Tokio runtime.
+    /// Sends `request` and passes the answer to `read`, which should read the body to its end if the connection is to be
+    /// kept. A request is sent again only if no part of it had been sent. Must be called within a Tokio runtime.
     ///
     /// # Errors
-    /// [`ClientError::Unreachable`] when no connection could be made, [`ClientError::Broken`] when there is no whole answer, or
-    /// one that has two ends.
+    /// [`ClientError::Unreachable`] if no connection could be made, [`ClientError::Broken`] if there is no complete answer
+    /// or one with two different ends.
     pub async fn ask<T, F>(
         &self,
         purpose: Purpose,
@@ -145,7 +145,7 @@ where
                 Some(link) => (link, false),
                 None => (self.open(&uri).await?, true),
             };
-            // Something came in, or it was closed. There may be another one.
+            // Something arrived, or it was closed. There may be another one.
             if !is_new && !link.is_quiet().await {
                 continue;
             }
@@ -168,7 +168,7 @@ where
         Ok(answer)
     }
 
-    /// How many connections are open that nobody uses.
+    /// Returns the number of idle connections.
     #[cfg(test)]
     pub(crate) fn idle(&self) -> usize {
         self.kept.lock().links.len()
@@ -198,7 +198,7 @@ where
     }
 }
 
-/// The connection below the encryption.
+/// Returns the connection below the encryption.
 fn wire(stream: &MaybeHttpsStream<Wire>) -> &Wire {
     match stream {
         MaybeHttpsStream::Http(wire) => wire,
@@ -206,7 +206,7 @@ fn wire(stream: &MaybeHttpsStream<Wire>) -> &Wire {
     }
 }
 
-/// The host of `uri`, with its port unless that goes without saying.
+/// Returns the host of `uri`, with its port unless that is the default.
 fn host(uri: &Uri) -> Option<HeaderValue> {
     let name = uri.host()?;
     let usual = match uri.scheme_str() {
@@ -220,7 +220,7 @@ fn host(uri: &Uri) -> Option<HeaderValue> {
     host.ok()
 }
 
-/// Becomes true when an interim answer (1xx) comes before the answer.
+/// Returns a flag that is set if an interim answer (1xx) arrives before the answer.
 fn watch_interim<B>(request: &mut Request<B>) -> Arc<AtomicBool> {
     let seen = Arc::<AtomicBool>::default();
     let setting = Arc::clone(&seen);
@@ -228,14 +228,14 @@ fn watch_interim<B>(request: &mut Request<B>) -> Arc<AtomicBool> {
     seen
 }
 
-/// How sure it is where an answer ends.
+/// How certain the end of an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// It says so in one way, and nobody could read it differently.
+    /// It is given in one way, which nobody could read differently.
     Clear,
-    /// Readers could differ, or it ends with the connection.
+    /// Readers could differ, or the end is that of the connection.
     Doubtful,
-    /// It says so in two ways, as when somebody smuggles one answer inside another.
+    /// It is given in two ways, as when one answer is smuggled inside another.
     Twofold,
 }
 
@@ -254,7 +254,7 @@ impl End {
             (None, Some(coding)) => coding.as_bytes().eq_ignore_ascii_case(b"chunked"),
             _ => false,
         };
-        // These have no body, and some servers send one.
+        // These have no body, but some servers send one.
         let status = answer.status();
         let is_bodiless = status.is_informational()
             || status == StatusCode::NO_CONTENT
@@ -266,7 +266,7 @@ impl End {
     }
 }
 
-/// A connection. Nothing happens on it but while somebody waits: no task of its own reads what comes in meanwhile.
+/// A connection. It makes progress only while somebody waits: no background task reads incoming data.
 struct Link<B: Body + 'static> {
     sender: SendRequest<B>,
     connection: Connection<MaybeHttpsStream<Wire>, B>,
@@ -281,7 +281,7 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    /// How a request on this connection names what it asks for. A proxy has to be told the server too.
+    /// Returns the request target to use on this connection. A proxy needs the server too.
     fn form_of(&self, uri: &Uri) -> Uri {
         match (self.is_proxied, uri.path_and_query()) {
             (false, Some(path)) => Uri::from(path.clone()),
@@ -289,7 +289,7 @@ where
         }
     }
 
-    /// Sends a request; gives it back when nothing of it was sent.
+    /// Sends a request; returns it if no part of it was sent.
     async fn send(
         &mut self,
         request: Request<B>,
@@ -299,11 +299,11 @@ where
         sent.map_err(|mut error| error.take_message())
     }
 
-    /// Keeps the connection going while `work` waits for what comes over it.
+    /// Polls the connection while `work` waits for what arrives on it.
     async fn drive<T>(&mut self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         std::future::poll_fn(|context| {
-            // Why it ended is told to those who wait for something.
+            // The reason is reported to those who wait for something.
             self.has_ended |=
                 !self.has_ended && Pin::new(&mut self.connection).poll(context).is_ready();
             work.as_mut().poll(context)
@@ -311,7 +311,7 @@ where
         .await
     }
 
-    /// Whether the connection is open, done with what was asked, and nothing has come in that was not asked for.
+    /// Returns whether the connection is open, has no request in flight, and has received nothing unrequested.
     async fn is_quiet(&mut self) -> bool {
         if self.has_ended {
             return false;
@@ -325,17 +325,17 @@ where
     }
 }
 
-/// The connections that nobody uses.
+/// The idle connections.
 struct Kept<B: Body + 'static> {
-    /// How long.
+    /// The time that they are kept.
     time: Duration,
     idle: Mutex<Idle<B>>,
 }
 
 struct Idle<B: Body + 'static> {
-    /// In the order in which they were given back.
+    /// In the order in which they were returned.
     links: VecDeque<(Purpose, Instant, Link<B>)>,
-    /// Whether a task closes those that are too old.
+    /// Whether a task that closes old connections is running.
     is_swept: bool,
 }
 
@@ -348,7 +348,7 @@ where
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The connection for `purpose` that was used last.
+    /// Takes the most recently used connection for `purpose`.
     fn take(&self, purpose: &Purpose) -> Option<Link<B>> {
         let mut idle = self.lock();
         let place = idle
@@ -379,7 +379,7 @@ where
     }
 }
 
-/// Closes connections that nobody has used for too long, until there are none.
+/// Closes connections that have been idle for too long, until none are left.
 async fn sweep<B>(kept: Weak<Kept<B>>, time: Duration)
 where
     B: Body + Send + Unpin + 'static,

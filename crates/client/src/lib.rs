@@ -1,8 +1,8 @@
-//! The HTTP client for the servers that this one asks: note stores, key sets, contexts.
+//! The HTTP client for the servers that Sectile calls: note stores, key sets, contexts.
 //!
-//! One GET at a time: no redirects, no cookies, no proxies but a configured one, bounded in time and size. A request is
-//! sent again only when nothing of it had been sent. A connection is used again only for the very same request, so that no
-//! answer can reach anybody but those who asked for it.
+//! One GET at a time: no redirects, no cookies, no proxies except a configured one, bounded in time and size. A request is
+//! sent again only if no part of it had been sent. A connection is reused only for the very same request, so that no answer
+//! can reach anyone but those who asked for it.
 
 mod connect;
 mod connections;
@@ -21,26 +21,26 @@ pub use self::{
     connections::{Connections, Purpose},
 };
 
-/// How much of a body that nobody wants is read, so that its connection can be used again, and for how long.
+/// How much of an unwanted body is read so that its connection can be reused, and for how long.
 const MAX_REST_BYTES: usize = 16 << 10;
 const REST_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// How a client asks.
+/// The limits and the route of a client's requests.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
-    /// How long a connection may take to open.
+    /// The time that a connection may take to open.
     pub connect_timeout: Duration,
-    /// How long an answer may take, to its last byte.
+    /// The time that an answer may take, to its last byte.
     pub timeout: Duration,
-    /// Longest body of an answer.
+    /// The longest body of an answer, in bytes.
     pub max_body_bytes: usize,
-    /// The proxy to go through, if any: `http://host:port`.
+    /// The proxy to use, if any: `http://host:port`.
     pub proxy: Option<Uri>,
-    /// Certificates (PEM) to trust besides the well-known ones.
+    /// Certificates (PEM) to trust in addition to the well-known ones.
     pub extra_roots: Option<String>,
 }
 
-/// Where requests go: scheme, host, and the beginning of the path. Its texts are never shown.
+/// The base of a URL: scheme, host, and the start of the path. It is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     base: Uri,
@@ -53,10 +53,10 @@ impl fmt::Debug for Target {
 }
 
 impl Target {
-    /// An `http` or `https` URL without query, fragment or user.
+    /// Parses an `http` or `https` URL without query, fragment or user.
     ///
     /// # Errors
-    /// Says what is wrong with it, in a few words.
+    /// Returns a short description of what is wrong with it.
     pub fn parse(url: &str) -> Result<Self, &'static str> {
         if url.contains('#') {
             return Err("it has a fragment");
@@ -79,8 +79,8 @@ impl Target {
         Ok(Self { base })
     }
 
-    /// The address of `path_and_query` below this one. Puts texts together and nothing else: what is sent is what was
-    /// given, down to dots and percent signs.
+    /// Returns the address of `path_and_query` below this one. It only concatenates: what is sent is exactly what was
+    /// given, including dots and percent signs.
     fn at(&self, path_and_query: &str) -> Option<Uri> {
         let base = self.base.path();
         let whole = match path_and_query.as_bytes().first() {
@@ -103,9 +103,9 @@ impl Target {
     }
 }
 
-/// Whether there is a host, and after it nothing or a port that can be connected to.
+/// Returns whether there is a host, followed by nothing or by a valid port.
 fn is_host_and_port(host: &str, authority: &str) -> bool {
-    // The brackets of an IPv6 address are no part of it.
+    // The brackets of an IPv6 address are not part of it.
     let name = host
         .strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'));
@@ -122,7 +122,7 @@ fn is_host_and_port(host: &str, authority: &str) -> bool {
     }
 }
 
-/// Asks other servers. Clones share their connections.
+/// The client. Clones share their connections.
 #[derive(Clone)]
 pub struct Client(Arc<Inner>);
 
@@ -132,16 +132,16 @@ struct Inner {
     max_body_bytes: usize,
 }
 
-/// What another server answered.
+/// The answer of another server.
 #[derive(Debug)]
 pub struct Reply {
-    /// Its status.
+    /// The status code.
     pub status: StatusCode,
-    /// Its body; empty unless the status is a success.
+    /// The body; empty unless the status is a success.
     pub body: Bytes,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
     /// No connection could be made. Nothing was sent.
@@ -150,7 +150,7 @@ pub enum ClientError {
     /// It took too long.
     #[error("the server did not answer in time")]
     TimedOut,
-    /// The connection broke, or what came was no HTTP.
+    /// The connection broke, or the answer was not HTTP.
     #[error("the connection broke off")]
     Broken,
     /// The body is too long.
@@ -163,7 +163,7 @@ pub enum ClientError {
 
 impl Client {
     /// # Errors
-    /// Says what is wrong with the settings, in a few words.
+    /// Returns a short description of what is wrong with the settings.
     pub fn new(settings: ClientSettings) -> Result<Self, &'static str> {
         let roots = settings.extra_roots.as_deref();
         let connector = Connector::new(settings.proxy, roots, settings.connect_timeout)?;
@@ -174,18 +174,18 @@ impl Client {
         })))
     }
 
-    /// Asks for `path_and_query` below `target`, sent exactly as given: empty, or with `/` or `?` in front. Must be called
+    /// Requests `path_and_query` below `target`, sent exactly as given: empty, or starting with `/` or `?`. Must be called
     /// within a Tokio runtime.
     ///
     /// # Errors
-    /// When there is no answer.
+    /// Returns an error if there is no answer.
     pub async fn get(
         &self,
         target: &Target,
         path_and_query: &str,
         headers: HeaderMap,
     ) -> Result<Reply, ClientError> {
-        // What cannot be written down cannot be asked for.
+        // An invalid URI cannot be requested.
         let uri = target.at(path_and_query).ok_or(ClientError::Unreachable)?;
         let mut request = Request::new(Empty::new());
         *request.method_mut() = Method::GET;
@@ -219,7 +219,7 @@ impl Inner {
     }
 }
 
-/// Whether the body is anything but the bytes themselves, in chunks or not.
+/// Returns whether the body is encoded in any way but chunked.
 fn is_encoded(response: &Response<Incoming>) -> bool {
     let is_other = |name: header::HeaderName, plain: &str| {
         let values = response.headers().get_all(name);
@@ -239,7 +239,7 @@ async fn read(mut body: Incoming, max_bytes: usize) -> Result<Bytes, ClientError
     if announced.is_some_and(|bytes| bytes > max_bytes as u64) {
         return Err(ClientError::TooLarge);
     }
-    // A short answer comes in one piece, which is then passed on as it is.
+    // A short answer arrives in one piece, which is passed on without a copy.
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -267,7 +267,7 @@ async fn read(mut body: Incoming, max_bytes: usize) -> Result<Bytes, ClientError
     })
 }
 
-/// Reads a short body to its end, so that the connection can be used again. One that is long or slow costs it instead.
+/// Reads a short body to its end, so that the connection can be reused. A long or slow one costs the connection instead.
 async fn drain(mut body: Incoming) {
     if body.size_hint().lower() > MAX_REST_BYTES as u64 {
         return;

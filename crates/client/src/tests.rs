@@ -1,6 +1,6 @@
-//! What goes over the wire, byte for byte, and what comes of every answer, with servers that write raw bytes.
+//! The bytes on the wire, and the outcome of every answer, with servers that write raw bytes.
 
-/// Answers that are in doubt, and those that nobody asked for.
+/// Answers that are ambiguous or unrequested.
 mod shifts;
 
 use std::{
@@ -21,11 +21,11 @@ const CERTIFICATE: &str = include_str!("../test_data/tls/certificate.pem");
 const KEY: &str = include_str!("../test_data/tls/key.pem");
 const HI: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
 
-/// Whatever bytes go both ways.
+/// Any stream of bytes in both directions.
 trait Stream: std::io::Read + std::io::Write {}
 impl<T: std::io::Read + std::io::Write> Stream for T {}
 
-/// A server that keeps the heads of the requests it was sent.
+/// A server that keeps the heads of the requests it received.
 struct Server {
     port: u16,
     heads: Arc<Mutex<Vec<String>>>,
@@ -33,8 +33,8 @@ struct Server {
 }
 
 impl Server {
-    /// Answers each request with what `answer` writes, given the number of requests before it. The connection is closed
-    /// when that says so.
+    /// Answers each request with what `answer` writes, given the number of earlier requests. The connection is closed when
+    /// `answer` says so.
     fn new(
         answer: impl Fn(usize, &mut dyn Stream) -> Then + Clone + Send + Sync + 'static,
     ) -> Self {
@@ -65,7 +65,7 @@ impl Server {
     fn saying(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = bytes.into();
         Self::new(move |_, stream| {
-            // The client may have gone away before the end, which some tests are about.
+            // The client may have disconnected before the end, which some tests are about.
             drop(stream.write_all(&bytes));
             Then::Close
         })
@@ -139,7 +139,7 @@ async fn get(server: &Server) -> Result<Reply, ClientError> {
         .await
 }
 
-/// Lets every task run that can, and the thread of a server besides.
+/// Lets every runnable task run, and the thread of a server too.
 async fn settle() {
     tokio::time::sleep(Duration::from_millis(100)).await;
 }
@@ -458,7 +458,7 @@ async fn a_short_failure_does_not_cost_the_connection() {
         stream
             .write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 7\r\n\r\n")
             .unwrap();
-        // The body comes after the head was looked at.
+        // The body arrives after the head was inspected.
         thread::sleep(Duration::from_millis(5));
         match stream.write_all(b"nothing") {
             Ok(()) => Then::Keep,
@@ -474,7 +474,7 @@ async fn a_short_failure_does_not_cost_the_connection() {
         assert_eq!(reply.status, StatusCode::NOT_FOUND);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    // Not one, because a machine that is very busy may be too slow now and then.
+    // Not exactly one, because a very busy machine may be too slow now and then.
     assert!(server.connections() <= TIMES / 2);
 }
 
@@ -500,7 +500,7 @@ async fn the_body_of_a_failure_is_not_waited_for() {
 
 #[tokio::test]
 async fn a_request_that_was_read_is_never_sent_again() {
-    // Also on a connection that was used before, where libraries like to try again.
+    // Also on a reused connection, where libraries tend to retry.
     let server = Server::new(|before, stream| {
         if before == 0 {
             stream
@@ -555,8 +555,8 @@ async fn a_proxy_is_told_the_whole_address() {
     assert_eq!(proxy.heads(), [head]);
 }
 
-/// A server that first answers `hello`, if there is any, to a request in the open, and then speaks TLS: `answer` makes the
-/// answers of the number of requests before.
+/// A server that first answers a plain request with `hello`, if given, and then speaks TLS: `answer` makes each answer from
+/// the number of earlier requests.
 fn encrypted(hello: Option<&'static str>, answer: fn(usize) -> String) -> Server {
     use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
     let certificates = CertificateDer::pem_slice_iter(CERTIFICATE.as_bytes());

@@ -1,7 +1,8 @@
-//! Which section of a changed document is which of the old one, when nobody says.
+//! Matches the sections of a changed document with those of the old one when the caller does not say which is which.
 //!
-//! The rule is careful: equal content first, then equal place, then likeness. Where several are as good, none is taken,
-//! because an id must never come to name another section than the one it was given for.
+//! The rule is cautious: equal content first, then equal position, then similarity. Where several candidates are
+//! equally good, none is taken, because an id must never come to name a different section from the one it was given
+//! for.
 
 use std::{
     cell::OnceCell,
@@ -10,33 +11,34 @@ use std::{
 
 use crate::{Digest, Document, Span, edit::content_span, lines::line_at, work};
 
-/// What a section is known by. Everything in it is a hash, so that a document's worth of them is small and holds no text.
+/// Identifies a section by hashes, so that a whole document's worth of fingerprints is small and holds no text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// Hash of its heading, as [`heading_key`] makes it.
+    /// Hash of its heading, as computed by [`heading_key`].
     pub heading: u64,
     /// Hash of the headings above it and its own.
     pub path: u64,
-    /// Hash of its own text without blank lines around it, as [`body_key`] makes it.
+    /// Hash of its own text without the surrounding blank lines, as computed by [`body_key`].
     pub body: u64,
-    /// Hashes of the lines of its own text, in order. May be left empty when the text is no longer known.
+    /// Hashes of the lines of its own text, in order. May be empty when the text is no longer known.
     pub lines: Vec<u64>,
     /// Whether its own text is empty.
     pub is_empty: bool,
 }
 
-/// Texts shorter than this occur too often to tell sections apart.
+/// Bodies with fewer lines than this occur too often to identify a section.
 const TELLING_LINES: usize = 1;
-/// Of a section, this many lines are compared.
+/// At most this many lines of a section are compared.
 const MAX_LINES: usize = 256;
-/// How alike two texts must be, in percent, to count as one that was edited.
+/// Minimum similarity, in percent, for two bodies to count as one that was edited. Half, because below that
+/// more was rewritten than kept.
 const ALIKE: usize = 50;
-/// The same for two sections with the same heading.
+/// The same for two sections with the same heading. Lower, because the heading is evidence too.
 const ALIKE_WITH_SAME_HEADING: usize = 30;
-/// A section without a partner is compared with this many old ones between the same neighbours.
+/// An unmatched section is compared with at most this many old ones between the same neighbours, which bounds the work.
 const MAX_CANDIDATES: usize = 32;
 
-/// The fingerprints of the sections of top-level headings, in order.
+/// Returns the fingerprints of the sections with top-level headings, in order.
 #[must_use]
 pub fn fingerprints(bytes: &[u8], document: &Document) -> Vec<Fingerprint> {
     let mut paths: HashMap<usize, u64> = HashMap::new();
@@ -61,23 +63,24 @@ pub fn fingerprints(bytes: &[u8], document: &Document) -> Vec<Fingerprint> {
         .collect()
 }
 
-/// The key of a heading in a [`Fingerprint`].
+/// Returns the key of a heading in a [`Fingerprint`].
 #[must_use]
 pub fn heading_key(heading: &str) -> u64 {
     hash(0, heading.as_bytes())
 }
 
-/// The key of a section's own text in a [`Fingerprint`]: the first bytes of its digest.
+/// Returns the key of a section's own text in a [`Fingerprint`]: the first bytes of its digest.
 #[must_use]
 pub fn body_key(digest: &Digest) -> u64 {
     let bytes = digest.as_bytes().first_chunk().copied();
     u64::from_le_bytes(bytes.unwrap_or_default())
 }
 
-/// For each section of `new`, the index of the one in `old` that it is, or `None` for a new one. No old one is named twice.
+/// Returns, for each section of `new`, the index of its counterpart in `old`, or `None` for a new section. No old
+/// section is returned twice.
 ///
-/// Takes time with the number of sections and, at worst, 32 times the number of their lines: a section is compared with
-/// no more than 32 others.
+/// Takes time linear in the number of sections and, at worst, 32 times the number of their lines, because a section is
+/// compared with at most 32 others.
 #[must_use]
 pub fn align(old: &[Fingerprint], new: &[Fingerprint]) -> Vec<Option<usize>> {
     let mut pairs = Pairs::new(old, new);
@@ -106,9 +109,9 @@ struct Pairs<'a> {
     old: &'a [Fingerprint],
     new: &'a [Fingerprint],
     of_new: Vec<Option<usize>>,
-    /// The old sections without a partner.
+    /// The old sections that are still unmatched.
     free: BTreeSet<usize>,
-    /// The lines of old and new sections that were compared, sorted.
+    /// The sorted lines of the old and new sections compared so far.
     old_lines: Vec<OnceCell<Vec<u64>>>,
     new_lines: Vec<OnceCell<Vec<u64>>>,
 }
@@ -130,7 +133,7 @@ impl<'a> Pairs<'a> {
         self.free.remove(&old);
     }
 
-    /// How alike the texts of an old and a new section are, in percent.
+    /// Returns the similarity of the bodies of an old and a new section, in percent.
     fn likeness(&self, old: usize, new: usize) -> usize {
         let sorted = |lines: &[u64]| {
             let mut lines = lines.to_vec();
@@ -143,7 +146,7 @@ impl<'a> Pairs<'a> {
         )
     }
 
-    /// What is the same from the start on and up to the end is the same.
+    /// Pairs the sections that are identical at the start and at the end of both documents.
     fn match_ends(&mut self) {
         let same = |(old, new): &(&Fingerprint, &Fingerprint)| {
             old.path == new.path && old.body == new.body
@@ -166,7 +169,7 @@ impl<'a> Pairs<'a> {
         (0..self.new.len()).filter(|at| self.of_new[*at].is_none())
     }
 
-    /// The free sections on both sides, by key.
+    /// Groups the unmatched sections of both sides by key.
     fn groups<K: std::hash::Hash + Eq>(
         &self,
         key: impl Fn(&Fingerprint) -> Option<K>,
@@ -211,8 +214,7 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Pairs sections with the same key: the only one with the only one, else as many as there are in order, else the
-    /// most alike.
+    /// Pairs sections with the same key: if both sides have equally many, in order, otherwise the most similar ones.
     fn match_alike(&mut self, key: impl Fn(&Fingerprint) -> u64, threshold: usize) {
         for (old, new) in self.groups(|one| Some(key(one))) {
             if old.len() == new.len() && threshold == 0 {
@@ -234,7 +236,7 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Pairs what is left between two pairs of neighbours, when it is alike, or is the only one there with its heading.
+    /// Pairs what is left between two matched neighbours if it is similar, or if its heading occurs only once there.
     fn match_between_neighbours(&mut self) {
         let mut at = 0;
         let mut last_old = None;
@@ -260,7 +262,7 @@ impl<'a> Pairs<'a> {
                 .take(MAX_CANDIDATES)
                 .copied()
                 .collect();
-            // How often a heading stands among the candidates, and among what is new here.
+            // How often each heading occurs among the candidates and among the new sections here.
             let mut headings: HashMap<u64, (usize, usize)> = HashMap::new();
             for old in &candidates {
                 headings.entry(self.old[*old].heading).or_default().0 += 1;
@@ -289,7 +291,7 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Pairs the most alike first; of equals, the earlier.
+    /// Pairs the most similar sections first; of equals, the earlier.
     fn pair_best(&mut self, mut scored: Vec<(usize, usize, usize)>) {
         scored.sort_by_key(|(score, old, new)| (std::cmp::Reverse(*score), *old, *new));
         for (_, old, new) in scored {
@@ -300,7 +302,7 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// How many lines two texts, whose lines come sorted, share, in percent of the longer.
+/// Returns the share of lines that two bodies have in common, in percent of the longer one. The lines must be sorted.
 fn likeness(old: &[u64], new: &[u64]) -> usize {
     let longer = old.len().max(new.len());
     if longer == 0 {
@@ -335,7 +337,7 @@ fn line_hashes(text: &[u8]) -> Vec<u64> {
     hashes
 }
 
-/// FNV-1a: small, and the same on every machine.
+/// FNV-1a: small, and identical on every machine.
 fn hash(seed: u64, bytes: &[u8]) -> u64 {
     let start = 0xcbf2_9ce4_8422_2325_u64 ^ seed.rotate_left(17);
     bytes.iter().fold(start, |hash, byte| {
@@ -424,7 +426,7 @@ mod tests {
         );
     }
 
-    /// Steps of an alignment of documents that `make` makes with this many sections.
+    /// Counts the steps of aligning the two documents that `make` returns for this many sections.
     fn steps(make: impl Fn(usize) -> (String, String), sections: usize) -> usize {
         let (old, new) = make(sections);
         let (old, new) = (of(&old), of(&new));
@@ -501,7 +503,7 @@ mod tests {
             let named: Vec<usize> = pairs.iter().flatten().copied().collect();
             let once: BTreeSet<usize> = named.iter().copied().collect();
             prop_assert_eq!(named.len(), once.len());
-            // What stays the same is the same.
+            // An unchanged document aligns with itself.
             let same = align(&old, &old);
             prop_assert_eq!(same, (0..old.len()).map(Some).collect::<Vec<_>>());
         }

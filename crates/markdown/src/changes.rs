@@ -1,22 +1,22 @@
-//! Edits as values: which bytes of a source become which others.
+//! Edits as values: which bytes of a source are replaced, and with what.
 
 use crate::Span;
 
-/// One replacement: the bytes of `span` become `text`. An empty span inserts, an empty text deletes.
+/// One replacement: the bytes of `span` become `text`. An empty span is an insertion, an empty `text` a deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// What is replaced, in bytes of the source.
+    /// The bytes of the source that are replaced.
     pub span: Span,
-    /// What stands there afterwards.
+    /// The bytes that replace them.
     pub text: Vec<u8>,
 }
 
-/// Replacements in one source, from its start to its end. They never overlap, and none of them is empty.
+/// Replacements in one source, in order. They never overlap, and none of them is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes(Vec<Change>);
 
 impl Change {
-    /// The replacement of `span` by `text`.
+    /// Creates the replacement of `span` by `text`.
     pub fn new(span: Span, text: impl Into<Vec<u8>>) -> Self {
         Self {
             span,
@@ -26,7 +26,8 @@ impl Change {
 }
 
 impl Changes {
-    /// The replacements in order, or `None` when two of them overlap. Two insertions at the same place keep their order.
+    /// Sorts the replacements; returns `None` if two of them overlap. Two insertions at the same offset keep their
+    /// order.
     #[must_use]
     pub fn new(changes: impl IntoIterator<Item = Change>) -> Option<Self> {
         let mut changes: Vec<Change> = changes
@@ -40,18 +41,18 @@ impl Changes {
         disjoint.then(|| Self(joined(changes)))
     }
 
-    /// Whether nothing changes.
+    /// Returns `true` if nothing changes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The replacements, in order.
+    /// Iterates over the replacements, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Change> + ExactSizeIterator {
         self.0.iter()
     }
 
-    /// `source` after the replacements, or `None` when they reach beyond it.
+    /// Returns `source` after the replacements, or `None` if they reach beyond it.
     #[must_use]
     pub fn apply(&self, source: &[u8]) -> Option<Vec<u8>> {
         if self
@@ -73,7 +74,7 @@ impl Changes {
         Some(result)
     }
 
-    /// The replacements that lead back to `source`, given that these were made for it.
+    /// Returns the replacements that restore `source`, for which these were made.
     #[must_use]
     pub fn inverse(&self, source: &[u8]) -> Self {
         let mut shift = Shift::default();
@@ -88,7 +89,7 @@ impl Changes {
         Self(back.collect())
     }
 
-    /// Where each replacement's text stands afterwards.
+    /// Iterates over the spans that the replacement texts have afterwards.
     pub fn spans_after(&self) -> impl Iterator<Item = Span> {
         let mut shift = Shift::default();
         self.0.iter().map(move |change| {
@@ -98,7 +99,7 @@ impl Changes {
         })
     }
 
-    /// One set of replacements that does what these and then `later` ones do.
+    /// Composes these replacements with `later` ones, made to the result, into one set.
     #[must_use]
     pub fn then(&self, later: &Self) -> Self {
         let mut pieces = Vec::new();
@@ -114,8 +115,8 @@ impl Changes {
         Self(joined(as_changes(&pieces)))
     }
 
-    /// These replacements as they read after `other` ones were made to the same source, or `None` where the two touch the
-    /// same bytes. Text that both insert at one place stands in the order `other`, these.
+    /// Rebases these replacements onto the result of `other` ones made to the same source, or returns `None` where the
+    /// two touch the same bytes. Where both insert at one offset, the text of `other` comes first.
     #[must_use]
     pub fn after(&self, other: &Self) -> Option<Self> {
         let mut result = Vec::with_capacity(self.0.len());
@@ -141,7 +142,7 @@ impl Changes {
         Some(Self(result))
     }
 
-    /// Where bytes are afterwards.
+    /// Returns a map from old offsets to new ones.
     #[must_use]
     pub fn offset_map(&self) -> OffsetMap<'_> {
         let mut shift = Shift::default();
@@ -155,7 +156,7 @@ impl Changes {
         }
     }
 
-    /// Whether the byte at `offset` is replaced.
+    /// Returns whether the byte at `offset` is replaced.
     #[must_use]
     pub fn replaces(&self, offset: usize) -> bool {
         let passed = self.0.partition_point(|change| change.span.end <= offset);
@@ -164,16 +165,16 @@ impl Changes {
     }
 }
 
-/// Where bytes of a source are after some replacements. Made once, so that each look takes next to no time.
+/// Maps offsets in a source to offsets after some replacements. Built once, so that each lookup is a binary search.
 #[derive(Debug)]
 pub struct OffsetMap<'c> {
     changes: &'c [Change],
-    /// How far the text moves behind this many of the replacements.
+    /// How far the text moves after each number of replacements.
     shifts: Vec<Shift>,
 }
 
 impl OffsetMap<'_> {
-    /// Where the byte at `offset` is afterwards, or `None` when it was replaced.
+    /// Returns the new offset of the byte at `offset`, or `None` if it was replaced.
     #[must_use]
     pub fn get(&self, offset: usize) -> Option<usize> {
         let passed = self
@@ -187,7 +188,7 @@ impl OffsetMap<'_> {
     }
 }
 
-/// How far text behind some replacements has moved.
+/// How far the text after some replacements has moved.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shift {
     added: usize,
@@ -205,7 +206,7 @@ impl Shift {
     }
 }
 
-/// Makes one of replacements that touch.
+/// Merges adjacent replacements.
 fn joined(changes: Vec<Change>) -> Vec<Change> {
     let mut result: Vec<Change> = Vec::with_capacity(changes.len());
     for change in changes {
@@ -220,7 +221,7 @@ fn joined(changes: Vec<Change>) -> Vec<Change> {
     result
 }
 
-/// A piece of a text that was made of a source: kept from it, or new.
+/// A piece of the edited text: kept from the source, or new.
 #[derive(Clone, Copy)]
 enum Piece<'a> {
     Kept(Span),
@@ -230,9 +231,9 @@ enum Piece<'a> {
 /// The text after some replacements, piece by piece.
 struct Pieces<'a> {
     changes: std::slice::Iter<'a, Change>,
-    /// How far the source has been used.
+    /// Offset in the source up to which it has been consumed.
     at: usize,
-    /// What is left of the text of the replacement that was met last.
+    /// The rest of the text of the current replacement.
     text: &'a [u8],
     next: Option<&'a Change>,
 }
@@ -249,7 +250,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Hands over the next `length` bytes.
+    /// Passes the next `length` bytes to `hand`.
     fn take(&mut self, mut length: usize, mut hand: impl FnMut(Piece<'a>)) {
         while length > 0 {
             if !self.text.is_empty() {
@@ -281,7 +282,8 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Hands over everything that is left. What follows the last replacement is kept without saying so.
+    /// Passes everything that is left to `hand`, except the unchanged text after the last replacement, which is
+    /// implied.
     fn rest(mut self, mut hand: impl FnMut(Piece<'a>)) {
         loop {
             if !self.text.is_empty() {
@@ -332,7 +334,7 @@ mod tests {
         .expect("disjoint")
     }
 
-    /// Any replacements of a source of `len` bytes.
+    /// Generates any replacements of a source of `len` bytes.
     fn any_changes(len: usize) -> impl Strategy<Value = Changes> {
         proptest::collection::vec((0..=len, 0_usize..4, "[xyz]{0,3}"), 0..5).prop_map(move |list| {
             let mut at = 0;

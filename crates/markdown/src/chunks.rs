@@ -1,7 +1,8 @@
-//! A document cut into chunks: short enough to be found and quoted, and never cut where that would change what is said.
+//! Splits a document into chunks: short enough to be found and quoted, and never split where that would change the
+//! meaning.
 //!
-//! A chunk is what stands under one heading, up to the next heading of whatever level. When that is long it is several,
-//! which begin and end where blocks do: paragraphs, items of a list at the top, code, tables. No block is cut.
+//! A chunk is the content under one heading, up to the next heading of any level. Long content becomes several chunks,
+//! which start and end at block boundaries: paragraphs, items of a top-level list, code, tables. No block is split.
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
@@ -12,26 +13,26 @@ use crate::{
 /// A document and its chunks, in order.
 #[derive(Debug)]
 pub struct Chunks {
-    /// Its sections.
+    /// The sections of the document.
     pub document: Document,
-    /// Its chunks. They do not overlap.
+    /// The chunks. They do not overlap.
     pub chunks: Vec<Chunk>,
 }
 
-/// A part of a document.
+/// A chunk of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Chunk {
-    /// Index of the section whose own body this is a part of, or `None` before the first heading.
+    /// Index of the section whose own body this is part of, or `None` before the first heading.
     pub section: Option<usize>,
-    /// Its bytes in the original, without blank lines around them. They are valid UTF-8.
+    /// Its bytes in the original, without the surrounding blank lines. They are valid UTF-8.
     pub span: Span,
-    /// What it says, without markup.
+    /// Its text without markup.
     pub plain: String,
 }
 
-/// Cuts a document. Blocks are put together up to about `longest` bytes; one that is longer stays whole. What says nothing,
-/// such as a comment, is no chunk; a heading with nothing under it is one.
+/// Splits a document into chunks. Blocks are combined up to about `longest` bytes; a longer block stays whole. A block
+/// without text, such as a comment, is not a chunk; a heading with nothing under it is.
 #[must_use]
 pub fn chunks(source: &Source<'_>, longest: usize) -> Chunks {
     let base = source.body_start;
@@ -59,16 +60,16 @@ pub fn chunks(source: &Source<'_>, longest: usize) -> Chunks {
         for chunk in &mut chunks {
             chunk.span = source.offsets.span_to_raw(chunk.span);
         }
-        // A passage that was not UTF-8 cannot be quoted. What was replaced cannot have been the character itself.
+        // A passage that was not UTF-8 cannot be quoted: its bytes are not those of the replacement character.
         chunks.retain(|chunk| !chunk.plain.contains(char::REPLACEMENT_CHARACTER));
     }
     add_bare_headings(&document, source, &mut chunks);
     Chunks { document, chunks }
 }
 
-/// A heading that has neither words nor smaller sections under it would not be found at all.
+/// Adds a chunk for each heading that has neither text nor subsections under it; it could not be found otherwise.
 fn add_bare_headings(document: &Document, source: &Source<'_>, chunks: &mut Vec<Chunk>) {
-    // Where bytes were replaced, nothing is known of those of a heading.
+    // Where bytes were replaced, a heading's may have been among them.
     if !source.offsets.is_identity() {
         return;
     }
@@ -92,17 +93,17 @@ fn add_bare_headings(document: &Document, source: &Source<'_>, chunks: &mut Vec<
     }
 }
 
-/// Reads parser events, and puts blocks together.
+/// Reads parser events and combines blocks into chunks.
 struct Cutter<'t> {
     text: &'t str,
     body_start: usize,
     longest: usize,
-    /// Headings seen so far, nested ones included: as many as the document has.
+    /// Headings seen so far, including nested ones: the index of the next.
     headings: usize,
     section: Option<usize>,
-    /// The chunk that grows.
+    /// The chunk being assembled.
     open: Option<Chunk>,
-    /// The block that is being read, and what is open in it.
+    /// The block being read, and its text so far.
     block: Option<(Span, Plain)>,
     depth: usize,
     chunks: Vec<Chunk>,
@@ -119,7 +120,7 @@ impl Cutter<'_> {
                 return;
             }
             Event::Start(Tag::Heading { .. }) => self.headings += 1,
-            // The items of a list at the top are blocks of their own.
+            // The items of a top-level list are blocks of their own.
             Event::Start(Tag::List(_)) if self.depth == 0 => return,
             Event::End(TagEnd::List(_)) if self.depth == 0 => return,
             Event::Rule if self.depth == 0 => {
@@ -147,7 +148,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// Adds a block to the chunk that grows, or begins another.
+    /// Adds a block to the current chunk, or starts another one.
     fn add(&mut self, span: Span, plain: String) {
         let start = line_start(self.text.as_bytes(), span.start).max(self.body_start);
         let span = trimmed(self.text, Span::new(start, span.end));
@@ -179,7 +180,7 @@ impl Cutter<'_> {
     }
 }
 
-/// Without white space around, indentation of the first line aside.
+/// Trims surrounding white space, but keeps the indentation of the first line.
 fn trimmed(text: &str, span: Span) -> Span {
     let text = &text[span.range()];
     let end = text.trim_end().len();
@@ -286,7 +287,7 @@ mod tests {
                     prop_assert!(chunk.span.start >= section.heading.start);
                 }
             }
-            // As if the document had been read by itself.
+            // Same result as reading the document on its own.
             prop_assert_eq!(cut.document, source.parse());
         }
     }

@@ -1,4 +1,4 @@
-//! What became different between two texts: as replacements of whole lines, and as a unified diff to read.
+//! Differences between two texts: as replacements of whole lines, and as a unified diff.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,39 +10,39 @@ use similar::{Algorithm, DiffTag};
 use crate::lines::{before_line_end, count_line_ends, line_at, line_start};
 use crate::{Change, Changes, Span, work};
 
-/// Differing parts with more lines than this, on either side, are not compared line by line but taken as one replacement.
+/// Differing regions with more lines than this, on either side, are not compared line by line but replaced as a whole.
 /// The worst inputs of this size that were tried took less than half a second.
 const MAX_COMPARED_LINES: usize = 20_000;
-/// This many lines, of both sides together, are compared in one diff, however many parts differ. Behind that, parts are
-/// taken as replacements.
+/// At most this many lines, of both sides together, are compared in one diff, however many regions differ. The regions
+/// after that are replaced as a whole.
 const MAX_COMPARED_IN_ALL: usize = 8 * MAX_COMPARED_LINES;
 
-/// How [`unified_diff`] writes.
+/// Options of [`unified_diff`].
 #[derive(Clone, Copy, Debug)]
 pub struct DiffOptions<'a> {
-    /// What stands after `---`.
+    /// The name after `---`.
     pub old_name: &'a str,
-    /// What stands after `+++`.
+    /// The name after `+++`.
     pub new_name: &'a str,
-    /// How many unchanged lines to show on each side of a change.
+    /// Number of unchanged lines to show on each side of a change.
     pub context: usize,
-    /// The most bytes of text to write.
+    /// The most bytes of output.
     pub max_bytes: usize,
 }
 
 /// A diff in the unified format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnifiedDiff {
-    /// The diff, or nothing when nothing differs.
+    /// The diff; empty if there is no difference.
     pub text: String,
-    /// Whether lines were left out at the end, for lack of room. The last hunk then has fewer lines than its head says.
+    /// Whether lines were cut off at the end by `max_bytes`. The last hunk then has fewer lines than its header says.
     pub truncated: bool,
 }
 
-/// The replacements that make `new` of `old`, whole lines each. The bytes need not be text.
+/// Returns the replacements that turn `old` into `new`, each of whole lines. The bytes need not be text.
 ///
-/// The same two texts give the same replacements every time. They are few, but not always the fewest: a part of more
-/// than 20,000 lines that has nothing in common with the other text at its start and end is replaced as a whole.
+/// The result is deterministic. It is small, but not always minimal: a region of more than 20,000 lines with no common
+/// lines at its start and end is replaced as a whole.
 #[must_use]
 pub fn line_changes(old: &[u8], new: &[u8]) -> Changes {
     let old = LineTable::new(old);
@@ -56,13 +56,13 @@ pub fn line_changes(old: &[u8], new: &[u8]) -> Changes {
     )
 }
 
-/// What `changes` do to the lines of `old`, in the unified format, with `context` unchanged lines around.
+/// Renders `changes` of `old` in the unified format, with `context` unchanged lines around them.
 ///
-/// A line ends at LF, CRLF or a lone CR, and is shown without its end. Where the lines of a hunk do not all end the same
-/// way, an end in CRLF shows as `␍␊` and one in CR as `␍`, so that a change of nothing but line ends can be seen. Bytes
-/// that are not UTF-8 show as U+FFFD, as do control characters in the two names.
+/// A line ends with LF, CRLF or a lone CR, and is shown without its line ending. If the lines of a hunk do not all end
+/// the same way, CRLF is shown as `␍␊` and CR as `␍`, so that a change of line endings alone is visible. Bytes that are
+/// not UTF-8 are shown as U+FFFD, as are control characters in the two names.
 ///
-/// `changes` must have been made for `old`; those that reach beyond it give no text.
+/// `changes` must have been made for `old`; if they reach beyond it, the result is empty.
 #[must_use]
 pub fn unified_diff(old: &[u8], changes: &Changes, options: DiffOptions<'_>) -> UnifiedDiff {
     let Some(part) = Neighbourhood::of(old, changes, options.context) else {
@@ -79,7 +79,7 @@ pub fn unified_diff(old: &[u8], changes: &Changes, options: DiffOptions<'_>) -> 
     };
     let mut heading = heading(options);
     let mut room = MAX_COMPARED_IN_ALL;
-    // What stands in two regions is never shown in one hunk, and what is not shown need not be compared.
+    // Two regions never share a hunk, and a region that is not shown need not be compared.
     for region in changed_regions(&old, &new, &part.changes, options.context) {
         let edits = differing_lines(&old, region.old, &new, region.new, &mut room);
         for edits in hunks(&edits, options.context) {
@@ -93,22 +93,22 @@ pub fn unified_diff(old: &[u8], changes: &Changes, options: DiffOptions<'_>) -> 
     writer.diff
 }
 
-/// The lines of a text that matter for a diff, and the changes as they read there. The rest need not be split into lines.
+/// The lines that matter for a diff, and the changes relative to them. The rest need not be split into lines.
 struct Neighbourhood<'a> {
     old: &'a [u8],
     changes: Changes,
-    /// The number of lines above.
+    /// Number of lines above.
     lines_before: usize,
 }
 
 impl<'a> Neighbourhood<'a> {
-    /// `None` when nothing changes, or something beyond the end.
+    /// Returns `None` if nothing changes, or if a change reaches beyond the end.
     fn of(old: &'a [u8], changes: &Changes, context: usize) -> Option<Self> {
         let (first, last) = (changes.iter().next()?, changes.iter().next_back()?);
         if last.span.end > old.len() {
             return None;
         }
-        // More whole lines than two hunks can have between them and still be shown as one.
+        // More whole lines than two edits can have between them and still be in one hunk.
         let lines = context.saturating_mul(2).saturating_add(2);
         let mut start = line_start(old, first.span.start);
         let mut end = last.span.end;
@@ -136,14 +136,14 @@ impl<'a> Neighbourhood<'a> {
     }
 }
 
-/// Lines of the old text that became other lines in the new one. Numbers count from 0.
+/// Lines of the old text and the lines of the new text that replace them. Numbers count from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Edit {
     old: Range<usize>,
     new: Range<usize>,
 }
 
-/// A text and the offsets between its lines, including its start and its end.
+/// A text and its line boundaries, including its start and its end.
 struct LineTable<'a> {
     source: &'a [u8],
     borders: Vec<usize>,
@@ -176,7 +176,7 @@ impl<'a> LineTable<'a> {
         self.span(lines).slice(self.source)
     }
 
-    /// The first line that starts at `offset` or later; the number of lines when there is none.
+    /// Returns the first line that starts at `offset` or later, or the number of lines if there is none.
     fn line_from(&self, offset: usize) -> usize {
         self.borders.partition_point(|border| *border < offset)
     }
@@ -191,7 +191,7 @@ impl<'a> LineTable<'a> {
     }
 }
 
-/// Compares some lines of two texts. `room` is for how many lines may still be compared.
+/// Compares some lines of two texts. `room` is the number of lines that may still be compared.
 fn differing_lines(
     old: &LineTable<'_>,
     old_lines: Range<usize>,
@@ -266,10 +266,10 @@ fn compared(old: &LineTable<'_>, new: &LineTable<'_>, middle: &Edit) -> Vec<Edit
         .collect()
 }
 
-/// Moves removals and additions that could stand at several places, because lines are repeated there.
+/// Moves insertions and deletions that could be at several positions because lines repeat.
 ///
-/// One that can reach another edit becomes one with it: a changed line must not look like a line removed here and one
-/// added there, or a merge would take it for two changes. The others go down as far as they can.
+/// One that can reach another edit is merged with it: a changed line must not look like one line removed here and
+/// another added there, or a merge would take it for two changes. The others slide down as far as they can.
 fn settle(mut edits: Vec<Edit>, old: &[u32], new: &[u32]) -> Vec<Edit> {
     let mut from_the_end: Vec<Edit> = Vec::with_capacity(edits.len());
     while let Some(edit) = edits.pop() {
@@ -315,7 +315,7 @@ impl Edit {
         }
     }
 
-    /// The lines that are only removed, or only added.
+    /// Returns the lines of an edit that only removes or only adds.
     fn one_sided<'a>(&self, old: &'a [u32], new: &'a [u32]) -> Option<(&'a [u32], Range<usize>)> {
         match (self.old.is_empty(), self.new.is_empty()) {
             (false, true) => Some((old, self.old.clone())),
@@ -324,7 +324,7 @@ impl Edit {
         }
     }
 
-    /// How many of the `room` lines below can stand above instead.
+    /// Returns how many of the `room` lines below could be above instead.
     fn free_steps_down(&self, room: usize, old: &[u32], new: &[u32]) -> usize {
         self.one_sided(old, new).map_or(0, |(lines, range)| {
             (0..room)
@@ -333,7 +333,7 @@ impl Edit {
         })
     }
 
-    /// Whether all lines between `previous` and this can stand below instead.
+    /// Returns whether all lines between `previous` and this edit could be below it instead.
     fn is_free_up_to(&self, previous: &Self, old: &[u32], new: &[u32]) -> bool {
         self.one_sided(old, new).is_some_and(|(lines, range)| {
             (1..=self.old.start - previous.old.end)
@@ -348,7 +348,7 @@ fn in_order(changes: impl Iterator<Item = Change>) -> Changes {
     made.unwrap_or_default()
 }
 
-/// Bytes that stand in both texts.
+/// A run of bytes present in both texts.
 struct Kept {
     old: usize,
     new: usize,
@@ -356,9 +356,9 @@ struct Kept {
 }
 
 impl Kept {
-    /// The lines of both texts that lie wholly inside.
+    /// Returns the lines that are wholly inside, in both texts.
     fn lines(&self, old: &LineTable<'_>, new: &LineTable<'_>) -> Option<Edit> {
-        // Only at the ends can a line start in one text but not in the other: a border inside is one in both.
+        // Only at the ends can a line start in one text but not in the other: a boundary inside is one in both.
         let first = Ord::max(
             old.border_from(self.old) - self.old,
             new.border_from(self.new) - self.new,
@@ -377,7 +377,8 @@ impl Kept {
     }
 }
 
-/// The lines that `changes` can have touched, whole in both texts. What is close enough to be shown together is together.
+/// Returns the regions that `changes` may have touched, as whole lines of both texts. Regions close enough to share a
+/// hunk are merged.
 fn changed_regions(
     old: &LineTable<'_>,
     new: &LineTable<'_>,
@@ -415,22 +416,22 @@ fn changed_regions(
     regions
 }
 
-/// Puts edits together whose context meets.
+/// Groups edits whose context overlaps.
 fn hunks(edits: &[Edit], context: usize) -> impl Iterator<Item = &[Edit]> {
     edits.chunk_by(move |one, next| is_one_hunk(next.old.start - one.old.end, context))
 }
 
-/// Whether two edits with this many lines between them are shown together.
+/// Returns whether two edits with this many lines between them belong to one hunk.
 fn is_one_hunk(between: usize, context: usize) -> bool {
     between <= context.saturating_mul(2)
 }
 
-/// Edits that are shown together, and the lines around them.
+/// The edits of one hunk, and the lines around them.
 struct Hunk<'a> {
     old: &'a LineTable<'a>,
     new: &'a LineTable<'a>,
     edits: &'a [Edit],
-    /// All lines that are shown.
+    /// All lines shown.
     shown: Edit,
 }
 
@@ -456,7 +457,7 @@ impl<'a> Hunk<'a> {
         }
     }
 
-    /// The shown lines with their signs.
+    /// Iterates over the lines shown, with their signs.
     fn lines(&self) -> impl Iterator<Item = (char, &'a [u8])> {
         let (old, new) = (self.old, self.new);
         let end = Edit {
@@ -487,7 +488,7 @@ impl<'a> Hunk<'a> {
             .is_some_and(|first| ends.any(|end| end != first))
     }
 
-    /// Writes the hunk below `heading`. Says whether there was room for all of it.
+    /// Writes the hunk below `heading`. Returns whether there was room for all of it.
     fn write(&self, heading: &str, lines_before: usize, writer: &mut Writer) -> bool {
         let shown = self.shown.down(lines_before, lines_before);
         let (old, new) = (HunkRange(&shown.old), HunkRange(&shown.new));
@@ -499,7 +500,7 @@ impl<'a> Hunk<'a> {
     }
 }
 
-/// Lines as the head of a hunk counts them: from 1, and before the first of none.
+/// A line range in a hunk header: counted from 1, or from the preceding line if it is empty.
 struct HunkRange<'a>(&'a Range<usize>);
 
 impl fmt::Display for HunkRange<'_> {
@@ -518,7 +519,7 @@ enum LineEnd {
 }
 
 impl LineEnd {
-    /// The text of a line, and how the line ends.
+    /// Splits a line into its text and its line ending.
     fn split(line: &[u8]) -> (&[u8], Self) {
         match line {
             [text @ .., b'\r', b'\n'] => (text, Self::CrLf),
@@ -550,14 +551,14 @@ fn heading(options: DiffOptions<'_>) -> String {
     )
 }
 
-/// A diff with a limit to its size.
+/// Output of limited size.
 struct Writer {
     diff: UnifiedDiff,
     max_bytes: usize,
 }
 
 impl Writer {
-    /// Says whether there was room.
+    /// Appends `piece`; returns whether there was room for it.
     fn push(&mut self, piece: &str) -> bool {
         if self.diff.text.len() + piece.len() > self.max_bytes {
             self.diff.truncated = true;

@@ -4,18 +4,18 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-/// A SHA-256 digest. Prints as 64 lower-case hexadecimal digits.
+/// A SHA-256 digest. Displays as 64 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest of `bytes`.
+    /// Computes the digest of `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The digest that prints as `digits`.
+    /// Parses 64 hexadecimal digits.
     #[must_use]
     pub fn parse(digits: &str) -> Option<Self> {
         let mut bytes = [0; 32];
@@ -29,13 +29,13 @@ impl Digest {
         Some(Self(bytes))
     }
 
-    /// The digest with these 32 bytes.
+    /// Creates a digest from its 32 bytes.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The 32 bytes.
+    /// Returns the 32 bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0

@@ -1,4 +1,4 @@
-//! The map of a document: its headings, what belongs to each, and how they nest.
+//! The structure of a document: its headings, the bytes that belong to each, and how they nest.
 
 mod again;
 mod stretch;
@@ -18,7 +18,7 @@ use crate::{
     whitespace::is_blank,
 };
 
-/// The sections of one document. Holds spans and heading texts, never the text of the note.
+/// The sections of one document. Holds spans and heading texts, never the body of the note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     front_matter: Option<FrontMatter>,
@@ -26,29 +26,29 @@ pub struct Document {
     len: usize,
 }
 
-/// One heading and what belongs to it.
+/// One heading and the content that belongs to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Section {
-    /// 1 to 6.
+    /// Heading level, 1 to 6.
     pub level: u8,
     /// Normalised text of the heading; may be empty.
     pub text: String,
-    /// 1-based place among all headings of the document.
+    /// 1-based position among all headings of the document.
     pub ordinal: usize,
-    /// Index of the nearest heading before this one with a smaller level, nested headings included.
+    /// Index of the nearest preceding heading with a smaller level, nested headings included.
     pub parent: Option<usize>,
-    /// The heading's own bytes. At the top level these are whole lines, line end included.
+    /// The heading's own bytes. For a top-level heading these are whole lines, including the line ending.
     pub heading: Span,
     /// The bytes the section owns, or `None` for a heading nested in a quote or list item.
     pub extent: Option<Extent>,
-    /// Whether a block with substance stands between this heading and the next one of its level or above.
+    /// Whether there is a block with content between this heading and the next one of its level or above.
     pub body_available: bool,
-    /// Start of the first top-level block with substance behind the heading, wherever that is.
+    /// Start of the first top-level block with content after the heading, wherever that is.
     first_body: Option<usize>,
 }
 
-/// The bytes of a top-level section. The extents of a document tile it together with the preamble.
+/// The bytes of a top-level section. Together with the preamble, the extents tile the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// From the end of the heading to the next top-level heading of any level.
@@ -69,7 +69,7 @@ impl Document {
         builder.finish(source)
     }
 
-    /// The document `source` with these headings, which are all it has.
+    /// Builds the document of `source` from all of its headings.
     fn new(source: &Source<'_>, headings: Vec<Found>) -> Self {
         let bytes = source.text.as_bytes();
         let spans: Vec<Span> = headings
@@ -110,19 +110,19 @@ impl Document {
         document
     }
 
-    /// All headings in document order.
+    /// Returns all headings in document order.
     #[must_use]
     pub fn sections(&self) -> &[Section] {
         &self.sections
     }
 
-    /// The front matter block.
+    /// Returns the front matter block.
     #[must_use]
     pub fn front_matter(&self) -> Option<FrontMatter> {
         self.front_matter
     }
 
-    /// Everything before the first top-level heading, front matter included.
+    /// Returns everything before the first top-level heading, front matter included.
     #[must_use]
     pub fn preamble(&self) -> Span {
         let end = self
@@ -132,8 +132,8 @@ impl Document {
         Span::new(0, end)
     }
 
-    /// The sections that own bytes, with their index and extent. Heading and own body of each, in this order and after
-    /// the preamble, are all bytes of the document.
+    /// Iterates over the sections that own bytes, with their index and extent. The preamble followed by the heading and
+    /// own body of each section is the whole document.
     pub fn top_level(&self) -> impl Iterator<Item = (usize, &Section, Extent)> {
         self.sections
             .iter()
@@ -141,7 +141,7 @@ impl Document {
             .filter_map(|(index, section)| Some((index, section, section.extent?)))
     }
 
-    /// The texts of the headings above the section at `index` and its own, outermost first.
+    /// Returns the texts of the headings above the section at `index` and its own, outermost first.
     #[must_use]
     pub fn heading_path(&self, index: usize) -> Vec<&str> {
         let mut path: Vec<&str> =
@@ -154,7 +154,7 @@ impl Document {
 }
 
 impl Section {
-    /// The section when all its offsets are others.
+    /// Returns the section with all its offsets mapped by `to`.
     pub(crate) fn moved(&self, to: impl Fn(usize) -> Option<usize>) -> Option<Self> {
         let span = |span: Span| Some(Span::new(to(span.start)?, to(span.end)?));
         let extent = match self.extent {
@@ -179,13 +179,13 @@ impl Section {
 }
 
 impl Extent {
-    /// Hash of the own body as it stands in `source`.
+    /// Hashes the own body as it is in `source`.
     #[must_use]
     pub fn own_body_digest(&self, source: &[u8]) -> Digest {
         Digest::of(self.own_body.slice(source))
     }
 
-    /// Hash of heading, own body and everything below, as it stands in `source`.
+    /// Hashes the heading, the own body and all subsections, as they are in `source`.
     #[must_use]
     pub fn subtree_digest(&self, source: &[u8]) -> Digest {
         Digest::of(self.subtree.slice(source))
@@ -196,12 +196,12 @@ impl Extent {
 #[derive(Default)]
 pub(crate) struct Builder {
     headings: Vec<Found>,
-    /// Start of the first top-level block with substance.
+    /// Start of the first top-level block with content.
     first_substance: Option<usize>,
     heading: Option<(Found, HeadingText)>,
     block: Option<Block>,
     depth: usize,
-    /// Headings below this index know the first block with substance behind them.
+    /// Headings below this index already know the first block with content after them.
     settled: usize,
 }
 
@@ -210,11 +210,11 @@ struct Found {
     text: String,
     span: Span,
     nested: bool,
-    /// Start of the first top-level block with substance that begins after the heading.
+    /// Start of the first top-level block with content that starts after the heading.
     first_body: Option<usize>,
 }
 
-/// The top-level block that is being read.
+/// The top-level block being read.
 struct Block {
     start: usize,
     is_heading: bool,
@@ -222,7 +222,7 @@ struct Block {
 }
 
 impl Builder {
-    /// Reads a part of a text that stands by itself.
+    /// Reads a part of the text that can be parsed on its own.
     fn read(&mut self, text: &Markdown<'_>, part: Range<usize>) {
         let base = part.start;
         for (event, range) in text.events(part) {
@@ -230,12 +230,12 @@ impl Builder {
         }
     }
 
-    /// Whether no block is open.
+    /// Returns `true` if no block is open.
     pub(crate) fn is_at_top(&self) -> bool {
         self.depth == 0
     }
 
-    /// The document that was read.
+    /// Returns the document that was read.
     pub(crate) fn finish(self, source: &Source<'_>) -> Document {
         Document::new(source, self.headings)
     }
@@ -326,7 +326,8 @@ impl Builder {
         }
     }
 
-    /// Tells every heading that ends before `start` and waits for a body. Headings inside the block itself keep waiting.
+    /// Records the start of a block with content for every heading that ends before it and has none yet. Headings
+    /// inside the block itself keep waiting.
     fn block_with_substance(&mut self, start: usize) {
         self.first_substance.get_or_insert(start);
         while let Some(found) = self.headings.get_mut(self.settled)
@@ -339,7 +340,7 @@ impl Builder {
 }
 
 impl Found {
-    /// The bytes of the heading: of a top-level one, whole lines.
+    /// Returns the bytes of the heading; for a top-level heading, whole lines.
     fn lines(&self, bytes: &[u8], body_start: usize) -> Span {
         if self.nested {
             self.span
@@ -349,7 +350,7 @@ impl Found {
     }
 }
 
-/// Where what belongs to each heading ends, found from the last heading to the first.
+/// Finds where the content of each heading ends, from the last heading to the first.
 fn ends(headings: &[Found], spans: &[Span], document_end: usize) -> Vec<Ends> {
     let (mut any, mut top_level) = (NextStart::new(document_end), NextStart::new(document_end));
     let mut ends: Vec<Ends> = headings
@@ -377,15 +378,15 @@ fn ends(headings: &[Found], spans: &[Span], document_end: usize) -> Vec<Ends> {
 const LOWEST_RANK: u8 = 6;
 
 struct Ends {
-    /// Of what counts as its body: the next heading of its rank, nested or not.
+    /// End of what counts as its body: the next heading of its rank, nested or not.
     body: usize,
-    /// Of its own body: the next top-level heading.
+    /// End of its own body: the next top-level heading.
     own_body: usize,
-    /// Of its subtree: the next top-level heading of its rank.
+    /// End of its subtree: the next top-level heading of its rank.
     subtree: usize,
 }
 
-/// On the way from the end of a document to its start: where the next heading starts, for each rank.
+/// The start of the next heading of each rank, while reading a document from its end to its start.
 struct NextStart([usize; LOWEST_RANK as usize]);
 
 impl NextStart {
@@ -393,7 +394,7 @@ impl NextStart {
         Self([document_end; LOWEST_RANK as usize])
     }
 
-    /// The start of the next heading of `level` or above.
+    /// Returns the start of the next heading of `level` or above.
     fn of_rank(&self, level: u8) -> usize {
         self.0[usize::from(level) - 1]
     }
@@ -403,7 +404,7 @@ impl NextStart {
     }
 }
 
-/// The heading that encloses heading `index`, given the `open` ones above it, which are brought up to date.
+/// Returns the heading that encloses heading `index`, and updates `open`, the headings above it.
 fn enclosing(open: &mut Vec<(usize, u8)>, index: usize, level: u8) -> Option<usize> {
     while open.pop_if(|(_, above)| *above >= level).is_some() {}
     let parent = open.last().map(|(above, _)| *above);
@@ -411,8 +412,8 @@ fn enclosing(open: &mut Vec<(usize, u8)>, index: usize, level: u8) -> Option<usi
     parent
 }
 
-/// Widens the span of a top-level heading to its lines: indentation before, and the line end behind. A byte order mark
-/// before the first line, which ends at `body_start`, stays outside.
+/// Widens the span of a top-level heading to whole lines: the indentation before it and the line ending after it. A
+/// byte order mark before the first line, which ends at `body_start`, stays outside.
 fn whole_lines(bytes: &[u8], body_start: usize, span: Span) -> Span {
     let start = line_start(bytes, span.start).max(body_start);
     let text_end = bytes[span.range()]

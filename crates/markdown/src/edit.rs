@@ -1,8 +1,8 @@
-//! Edits of sections: what is asked for in, replacements of bytes out.
+//! Edits of sections: takes a request, returns replacements of bytes.
 //!
-//! An edit is planned on a document and its text, then made on a copy, then checked: the new tree must be the old tree
-//! with just the intended change, or the edit is refused with the reason. The parser is the judge, so that an open
-//! fence, a comment or an underline in somebody's payload can never swallow the section that follows.
+//! An edit is planned on a document and its text, applied to a copy, then verified: the new tree must be the old tree
+//! with only the intended change, or the edit is refused with the reason. The parser is the judge, so that an open
+//! fence, a comment or an underline in a caller's payload can never swallow the section that follows.
 
 mod error;
 pub(crate) mod heading;
@@ -23,122 +23,122 @@ use std::borrow::Cow;
 
 use crate::{Changes, Document, Source, Span, align, lines::dominant_line_end};
 
-/// What an edit shall do. A section is named by its position: its index among the sections of top-level headings.
+/// An edit to make. A section is named by its position: its index among the sections with top-level headings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Edit<'a> {
-    /// A new section.
+    /// Inserts a new section.
     Insert {
-        /// Where.
+        /// Where to insert it.
         place: Place,
-        /// 1 to 6, or the level that the place suggests.
+        /// Its level, 1 to 6, or `None` for the level that the place implies.
         level: Option<u8>,
-        /// Its heading, in one line.
+        /// Its heading, on one line.
         heading: &'a str,
-        /// Its text, without the heading. May hold subsections.
+        /// Its text, without the heading. May contain subsections.
         body: &'a str,
-        /// What to do with headings in the text.
+        /// How to treat headings in the text.
         headings: PayloadHeadings,
     },
-    /// A section with all that is below it, taken from another document.
+    /// Inserts a section with its subsections, taken from another document.
     Graft {
-        /// Where.
+        /// Where to insert it.
         place: Place,
-        /// The level of its first heading, or the level that the place suggests.
+        /// The level of its first heading, or `None` for the level that the place implies.
         level: Option<u8>,
-        /// Its bytes, from its heading on.
+        /// Its bytes, starting with its heading.
         subtree: &'a str,
     },
-    /// Another text between a heading and the next one.
+    /// Replaces the text between a heading and the next one.
     ReplaceBody {
-        /// Which section.
+        /// Position of the section.
         section: usize,
-        /// The text.
+        /// The new text.
         body: &'a str,
-        /// What to do with headings in the text.
+        /// How to treat headings in the text.
         headings: PayloadHeadings,
     },
-    /// Another text, subsections included, behind a heading.
+    /// Replaces everything after a heading, subsections included.
     ReplaceSubtree {
-        /// Which section.
+        /// Position of the section.
         section: usize,
-        /// The text.
+        /// The new text.
         body: &'a str,
-        /// What to do with headings in the text.
+        /// How to treat headings in the text.
         headings: PayloadHeadings,
     },
-    /// The section and all that is below it goes.
+    /// Deletes a section with its subsections.
     Delete {
-        /// Which section.
+        /// Position of the section.
         section: usize,
     },
-    /// The section and all that is below it stands elsewhere.
+    /// Moves a section with its subsections.
     Move {
-        /// Which section.
+        /// Position of the section.
         section: usize,
-        /// Where. A position is the index that the heading has afterwards.
+        /// Where to move it. A position is the index that the heading has afterwards.
         place: Place,
-        /// Its level there, or the level that the place suggests.
+        /// Its new level, or `None` for the level that the place implies.
         level: Option<u8>,
     },
-    /// Another heading.
+    /// Changes the text of a heading.
     Rename {
-        /// Which section.
+        /// Position of the section.
         section: usize,
-        /// The heading, in one line.
+        /// The new heading, on one line.
         heading: &'a str,
     },
-    /// Another level for the section; what is below it follows.
+    /// Changes the level of a section; its subsections follow.
     SetLevel {
-        /// Which section.
+        /// Position of the section.
         section: usize,
-        /// 1 to 6.
+        /// The new level, 1 to 6.
         level: u8,
     },
-    /// Other words for the same passage.
+    /// Replaces a passage of text.
     ReplaceText {
-        /// Which part of the document.
+        /// The part of the document to search.
         within: Within,
-        /// What is there.
+        /// The text to find.
         old: &'a str,
-        /// What shall be there.
+        /// The text to put in its place.
         new: &'a str,
         /// How often `old` must occur.
         expected: usize,
     },
-    /// Replacements in the front matter, already planned and checked.
+    /// Applies changes to the front matter, already planned and verified.
     FrontMatter(Changes),
-    /// Replacements that stay inside lines of the Markdown, such as other spellings of links. Texts and headings may
-    /// change, the tree may not.
+    /// Applies changes within lines of the Markdown, such as respelled links. Text and headings may change, the tree
+    /// may not.
     WithinLines(Changes),
 }
 
 /// A part of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Within {
-    /// Everything.
+    /// The whole document.
     Document,
-    /// What stands between the heading of this section and the next one.
+    /// The text between the heading of this section and the next heading.
     Body(usize),
-    /// What stands behind the heading of this section, subsections included.
+    /// Everything after the heading of this section, subsections included.
     Subtree(usize),
 }
 
-/// What an edit makes of a document.
+/// The result of an edit.
 #[derive(Clone, Debug)]
 pub struct Edited {
-    /// The replacements.
+    /// The replacements it made.
     pub changes: Changes,
     /// The document afterwards.
     pub bytes: Vec<u8>,
-    /// Its sections.
+    /// The sections of the document afterwards.
     pub document: Document,
-    /// For each section afterwards, by position: which one it was, or `None` for a new one.
+    /// For each section afterwards, its position before, or `None` for a new section.
     pub lineage: Vec<Option<usize>>,
-    /// The position afterwards of the section that the edit is about.
+    /// Position afterwards of the section that was edited.
     pub focus: Option<usize>,
 }
 
-/// A document that can be edited.
+/// A document ready to be edited.
 #[derive(Debug)]
 pub struct Editable<'a> {
     bytes: &'a [u8],
@@ -149,7 +149,7 @@ pub struct Editable<'a> {
     line_end: &'static str,
 }
 
-/// A section of a top-level heading, in terms of positions.
+/// A section with a top-level heading, by position.
 #[derive(Clone, Copy, Debug)]
 struct Top {
     level: u8,
@@ -162,15 +162,15 @@ struct Top {
 }
 
 impl<'a> Editable<'a> {
-    /// The document `bytes`, whose sections are `document`.
+    /// Prepares the document `bytes`, whose sections are `document`.
     ///
     /// # Errors
-    /// [`EditError::NotUtf8`] when it is not UTF-8.
+    /// [`EditError::NotUtf8`] if it is not UTF-8.
     pub fn new(bytes: &'a [u8], document: &'a Document) -> Result<Self, EditError> {
         let source = Source::new(bytes);
         let text = match source.text {
             Cow::Borrowed(text) => text,
-            // It has zeros, or is no text.
+            // It contains NUL, or is not UTF-8.
             Cow::Owned(_) => std::str::from_utf8(bytes).map_err(|_| EditError::NotUtf8)?,
         };
         Ok(Self {
@@ -186,7 +186,7 @@ impl<'a> Editable<'a> {
     /// Makes the edit on a copy.
     ///
     /// # Errors
-    /// [`EditError`] says why it cannot be made without changing something else.
+    /// [`EditError`] if it cannot be made without changing anything else.
     pub fn edit(&self, edit: &Edit<'_>) -> Result<Edited, EditError> {
         let mut refused = None;
         for spacing in [spacing::Spacing::AsFound, spacing::Spacing::Wide] {
@@ -219,7 +219,7 @@ impl<'a> Editable<'a> {
         self.tops.get(section).ok_or(EditError::NoSuchSection)
     }
 
-    /// The sections below `section`, by fingerprint, for alignment with what replaces them.
+    /// Returns the fingerprints of the sections in `range`, for alignment with the ones that replace them.
     fn fingerprints(&self, range: std::ops::Range<usize>) -> Vec<align::Fingerprint> {
         let mut all = align::fingerprints(self.bytes, self.document);
         all.drain(range).collect()

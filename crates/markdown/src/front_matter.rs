@@ -1,4 +1,4 @@
-//! Where front matter starts and ends. It is split off before the parser sees the text, so it can never become a heading.
+//! Finds front matter. It is split off before the parser sees the text, so it can never become a heading.
 
 mod edit;
 mod written;
@@ -10,13 +10,13 @@ pub use self::edit::{FrontMatterError, remove_key, set_key};
 /// A front matter block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrontMatter {
-    /// From the opening delimiter to the end of the closing line, line end included.
+    /// From the opening delimiter to the end of the closing line, including the line ending.
     pub block: Span,
     /// The YAML between the delimiter lines.
     pub yaml: Span,
 }
 
-/// Length of the byte order mark that `text` starts with, or 0.
+/// Returns the length of the byte order mark at the start of `text`, or 0.
 pub(crate) fn byte_order_mark_len(text: &str) -> usize {
     if text.starts_with('\u{feff}') {
         '\u{feff}'.len_utf8()
@@ -26,7 +26,7 @@ pub(crate) fn byte_order_mark_len(text: &str) -> usize {
 }
 
 /// Finds the block: `---` on the first line (after an optional byte order mark), closed by `---` or `...` on a line of
-/// its own. Blanks may follow a delimiter, any kind of line end counts, and the closing line may be the last.
+/// its own. Blanks may follow a delimiter, any line ending counts, and the closing line may be the last.
 pub(crate) fn split(text: &str) -> Option<FrontMatter> {
     let bytes = text.as_bytes();
     let start = byte_order_mark_len(text);

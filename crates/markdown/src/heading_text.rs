@@ -1,4 +1,4 @@
-//! The text of a heading as the contract wants it: inline nodes joined by a space, NFC, white space collapsed.
+//! The text of a heading as the contract defines it: inline nodes joined by a space, NFC, white space collapsed.
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
@@ -7,8 +7,8 @@ use crate::whitespace::is_whitespace;
 
 /// Collects the inline events of one heading.
 ///
-/// Nodes are joined by one space and runs of white space become one, so it is enough to put a space at every border
-/// between nodes. Inside an image only the alternative text counts, and there nothing is joined.
+/// Nodes are joined by one space and runs of white space are collapsed, so it is enough to put a space at every
+/// boundary between nodes. Inside an image only the alternative text counts, and its nodes are not joined by spaces.
 #[derive(Debug, Default)]
 pub(crate) struct HeadingText {
     raw: String,
@@ -53,7 +53,7 @@ impl HeadingText {
     }
 }
 
-/// Runs of white space as one space, and none at the ends.
+/// Collapses runs of white space to one space, and trims both ends.
 pub(crate) fn collapse_whitespace(chars: impl Iterator<Item = char>, capacity: usize) -> String {
     let mut text = String::with_capacity(capacity);
     let mut pending = false;

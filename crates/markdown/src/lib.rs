@@ -1,10 +1,10 @@
-//! The Markdown section model: the one place in Sectile that knows what a heading is.
+//! The Markdown section model: the only place in Sectile that knows what a heading is.
 //!
-//! Everything here is pure and total: bytes in, values out. No file, clock, protocol or randomness, and no input that
-//! makes a parse fail. Other crates never scan Markdown themselves; they ask for spans and cut the source at them.
+//! Everything here is pure and total: bytes in, values out. There is no file, clock, protocol or randomness, and no
+//! input makes a parse fail. Other crates never scan Markdown themselves; they ask for spans and slice the source.
 //!
-//! Start with [`Source`]: it decodes bytes and splits off front matter. [`Source::parse`] gives a [`Document`], the map
-//! of its sections, which holds spans and heading texts but never the text of the note.
+//! Start with [`Source`]: it decodes bytes and splits off front matter. [`Source::parse`] returns a [`Document`], the
+//! structure of its sections, which holds spans and heading texts but never the body of the note.
 
 pub mod align;
 mod changes;

@@ -1,8 +1,8 @@
-//! Lines: where they end (LF, CRLF and lone CR), and conversion between byte offsets and line numbers.
+//! Line endings (LF, CRLF and lone CR), and conversion between byte offsets and line numbers.
 
 use memchr::{memchr_iter, memchr2, memrchr2};
 
-/// A place in a source as people count it.
+/// A line and column in a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// 1-based line number.
@@ -37,13 +37,13 @@ impl LineIndex {
         }
     }
 
-    /// Number of lines; a line end at the very end opens one more, empty, line.
+    /// Returns the number of lines; a line ending at the very end opens one more, empty, line.
     #[must_use]
     pub fn line_count(&self) -> usize {
         self.starts.len()
     }
 
-    /// The line and column of byte `offset`, or of the end when it lies beyond.
+    /// Returns the line and column of byte `offset`, or of the end if it is beyond.
     #[must_use]
     pub fn position(&self, offset: usize) -> Position {
         let offset = offset.min(self.len);
@@ -54,20 +54,20 @@ impl LineIndex {
         }
     }
 
-    /// The offset of the first byte of the 1-based `line`.
+    /// Returns the offset of the first byte of the 1-based `line`.
     #[must_use]
     pub fn line_start(&self, line: usize) -> Option<usize> {
         self.starts.get(line.checked_sub(1)?).copied()
     }
 }
 
-/// One line found by [`line_at`]: its text ends at `content_end`, the next line starts at `end`.
+/// A line found by [`line_at`]: its text ends at `content_end`, the next line starts at `end`.
 pub(crate) struct Line {
     pub(crate) content_end: usize,
     pub(crate) end: usize,
 }
 
-/// The line that starts at `start`.
+/// Returns the line that starts at `start`.
 pub(crate) fn line_at(source: &[u8], start: usize) -> Line {
     let content_end = memchr2(b'\n', b'\r', &source[start..]).map_or(source.len(), |at| start + at);
     let end = match source.get(content_end..) {
@@ -78,12 +78,12 @@ pub(crate) fn line_at(source: &[u8], start: usize) -> Line {
     Line { content_end, end }
 }
 
-/// The start of the line that holds byte `offset`.
+/// Returns the start of the line that contains byte `offset`.
 pub(crate) fn line_start(source: &[u8], offset: usize) -> usize {
     memrchr2(b'\n', b'\r', &source[..offset]).map_or(0, |at| at + 1)
 }
 
-/// Where the line end before `start`, the start of a line, starts.
+/// Returns the start of the line ending before `start`, which must be the start of a line.
 pub(crate) fn before_line_end(source: &[u8], start: usize) -> usize {
     match &source[..start] {
         [.., b'\r', b'\n'] => start - 2,
@@ -91,13 +91,13 @@ pub(crate) fn before_line_end(source: &[u8], start: usize) -> usize {
     }
 }
 
-/// The number of line ends in a source that does not end inside one.
+/// Counts the line endings in a source that does not end inside one.
 pub(crate) fn count_line_ends(source: &[u8]) -> usize {
     let lone = |at: &usize| source.get(at + 1) != Some(&b'\n');
     memchr_iter(b'\n', source).count() + memchr_iter(b'\r', source).filter(lone).count()
 }
 
-/// The line end that most lines of `bytes` have: `\n`, `\r\n` or `\r`. Without one, or with a tie, `\n`.
+/// Returns the most frequent line ending of `bytes`: `\n`, `\r\n` or `\r`. Without any, or in a tie, `\n`.
 #[must_use]
 pub fn dominant_line_end(bytes: &[u8]) -> &'static str {
     if memchr::memchr(b'\r', bytes).is_none() {

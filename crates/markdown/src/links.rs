@@ -1,9 +1,8 @@
-//! Links between documents: finding them, saying where they lead, and respelling the part that names a heading or a
-//! document.
+//! Links between documents: finding them, resolving them, and respelling the part that names a heading or a document.
 //!
-//! [`links`] finds them. [`resolve_path`] says which document a link names, [`Anchors::resolve`] which heading.
-//! [`repair_fragment`] and [`repair_path`] give the smallest change that makes a link follow a heading or a document that
-//! was renamed. What leads out of the folder of notes, such as `https:` and `mailto:`, is no link here.
+//! [`links`] finds them. [`resolve_path`] returns the document that a link names, [`Anchors::resolve`] the heading.
+//! [`repair_fragment`] and [`repair_path`] return the smallest change that makes a link follow a renamed heading or
+//! document. Destinations outside the folder of notes, such as `https:` and `mailto:`, do not count as links here.
 
 use crate::{Span, source::Offsets};
 
@@ -29,67 +28,68 @@ pub use heading_names::github_anchor;
 pub use paths::{PathResolution, name_key, repair_path, resolve_path};
 pub use repair::{Repair, repair_fragment};
 
-/// One link to a document of the folder, or to a heading in one. Spans are bytes of the source.
+/// A link to a document in the folder, or to a heading in one. Spans are bytes of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Link {
     /// How the link is written.
     pub form: LinkForm,
-    /// The whole link. Of a definition, from its label to the end of its title.
+    /// The whole link. For a definition, from its label to the end of its title.
     pub span: Span,
-    /// What names the document. Empty for a link into its own document; then the span is where a name would stand.
+    /// The part that names the document. Empty for a link within its own document; the span is then where a name would
+    /// go.
     pub path: LinkPart,
-    /// What names the place in the document, without the `#`.
+    /// The part that names the target within the document, without the `#`.
     pub fragment: Option<LinkPart>,
-    /// Whether the destination stands in `<` and `>`.
+    /// Whether the destination is enclosed in `<` and `>`.
     pub in_angle_brackets: bool,
-    /// What the link stands in, which decides how a repair is written.
+    /// The context of the link, which decides how a repair is written.
     pub enclosure: Enclosure,
 }
 
-/// What a link stands in.
+/// The context of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enclosure {
-    /// The Markdown of the document.
+    /// In the Markdown text of the document.
     Text,
-    /// An attribute of an HTML tag, between these quotes.
+    /// In an attribute of an HTML tag, between these quotes.
     Attribute(Option<char>),
-    /// A value of the front matter, between these quotes.
+    /// In a value of the front matter, between these quotes.
     FrontMatter(Option<char>),
-    /// A place where it can be read but not be written, because its characters do not stand there as they read: line
-    /// breaks or escapes come between. Its parts have no spans.
+    /// Somewhere the link can be read but not rewritten, because line breaks or escapes separate what is written from
+    /// what is read. Its parts have no spans.
     Sealed,
 }
 
-/// A part of a link's destination: where it stands, and what it says.
+/// A part of a link's destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkPart {
-    /// Where the part stands, in bytes of the source.
+    /// The bytes of the source.
     pub span: Span,
-    /// What it says, with backslashes, entities and percent signs decoded. A wiki link has none of these.
+    /// The decoded text: backslashes, entities and percent signs resolved. A wiki link has none of these.
     pub text: String,
 }
 
-/// How a link is written.
+/// The syntax of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LinkForm {
-    /// `[text](path#fragment)`.
+    /// An inline link, `[text](path#fragment)`.
     Inline,
-    /// `![text](path)`.
+    /// An image, `![text](path)`.
     Image,
-    /// `[label]: path#fragment`, which all links with that label share.
+    /// A definition, `[label]: path#fragment`, shared by all links with that label.
     Definition,
-    /// `[[path#fragment|alias]]`.
+    /// A wiki link, `[[path#fragment|alias]]`.
     Wiki,
-    /// `![[path#fragment]]`.
+    /// An embed, `![[path#fragment]]`.
     WikiEmbed,
-    /// `<a href="path#fragment">` or `<img src="path">`. Read and written like a CommonMark link.
+    /// An HTML attribute, `<a href="path#fragment">` or `<img src="path">`. Read and written like a CommonMark link.
     Html,
 }
 
 impl Link {
-    /// What the fragment says; empty without one.
+    /// Returns the text of the fragment, or the empty string without one.
     #[must_use]
     pub fn fragment_text(&self) -> &str {
         self.fragment
@@ -97,7 +97,7 @@ impl Link {
             .map_or("", |fragment| fragment.text.as_str())
     }
 
-    /// What it names: the document, and the place in it.
+    /// Returns the whole destination: the document, and the fragment in it.
     #[must_use]
     pub fn target(&self) -> String {
         match &self.fragment {
@@ -106,7 +106,7 @@ impl Link {
         }
     }
 
-    /// `text`, a part of the destination without a border in it, as it must be written where `like` stands.
+    /// Writes `text`, one part of the destination, as it must be spelled in place of `like`.
     fn written(&self, text: &str, like: &[u8]) -> String {
         let destination = if self.form.is_wiki() {
             text.to_owned()
@@ -123,7 +123,7 @@ impl Link {
         }
     }
 
-    /// The link where it can be read but not be written: somewhere in `span`.
+    /// Marks the link, which is somewhere in `span`, as readable but not writable.
     fn sealed(self, span: Span) -> Self {
         let at = |offset: usize| Span::new(offset, offset);
         Self {
@@ -141,7 +141,7 @@ impl Link {
         }
     }
 
-    /// Makes offsets of a decoded text offsets of what it was decoded from.
+    /// Maps offsets in decoded text to offsets in the original.
     fn map_spans(&mut self, offsets: &Offsets) {
         for span in self.spans() {
             *span = offsets.span_to_raw(*span);
@@ -155,7 +155,7 @@ impl Link {
             .chain(fragment)
     }
 
-    /// The link when its text stands `by` bytes further on, in another enclosure.
+    /// Returns the link moved by `by` bytes, into another enclosure.
     fn moved(mut self, by: usize, enclosure: Enclosure) -> Self {
         for span in self.spans() {
             *span = Span::new(span.start + by, span.end + by);
@@ -165,7 +165,7 @@ impl Link {
 }
 
 impl LinkForm {
-    /// Whether the link stands in double brackets. Such a link names documents and headings as Obsidian does.
+    /// Returns whether the link is in double brackets. Such a link names documents and headings as Obsidian does.
     #[must_use]
     pub fn is_wiki(self) -> bool {
         matches!(self, Self::Wiki | Self::WikiEmbed)

@@ -1,21 +1,21 @@
-//! Two changed texts that came from one, made into one again, by lines.
+//! Three-way merge of text, by lines.
 
 use std::fmt;
 use std::iter::Peekable;
 
 use crate::{Change, Span, line_changes};
 
-/// Where both sides changed the same lines, or lines next to each other, each in its own way.
+/// Both sides changed the same or adjacent lines, each in its own way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MergeConflict {
-    /// The bytes of the base that the first side replaced. Empty when it inserted.
+    /// The bytes of the base that our side replaced. Empty for an insertion.
     pub ours: Span,
-    /// The bytes of the base that the second side replaced. Empty when it inserted.
+    /// The bytes of the base that their side replaced. Empty for an insertion.
     pub theirs: Span,
 }
 
 impl MergeConflict {
-    /// The bytes of the base that either side replaced.
+    /// Returns the bytes of the base that either side replaced.
     #[must_use]
     pub fn span(self) -> Span {
         Span::new(
@@ -37,14 +37,14 @@ impl fmt::Display for MergeConflict {
 
 impl std::error::Error for MergeConflict {}
 
-/// `base` with what both sides made of it, or the first conflict.
+/// Merges the changes of both sides into `base`, or returns the first conflict.
 ///
-/// Lines that only one side changed become what that side made of them. What both sides did in the same way is done once.
-/// Otherwise they must leave at least one line unchanged between them. The order of the two sides makes no difference.
+/// Lines changed by only one side become that side's version. A change that both sides made identically is made once.
+/// Otherwise at least one unchanged line must separate the changes. The order of the two sides makes no difference.
 ///
 /// # Errors
 ///
-/// [`MergeConflict`] when both sides changed the same or neighbouring lines differently.
+/// [`MergeConflict`] if both sides changed the same or adjacent lines differently.
 pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Vec<u8>, MergeConflict> {
     let (ours, theirs) = (line_changes(base, ours), line_changes(base, theirs));
     let mut sides = Sides {
@@ -69,7 +69,7 @@ struct Sides<'a, I: Iterator<Item = &'a Change>> {
 }
 
 impl<'a, I: Iterator<Item = &'a Change>> Sides<'a, I> {
-    /// Takes the replacement that comes first, and all that meet it or one another.
+    /// Takes the first replacement and all that meet it or one another.
     fn next_group(&mut self) -> Option<Group<'a>> {
         let start = |change: Option<&&Change>| change.map(|change| change.span.start);
         let first = [start(self.ours.peek()), start(self.theirs.peek())]
@@ -83,7 +83,7 @@ impl<'a, I: Iterator<Item = &'a Change>> Sides<'a, I> {
         };
         loop {
             let end = group.span.end;
-            // Replacements of whole lines that only touch change neighbouring lines: one may have been made in view of the
+            // Replacements of whole lines that only touch change adjacent lines: one may have been made in view of the
             // other.
             let meets = |change: &&Change| change.span.start <= end;
             if let Some(change) = self.ours.next_if(meets) {
@@ -99,7 +99,7 @@ impl<'a, I: Iterator<Item = &'a Change>> Sides<'a, I> {
     }
 }
 
-/// Replacements that meet, and the bytes of the base that they are about.
+/// Replacements that meet, and the bytes of the base that they cover.
 struct Group<'a> {
     span: Span,
     ours: Vec<&'a Change>,
@@ -121,13 +121,13 @@ impl Group<'_> {
     }
 }
 
-/// From the first replacement's start to the last one's end.
+/// Returns the span from the first replacement's start to the last one's end.
 fn reach(changes: &[&Change]) -> Option<Span> {
     let (first, last) = (changes.first()?, changes.last()?);
     Some(Span::new(first.span.start, last.span.end))
 }
 
-/// What stands in the place of `span` after `changes`.
+/// Returns the text of `span` after `changes`.
 fn applied(changes: &[&Change], span: Span, base: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();
     let mut at = span.start;
@@ -159,7 +159,7 @@ mod tests {
             ("a\nb\nc", "x\na\nb\nc", "a\nb\nc\nd", "x\na\nb\nc\nd"),
             ("a\r\nb\r\nc", "A\r\nb\r\nc", "a\r\nb\r\nC", "A\r\nb\r\nC"),
             ("a\rb\rc\r", "a\rb\r", "A\rb\rc\r", "A\rb\r"),
-            // The same on both sides, and something else elsewhere.
+            // The same change on both sides, and another one elsewhere.
             ("a\nb\nc\n", "A\nb\nc\n", "A\nb\nC\n", "A\nb\nC\n"),
             ("a\n", "a\nb\n", "a\nb\n", "a\nb\n"),
         ];
@@ -206,7 +206,7 @@ mod tests {
         );
     }
 
-    /// What one side did to a line: how many lines it put before, and whether it kept the line.
+    /// One side's edit of a line: the number of lines it inserted before, and whether it kept the line.
     type LineEdit = (usize, bool);
 
     fn line_edits() -> impl Strategy<Value = Vec<LineEdit>> {
@@ -239,10 +239,10 @@ mod tests {
         inner.iter().all(|line| outer.any(|other| other == line))
     }
 
-    /// What a side made of a block.
+    /// One side's version of a block.
     type BlockEdit = Option<Vec<String>>;
 
-    /// How many lines a block has, and what the first side (`true`) or the second made of it.
+    /// Number of lines in a block, and the new version by the first side (`true`) or the second.
     type Block = (usize, Option<(bool, Vec<String>)>);
 
     fn blocks() -> impl Strategy<Value = Vec<Block>> {
@@ -254,7 +254,7 @@ mod tests {
     fn assembled(blocks: &[Vec<String>], line_end: &str, ends: bool) -> String {
         let mut lines = Vec::new();
         for (number, block) in blocks.iter().enumerate() {
-            // A line that nobody touches stands before, between and behind the blocks.
+            // An untouched line comes before, between and after the blocks.
             lines.push(format!("# {number}"));
             lines.extend_from_slice(block);
         }
@@ -321,7 +321,7 @@ mod tests {
             let base_text = base.concat();
             let mut ours = edited(&base, &our_edits, "ours\n");
             let mut theirs = edited(&base, &their_edits, "theirs\n");
-            // One side may lack the last line end.
+            // One side may lack the final line ending.
             if cut == 1 { ours.pop(); }
             if cut == 2 { theirs.pop(); }
             if let Some(merged) = merged(&base_text, &ours, &theirs) {

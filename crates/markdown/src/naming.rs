@@ -1,4 +1,4 @@
-//! Which sections a heading names, as people give headings: as listings show them, or as they are written.
+//! Finds the sections that a heading names, given as listings show it or as it is written.
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -6,16 +6,16 @@ use crate::{
     Document, Source, Span, edit::heading::written_text, heading_text::collapse_whitespace,
 };
 
-/// Whether two headings that differ only in case are the same.
+/// Whether headings that differ only in case are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LetterCase {
-    /// They are not.
+    /// They are different.
     Matters,
-    /// They are, where no heading has the very case that was given.
+    /// They are the same if no heading has exactly the case given.
     MayDiffer,
 }
 
-/// A heading that somebody gave.
+/// A heading given by a caller, in all the forms it is compared in.
 struct Given {
     /// As a listing would show it.
     shown: String,
@@ -23,16 +23,16 @@ struct Given {
     written: String,
     /// As a listing would show it if it were written like this.
     rendered: String,
-    /// The level that its marks say, where it has some.
+    /// The level that its marks indicate, if it has any.
     level: Option<u8>,
 }
 
-/// The positions of the sections that `given` names, among those of top-level headings.
+/// Returns the positions of the sections that `given` names, among those with top-level headings.
 ///
-/// A heading is given as listings show it (the text of [`Section`](crate::Section)) or as it is written, with its markup
-/// and with or without its marks. What is shown comes before what is written: where a heading is shown as `given`, only
-/// those that are count. The level that marks say tells equal headings apart; where none has that level, it says nothing.
-/// Unicode forms that look the same, and runs of white space, make no difference anywhere.
+/// A heading is given as listings show it (the text of [`Section`](crate::Section)) or as it is written, with its
+/// markup and with or without its marks. The displayed form takes precedence: if any heading is displayed as `given`,
+/// only those count. The level that marks indicate distinguishes equal headings; if none has that level, it is ignored.
+/// Equivalent Unicode forms and runs of white space never make a difference.
 #[must_use]
 pub fn sections_named(
     bytes: &[u8],
@@ -97,7 +97,7 @@ impl Given {
     }
 }
 
-/// The level and the text of the heading that `markdown` consists of, if it is one heading.
+/// Returns the level and the text if `markdown` is exactly one heading.
 fn heading_of(markdown: &str) -> Option<(u8, String)> {
     let document = Source::fragment(markdown).parse();
     match document.sections() {
@@ -108,7 +108,7 @@ fn heading_of(markdown: &str) -> Option<(u8, String)> {
     }
 }
 
-/// `text` as two texts are compared that look the same.
+/// Normalises `text` so that strings that look the same compare equal.
 fn normalised(text: &str) -> String {
     collapse_whitespace(text.nfc(), text.len())
 }
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(named(text, "`Run`", LetterCase::Matters), [2]);
         assert_eq!(named(text, "# Run", LetterCase::Matters), [0]);
         assert_eq!(named(text, "## Run", LetterCase::Matters), [1]);
-        // No heading has this level, so it says nothing.
+        // No heading has this level, so it is ignored.
         assert_eq!(named(text, "### Run", LetterCase::Matters), [0, 1]);
     }
 
@@ -195,7 +195,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(cases(512)))]
 
-        /// Every heading of a listing names all sections that are shown like it, and no others.
+        /// Every heading of a listing names all sections displayed like it, and no others.
         #[test]
         fn a_listing_names_its_sections(text in "([#>=*_`A-Cä\\\\\\[\\]()&; -]|\n|# |\n# |\n## |\u{301}){0,40}") {
             let document = Source::new(text.as_bytes()).parse();
@@ -211,7 +211,7 @@ mod tests {
             }
         }
 
-        /// Every heading as it is written names its section, unless that is how another one is shown.
+        /// Every heading as it is written names its section, unless another one is displayed that way.
         #[test]
         fn a_document_names_its_sections(text in "([#>=*_`A-Cä\\\\\\[\\]()&; -]|\n|# |\n# |\n## |\u{301}){0,40}") {
             let document = Source::new(text.as_bytes()).parse();

@@ -1,4 +1,4 @@
-//! A note as a whole: where it is, its front matter, its title and its bytes.
+//! A note as a whole: its path, its front matter, its title and its bytes.
 
 mod scalar;
 mod title;
@@ -7,10 +7,11 @@ pub use scalar::scalar_text;
 
 use crate::{Mapping, Source, Value};
 
-/// Unicode scalar values shown of a title or heading. Without it, one long heading would be repeated in every child.
+/// Unicode scalar values shown of a title or heading. Without a limit, one long heading would be repeated in every
+/// child.
 pub const MAX_TEXT_CHARS: usize = 256;
 
-/// One note: its path, what its front matter says, and its Markdown.
+/// One note: its path, its front matter and its Markdown.
 #[derive(Debug)]
 pub struct Note<'a> {
     path: &'a str,
@@ -19,13 +20,13 @@ pub struct Note<'a> {
 }
 
 impl<'a> Note<'a> {
-    /// The note at `path`, a path that has been through its parser, with these bytes.
+    /// Reads the note at `path`, which must have been validated, with these bytes.
     #[must_use]
     pub fn new(path: &'a str, bytes: &'a [u8]) -> Self {
         let source = Source::new(bytes);
         let front_matter = match source.front_matter_value() {
             Some(Ok(Value::Map(mapping))) => mapping,
-            // A block that is broken or is not a mapping is still not Markdown; it just says nothing.
+            // A block that is broken or not a mapping is still not Markdown; it just has no values.
             _ => Mapping::default(),
         };
         Self {
@@ -35,8 +36,8 @@ impl<'a> Note<'a> {
         }
     }
 
-    /// The same, when the store that keeps the note says what its front matter is. A block at the head of the bytes is
-    /// still not Markdown, but its values do not count.
+    /// Creates a note whose store supplies the front matter. A block at the start of the bytes is still not Markdown,
+    /// but its values do not count.
     #[must_use]
     pub fn with_front_matter(path: &'a str, bytes: &'a [u8], front_matter: Mapping) -> Self {
         Self {
@@ -46,41 +47,41 @@ impl<'a> Note<'a> {
         }
     }
 
-    /// The path that it was given.
+    /// Returns the path it was created with.
     #[must_use]
     pub fn path(&self) -> &'a str {
         self.path
     }
 
-    /// Its bytes, with front matter and Markdown apart.
+    /// Returns its decoded bytes, with front matter and Markdown separated.
     #[must_use]
     pub fn source(&self) -> &Source<'a> {
         &self.source
     }
 
-    /// What the front matter says; nothing when there is none, or none that can be read.
+    /// Returns the front matter; empty if there is none, or none that can be parsed.
     #[must_use]
     pub fn front_matter(&self) -> &Mapping {
         &self.front_matter
     }
 
-    /// The title to show, cut, or `None` when nothing is left of the file name either.
+    /// Returns the title to show, truncated, or `None` if it is empty even after falling back to the file name.
     #[must_use]
     pub fn title(&self) -> Option<CutText> {
         title::title(self).map(|title| cut_text(&title))
     }
 }
 
-/// A title or heading, cut to what is shown.
+/// A title or heading, truncated for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutText {
-    /// What is left of it.
+    /// The text that is shown.
     pub text: String,
-    /// Whether something was cut.
+    /// Whether something was cut off.
     pub truncated: bool,
 }
 
-/// Cuts a title or heading to what is shown of it.
+/// Truncates a title or heading for display.
 #[must_use]
 pub fn cut_text(text: &str) -> CutText {
     let end = text.char_indices().nth(MAX_TEXT_CHARS).map(|(end, _)| end);

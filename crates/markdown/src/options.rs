@@ -1,14 +1,14 @@
-//! How the Markdown parser is configured. Nobody else constructs one.
+//! The configuration of the Markdown parser. No other module constructs one.
 
 use std::{borrow::Cow, ops::Range};
 
 use memchr::memchr_iter;
 use pulldown_cmark::{OffsetIter, Options, Parser};
 
-/// A text as the parser reads it.
+/// Text as the parser reads it.
 ///
-/// A lone CR ends a line in CommonMark, but the parser overlooks it in some blocks: behind fences, in HTML, in indented
-/// code. It gets an LF in its place. Both are one byte long, so that offsets are those of the text as it is.
+/// A lone CR ends a line in CommonMark, but the parser overlooks it in some blocks: after fences, in HTML, in indented
+/// code. It is replaced with an LF. Both are one byte long, so offsets stay valid.
 #[derive(Debug)]
 pub(crate) struct Markdown<'a>(Cow<'a, str>);
 
@@ -32,14 +32,14 @@ impl<'a> Markdown<'a> {
         Self(Cow::Owned(read))
     }
 
-    /// Plain CommonMark events of a part of the text, with byte ranges that count from the start of the part. Extensions
-    /// stay off: tables, footnotes or wiki links would change what counts as text, and with it the contract's ids and
-    /// flags.
+    /// Iterates over plain CommonMark events of a part of the text, with byte ranges that count from the start of the
+    /// part. Extensions stay off: tables, footnotes or wiki links would change what counts as text, and with it the
+    /// contract's ids and flags.
     pub(crate) fn events(&self, part: Range<usize>) -> OffsetIter<'_> {
         Parser::new_ext(&self.0[part], Options::empty()).into_offset_iter()
     }
 
-    /// The events of all of it.
+    /// Iterates over the events of the whole text.
     pub(crate) fn all_events(&self) -> OffsetIter<'_> {
         self.events(0..self.0.len())
     }

@@ -1,13 +1,13 @@
-//! What a document says first: the text of its opening paragraph.
+//! The opening paragraph of a document.
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
 use crate::{Source, heading_text::collapse_whitespace, options::Markdown};
 
 impl Source<'_> {
-    /// The text of the first top-level paragraph that has any, without markup, images and HTML: one line, and one more
-    /// for each break that its author made by hand. A table is no paragraph to a reader, so it does not count, although
-    /// the plain grammar takes it for one.
+    /// Returns the text of the first top-level paragraph that has any, without markup, images and HTML: one line, and
+    /// one more for each hard break. A table does not count, because to a reader it is not a paragraph, although plain
+    /// CommonMark parses it as one.
     #[must_use]
     pub fn first_paragraph(&self) -> Option<String> {
         let (mut depth, mut images) = (0_usize, 0_usize);

@@ -1,14 +1,14 @@
-//! Paths of notes. The two parsers here are the only way to make one, so a value of this type is safe to resolve.
+//! Paths of notes. The two parsers here are the only way to create one, so a value of this type is safe to resolve.
 
 use std::{error, fmt};
 
 use crate::trim;
 
-/// The path of a note below a root: `/` between segments, not absolute, never leading out.
+/// The path of a note below a root: `/` between segments, relative, never leading out of the root.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NotePath(String);
 
-/// The path is empty, absolute, or leads out of its root. It carries no text, so that an unsafe path is never echoed.
+/// The path is empty, absolute, or leads out of its root. Carries no text, so that an unsafe path is never echoed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathError;
 
@@ -22,7 +22,7 @@ impl error::Error for PathError {}
 
 impl NotePath {
     /// Parses by the rules of a local vault: inner `..` is resolved, nothing is trimmed, and a path that still starts
-    /// with two dots, be it only a name, is refused.
+    /// with two dots, even if only in a name, is refused.
     ///
     /// # Errors
     /// [`PathError`] for anything that does not name something below the root.
@@ -46,8 +46,8 @@ impl NotePath {
         }
     }
 
-    /// Parses by the rules of a hosted store: white space around is trimmed, any `..` segment is refused, and `.`
-    /// segments stay, as long as there is a name beside them.
+    /// Parses by the rules of a hosted store: surrounding white space is trimmed, any `..` segment is refused, and `.`
+    /// segments stay, as long as there is also a name.
     ///
     /// # Errors
     /// [`PathError`] for anything that does not name something in the store.
@@ -66,24 +66,24 @@ impl NotePath {
         }
     }
 
-    /// The path with `/` between segments.
+    /// Returns the path with `/` between segments.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The segments, outermost first.
+    /// Iterates over the segments, outermost first.
     pub fn segments(&self) -> impl Iterator<Item = &str> {
         self.0.split('/')
     }
 
-    /// The folder the note is in, or `None` at the root.
+    /// Returns the folder of the note, or `None` at the root.
     #[must_use]
     pub fn folder(&self) -> Option<&str> {
         self.0.rsplit_once('/').map(|(folder, _)| folder)
     }
 
-    /// This path as seen from `folder`, if that holds it. Something like `c:/x` is not a path by itself.
+    /// Returns this path relative to `folder`, if that contains it. Something like `c:/x` is not a path on its own.
     #[must_use]
     pub fn below(&self, folder: &str) -> Option<Self> {
         let rest = self.0.strip_prefix(folder)?.strip_prefix('/')?;
@@ -92,7 +92,7 @@ impl NotePath {
             .filter(|path| path.as_str() == rest)
     }
 
-    /// The last segment.
+    /// Returns the last segment.
     #[must_use]
     pub fn file_name(&self) -> &str {
         self.0.rsplit_once('/').map_or(&self.0, |(_, name)| name)
@@ -105,7 +105,8 @@ impl fmt::Display for NotePath {
     }
 }
 
-/// What both rules share: no NUL, no root (which covers UNC), no drive; backslashes count as slashes.
+/// Applies the rules that both parsers share: no NUL, no root (which covers UNC), no drive; backslashes count as
+/// slashes.
 fn relative_with_slashes(input: &str) -> Result<String, PathError> {
     let path = input.replace('\\', "/");
     let has_drive = path
@@ -118,7 +119,7 @@ fn relative_with_slashes(input: &str) -> Result<String, PathError> {
     }
 }
 
-/// Whether a path of these segments starts with a drive. A lone `C:`, or `C:x.md`, is only an odd name.
+/// Returns whether a path of these segments starts with a drive. A lone `C:`, or `C:x.md`, is only an odd name.
 fn is_drive(first: &str, rest: &[&str]) -> bool {
     !rest.is_empty() && matches!(first.as_bytes(), [letter, b':'] if letter.is_ascii_alphabetic())
 }
@@ -177,7 +178,7 @@ mod tests {
         }
     }
 
-    /// The table of the contract's vectors, and what the design adds to it.
+    /// The table of the contract's vectors, and the design's additions to it.
     #[test]
     fn hosted_rules() {
         let hosted = |input: &str| {

@@ -1,4 +1,4 @@
-//! What a passage says, without its markup: for search, never for quotes.
+//! Text without markup: for search, never for quotes.
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
@@ -7,16 +7,16 @@ use crate::{Document, Source, Span, document::Builder, links::AnchorReader, opti
 /// A document, its anchors and its words, read in one pass.
 #[derive(Debug)]
 pub struct Passages {
-    /// Its sections.
+    /// The sections of the document.
     pub document: Document,
-    /// The anchors of its headings, as [`Anchors::anchor`](crate::Anchors::anchor) has them.
+    /// The anchors of its headings, as [`Anchors::anchor`](crate::Anchors::anchor) returns them.
     pub anchors: Vec<String>,
-    /// What stands before the first heading that counts, and behind each of them up to the next, without markup.
+    /// The text before the first heading that counts, and after each of them up to the next, without markup.
     pub texts: Vec<String>,
 }
 
-/// Reads a document for its words: text and code, without markup, addresses of links, HTML tags and comments, and with
-/// blocks on lines of their own. It is cut at the top-level headings of `deepest` level and above.
+/// Reads the words of a document: text and code, without markup, link destinations, HTML tags and comments, with each
+/// block on lines of its own. It is split at the top-level headings of level `deepest` and above.
 #[must_use]
 pub fn passages(source: &Source<'_>, deepest: u8) -> Passages {
     let mut builder = Builder::default();
@@ -81,7 +81,7 @@ fn end_line(plain: &mut String) {
     }
 }
 
-/// What stands in a block of HTML besides comments and tags.
+/// Appends the text of an HTML block, without comments and tags.
 fn push_html_text(html: &str, plain: &mut String) {
     let mut rest = html;
     while let Some(start) = rest.find('<') {

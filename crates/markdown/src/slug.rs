@@ -1,6 +1,6 @@
-//! Slugs, and the ids that are made of them.
+//! Slugs, and the ids derived from them.
 
-/// Lower-case `text`, with every run of characters outside `a-z 0-9` as one `-`, and none at the ends.
+/// Returns `text` in lower case, with every run of characters outside `a-z 0-9` as one `-`, and none at the ends.
 #[must_use]
 pub fn slug(text: &str) -> String {
     let mut slug = String::with_capacity(text.len());
@@ -17,7 +17,7 @@ pub fn slug(text: &str) -> String {
     slug
 }
 
-/// Whether `text` can stand where a slug is wanted: `a-z`, `0-9` and `-`, no `-` at the start, at most `most` bytes.
+/// Returns whether `text` is a valid slug: `a-z`, `0-9` and `-`, no `-` at the start, at most `most` bytes.
 #[must_use]
 pub fn is_slug(text: &str, most: usize) -> bool {
     !text.is_empty()
@@ -28,7 +28,7 @@ pub fn is_slug(text: &str, most: usize) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
-/// The id of a heading: level, slug of its text, and its 1-based place among all headings of the note.
+/// Returns the id of a heading: level, slug of its text, and its 1-based position among all headings of the note.
 #[must_use]
 pub fn heading_id(level: u8, text: &str, ordinal: usize) -> String {
     let slug = slug(text);
@@ -36,7 +36,7 @@ pub fn heading_id(level: u8, text: &str, ordinal: usize) -> String {
     format!("h{level}-{slug}-{ordinal:04}")
 }
 
-/// The id of a section: the slug of the note's path, then the id of its heading.
+/// Returns the id of a section: the slug of the note's path, then the id of its heading.
 #[must_use]
 pub fn section_id(path: &str, heading_id: &str) -> String {
     let slug = slug(path);

@@ -1,20 +1,20 @@
-//! A note's bytes made ready for parsing: decoded, with front matter split off.
+//! A note's bytes prepared for parsing: decoded, with front matter split off.
 
 use std::borrow::Cow;
 
 use crate::{Document, FrontMatter, Span, Value, YamlError, front_matter, trim_end, yaml};
 
-/// Decoded text of a note, and the way back from offsets in it to the bytes it came from.
+/// The decoded text of a note, and a map from its offsets back to the original bytes.
 ///
-/// Bytes that are not UTF-8, and NUL, read as U+FFFD. Spans handed out are always offsets into the original bytes, so
-/// that a hash or an excerpt is made of what is on disk.
+/// Bytes that are not UTF-8, and NUL, are read as U+FFFD. Public spans are always offsets into the original bytes, so
+/// that a hash or an excerpt is made from what is on disk.
 #[derive(Debug)]
 pub struct Source<'a> {
     pub(crate) text: Cow<'a, str>,
     pub(crate) offsets: Offsets,
-    /// Front matter in offsets of `text`.
+    /// The front matter, in offsets of `text`.
     front_matter: Option<FrontMatter>,
-    /// Where Markdown starts in `text`: after front matter, or after a byte order mark.
+    /// Start of the Markdown in `text`: after front matter, or after a byte order mark.
     pub(crate) body_start: usize,
     valid_utf8: bool,
 }
@@ -44,7 +44,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Text that is Markdown from its first byte on, whatever it looks like: a part of a document.
+    /// Takes text that is Markdown from its first byte on, whatever it looks like: a part of a document.
     pub(crate) fn fragment(text: &'a str) -> Self {
         Self {
             text: Cow::Borrowed(text),
@@ -55,19 +55,19 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The map of the document's sections.
+    /// Parses the sections of the document.
     #[must_use]
     pub fn parse(&self) -> Document {
         Document::parse(self)
     }
 
-    /// Whether every byte was UTF-8. Only such a note may be edited.
+    /// Returns whether every byte was UTF-8. Only such a note may be edited.
     #[must_use]
     pub fn is_valid_utf8(&self) -> bool {
         self.valid_utf8
     }
 
-    /// The front matter block, in bytes of the original.
+    /// Returns the front matter block, in bytes of the original.
     #[must_use]
     pub fn front_matter(&self) -> Option<FrontMatter> {
         self.front_matter.map(|found| FrontMatter {
@@ -76,23 +76,23 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// The YAML of the front matter, in offsets of `text`.
+    /// Returns the YAML of the front matter, in offsets of `text`.
     pub(crate) fn yaml(&self) -> Option<Span> {
         self.front_matter.map(|found| found.yaml)
     }
 
-    /// The value of the front matter, or `None` without a block.
+    /// Parses the front matter; returns `None` without a block.
     #[must_use]
     pub fn front_matter_value(&self) -> Option<Result<Value, YamlError>> {
         self.front_matter
             .map(|found| yaml::parse(&self.text[found.yaml.range()]))
     }
 
-    /// Whether the Markdown, without trailing white space, is longer than `limit` UTF-16 code units.
+    /// Returns whether the Markdown, without trailing white space, is longer than `limit` UTF-16 code units.
     #[must_use]
     pub fn body_exceeds_utf16_units(&self, limit: usize) -> bool {
         let body = &self.text[self.body_start..];
-        // A code unit never takes less than a byte, so most notes need no count.
+        // A code unit never takes less than one byte, so most notes need not be counted.
         body.len() > limit && {
             let body = trim_end(body);
             body.len() > limit && body.encode_utf16().count() > limit
@@ -100,17 +100,17 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Replaced characters as pairs of offsets just after each: in the decoded text, and in the original bytes.
+/// Offsets just after each replaced character: in the decoded text, and in the original bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Offsets(Vec<(usize, usize)>);
 
 impl Offsets {
-    /// With these pairs, in order.
+    /// Creates the map from these pairs, in order.
     pub(crate) fn new(pairs: Vec<(usize, usize)>) -> Self {
         Self(pairs)
     }
 
-    /// Whether offsets in the text and in the bytes are the same.
+    /// Returns whether offsets in the text and in the bytes are the same.
     pub(crate) fn is_identity(&self) -> bool {
         self.0.is_empty()
     }

@@ -12,7 +12,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The span `start..end`. An inverted pair gives the empty span at `start`.
+    /// Creates the span `start..end`. An inverted pair gives the empty span at `start`.
     #[must_use]
     pub fn new(start: usize, end: usize) -> Self {
         Self {
@@ -21,32 +21,32 @@ impl Span {
         }
     }
 
-    /// The span as a range, for slicing.
+    /// Returns the span as a range, for slicing.
     #[must_use]
     pub fn range(self) -> Range<usize> {
         self.start..self.end
     }
 
-    /// The bytes of `source` inside the span; what lies beyond the source is left out.
+    /// Returns the bytes of `source` inside the span; anything beyond the source is left out.
     #[must_use]
     pub fn slice(self, source: &[u8]) -> &[u8] {
         let end = self.end.min(source.len());
         &source[self.start.min(end)..end]
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes.
     #[must_use]
     pub fn len(self) -> usize {
         self.end - self.start
     }
 
-    /// Whether the span covers no byte.
+    /// Returns `true` if the span covers no bytes.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.start == self.end
     }
 
-    /// Whether `inner` lies wholly inside this span.
+    /// Returns whether `inner` is wholly inside this span.
     #[must_use]
     pub fn contains(self, inner: Self) -> bool {
         self.start <= inner.start && inner.end <= self.end

@@ -1,6 +1,6 @@
-//! Shared by the tests of this crate.
+//! Helpers shared by the tests of this crate.
 
-/// Number of cases of a property: `default`, or what `SECTILE_CASES` says when the tests are built, for a longer run.
+/// Returns the number of cases of a property: `default`, or the value of `SECTILE_CASES` when the tests are built.
 pub(crate) fn cases(default: u32) -> u32 {
     option_env!("SECTILE_CASES")
         .and_then(|cases| cases.parse().ok())

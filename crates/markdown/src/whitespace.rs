@@ -1,6 +1,7 @@
-//! The white space of the contract, which is ECMAScript's: it has U+FEFF and lacks U+0085, unlike Rust's.
+//! White space as the contract defines it, which is ECMAScript's: unlike Rust's, it includes U+FEFF and excludes
+//! U+0085.
 
-/// Whether `c` is white space for heading texts, titles and blank checks.
+/// Returns whether `c` is white space in heading texts, titles and blank checks.
 #[must_use]
 pub fn is_whitespace(c: char) -> bool {
     matches!(
@@ -16,13 +17,13 @@ pub fn is_whitespace(c: char) -> bool {
     )
 }
 
-/// `text` without white space at either end.
+/// Trims white space from both ends of `text`.
 #[must_use]
 pub fn trim(text: &str) -> &str {
     text.trim_matches(is_whitespace)
 }
 
-/// `text` without white space at its end.
+/// Trims white space from the end of `text`.
 #[must_use]
 pub fn trim_end(text: &str) -> &str {
     text.trim_end_matches(is_whitespace)

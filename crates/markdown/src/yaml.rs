@@ -1,7 +1,8 @@
-//! Front matter values: YAML 1.2 core with timestamps and merge keys, within fixed bounds.
+//! Front matter values: the YAML 1.2 core schema with timestamps and merge keys, within fixed bounds.
 //!
 //! The events come from a maintained parser; this module builds the value. It does so without recursion and counts
-//! every node, also those an alias repeats, so that neither depth nor alias bombs can cost more than [`MAX_NODES`].
+//! every node, including those that an alias repeats, so that neither depth nor alias bombs can cost more than
+//! [`MAX_NODES`].
 
 mod layout;
 mod scalar;
@@ -18,9 +19,9 @@ pub(crate) use self::{
     texts::{Node, Text, texts},
 };
 
-/// Collections may nest this deep.
+/// The deepest nesting of collections; front matter written by people is far below it.
 pub(crate) const MAX_DEPTH: usize = 64;
-/// A block may hold this many values and keys, counting what aliases repeat.
+/// The most values and keys in a block, including those that aliases repeat.
 pub(crate) const MAX_NODES: usize = 100_000;
 
 /// A front matter value.
@@ -34,7 +35,7 @@ pub enum Value {
     Number(f64),
     /// An unquoted date, with or without a time.
     Timestamp(Timestamp),
-    /// Text.
+    /// A string.
     String(String),
     /// A sequence.
     List(Vec<Self>),
@@ -42,12 +43,12 @@ pub enum Value {
     Map(Mapping),
 }
 
-/// Key and value pairs in the order they are written.
+/// Key-value pairs in written order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mapping(Vec<(String, Value)>);
 
 impl Mapping {
-    /// The value of `key`.
+    /// Returns the value of `key`.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.0
@@ -56,7 +57,7 @@ impl Mapping {
             .map(|(_, value)| value)
     }
 
-    /// The pairs in written order.
+    /// Iterates over the pairs in written order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
@@ -68,7 +69,7 @@ impl FromIterator<(String, Value)> for Mapping {
     }
 }
 
-/// Why a block has no value.
+/// The reason why a block has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum YamlError {
@@ -76,9 +77,9 @@ pub enum YamlError {
     Syntax,
     /// Collections nest too deeply.
     TooDeep,
-    /// Too many values, perhaps by repeated aliases.
+    /// Too many values, perhaps through repeated aliases.
     TooLarge,
-    /// A key stands twice in one mapping.
+    /// A key occurs twice in one mapping.
     DuplicateKey,
     /// A key is itself a collection.
     ComplexKey,
@@ -86,7 +87,7 @@ pub enum YamlError {
     UnknownTag,
 }
 
-/// The value of a block. An empty block is [`Value::Null`].
+/// Parses a block. An empty block is [`Value::Null`].
 pub(crate) fn parse(yaml: &str) -> Result<Value, YamlError> {
     let mut builder = Builder::default();
     for event in Parser::new_from_str(yaml) {
@@ -105,10 +106,10 @@ struct Builder {
     root: Option<Value>,
 }
 
-/// A collection whose end has not come yet.
+/// A collection whose end has not been read yet.
 struct Open {
     anchor: usize,
-    /// Node count before the collection, to know how many it holds.
+    /// Node count before the collection, to know how many it contains.
     nodes_before: usize,
     collection: Collection,
 }
@@ -234,7 +235,7 @@ impl Builder {
         self.add(value, false)
     }
 
-    /// Puts a finished value where it belongs: into the open collection, as its next key, or at the root.
+    /// Adds a finished value to the open collection, as its next key, or at the root.
     fn add(&mut self, value: Value, is_merge_key: bool) -> Result<(), YamlError> {
         match self.open.last_mut().map(|open| &mut open.collection) {
             None => self.root = Some(value),
@@ -264,7 +265,7 @@ impl Builder {
     }
 }
 
-/// The pairs that a merge key brings in: those of a mapping, or of a list of mappings.
+/// Returns the pairs that a merge key adds: those of a mapping, or of a list of mappings.
 fn merge_source(value: Value) -> Result<Vec<(String, Value)>, YamlError> {
     match value {
         Value::Map(mapping) => Ok(mapping.0),

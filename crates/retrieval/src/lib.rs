@@ -6,8 +6,6 @@
 
 mod analysis;
 mod bytes;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod container;
 mod corpus;
 mod embedding;
@@ -16,7 +14,6 @@ mod fixed;
 mod lexical;
 mod meanings;
 mod sections;
-mod storage;
 mod store;
 mod table;
 mod varint;
@@ -39,11 +36,6 @@ pub use lexical::{
 };
 pub use meanings::{Meanings, Near};
 pub use sections::{DEEPEST_HEADING, Section, sections};
-pub use storage::{
-    ARTIFACTS, ArtifactStorage, Change, IndexedNotebook, Listed, Located, LocatedHit, LocatedHits,
-    NotebookStorage, Question, SharedState, Stamp, StorageError, StorageLimit, TOP, VectorIndexing,
-    VectorSearch, is_at_top, is_collection_name, is_notebook,
-};
 pub use store::{
     Entry, Filler, KnownVectors, Manifest, MeaningKey, Store, StoreError, Stored, Writer,
 };

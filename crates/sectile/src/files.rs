@@ -6,14 +6,10 @@
     reason = "this is the listed home of file access to settings"
 )]
 
-mod append;
-
 use std::{
     io::{self, Read as _, Write as _},
     path::{Component, Path, PathBuf},
 };
-
-pub(crate) use self::append::AppendFile;
 
 /// The text of a file, or `None` when there is none.
 pub(crate) fn read_text(path: &Path) -> io::Result<Option<String>> {

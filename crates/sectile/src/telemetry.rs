@@ -107,9 +107,6 @@ mod tests {
             "parse.rs"
         );
         assert_eq!(place("C:\\build\\parser\\src\\parse.rs"), "parse.rs");
-        assert_eq!(
-            place("crates/sectile/src/mcp/fault.rs"),
-            "crates/sectile/src/mcp/fault.rs"
-        );
+        assert_eq!(place("crates/mcp/src/fault.rs"), "crates/mcp/src/fault.rs");
     }
 }

@@ -86,6 +86,19 @@ pub(crate) fn cards_with(sections: &WorldSections) -> Vec<WorldCard> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mcp::{names_tool, texts_without};
+
+    /// Every text of every world that callers can get to read, for every tool that may be hidden.
+    #[test]
+    fn no_text_of_any_world_names_a_hidden_tool() {
+        for card in cards() {
+            for hidden in card.tools.iter().map(|tool| tool.name.as_str()) {
+                for text in texts_without(&card, hidden) {
+                    assert!(!names_tool(&text, hidden), "{hidden}: {text}");
+                }
+            }
+        }
+    }
 
     /// A name stands for the same world on the command line, in its contract and in the settings.
     #[test]

@@ -39,7 +39,10 @@ pub use self::{
     error::{Candidate, Conflict, EditorError},
     history::{HistoryEntry, HistoryFilter, JournalState, Remembered, Revision, examine},
     links::{BrokenLink, LinkCheck},
-    operation::{At, Operation, Relative, Scope},
+    operation::{
+        At, CreateDocument, DeleteDocument, DeleteSection, EditText, InsertSection, MoveSection,
+        Operation, Relative, RenameDocument, RenameSection, Scope, SetFrontMatter, UpdateSection,
+    },
     part::{is_hash, page, part_hash, short_hash},
     section::{SectionInfo, SectionRef},
     trust::{ForeignHistory, Trusted, trust},

@@ -1,4 +1,4 @@
-//! Signs a bearer token for trying out a server that takes HS256 tokens. A real issuer does this where people sign in.
+//! Signs a bearer token for trying out a server that accepts HS256 tokens. A real issuer does this where people sign in.
 
 #![expect(clippy::print_stdout, reason = "the token is the result")]
 #![expect(

@@ -40,7 +40,7 @@ async fn from_client(
     loop {
         if client.read_buf(&mut waiting).await? == 0 {
             server.shutdown().await?;
-            // The server may have more to say.
+            // The server may have more to send.
             return pending().await;
         }
         while_hanging(&mut fault).await;
@@ -100,17 +100,17 @@ async fn from_server(
     }
 }
 
-/// Waits for as long as nothing may move. A switch before or after that still counts as one.
+/// Waits while nothing may move. A switch before or after that still counts as one.
 async fn while_hanging(fault: &mut watch::Receiver<Fault>) {
     if *fault.borrow() != Fault::Hang {
         return;
     }
-    // An error means that the proxy is gone, and this with it.
+    // An error means that the proxy has ended, and this with it.
     drop(fault.wait_for(|fault| *fault != Fault::Hang).await);
     fault.mark_changed();
 }
 
-/// Reads what is left of a request that is not passed on: closing before would take the answer away from the client.
+/// Reads the rest of a request that is not forwarded: closing before that would cost the client the answer.
 async fn skip(client: &mut ReadHalf<'_>, length: u64) -> io::Result<()> {
     tokio::io::copy(&mut client.take(length), &mut tokio::io::sink()).await?;
     Ok(())

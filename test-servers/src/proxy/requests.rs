@@ -1,25 +1,25 @@
-//! Requests in a stream of bytes, as far as counting them needs it.
+//! Requests in a stream of bytes, parsed only as far as counting them requires.
 
 use super::Request;
 
 const MAX_HEADERS: usize = 64;
 const MAX_HEAD: usize = 64 * 1024;
 
-/// Where in the stream we are.
+/// The position in the stream.
 #[derive(Default)]
 pub(super) struct Requests {
-    /// What is left of the request that has begun.
+    /// The remaining bytes of the current request.
     left: u64,
-    /// This is no HTTP, or none that can be followed.
+    /// Whether this is not HTTP, or not of a form that can be followed.
     is_opaque: bool,
 }
 
-/// What to do with the bytes that wait.
+/// The next step for the pending bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Pass so many on, and ask again.
+    /// Forward this many bytes, and ask again.
     Pass(usize),
-    /// A request begins here; head and body have so many bytes. Ask again.
+    /// A request starts here; head and body have `length` bytes. Ask again.
     Begin { request: Request, length: u64 },
     /// Read more.
     More,

@@ -18,14 +18,14 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The value of a header.
+    /// Returns the value of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(':'));
         let found = lines.find(|(known, _)| known.eq_ignore_ascii_case(name))?;
         Some(found.1.trim())
     }
 
-    /// What the elements with this name hold, in order.
+    /// Returns the contents of the elements with this name, in order.
     pub(crate) fn elements(&self, name: &str) -> Vec<&str> {
         let (open, close) = (format!("<{name}>"), format!("</{name}>"));
         let parts = self.body.split(open.as_str()).skip(1);
@@ -35,12 +35,12 @@ impl Answer {
     }
 }
 
-/// `GET` of `target`: a path and, sorted and encoded, a query.
+/// Sends a `GET` of `target`: a path and, sorted and encoded, a query.
 pub(crate) fn get(s3: &S3, target: &str) -> Answer {
     ask(s3, s3.address(), "GET", target, &[], "").unwrap()
 }
 
-/// A request to `address`, signed for it, with headers and a body.
+/// Sends a request to `address`, signed for it, with headers and a body.
 pub(crate) fn ask(
     s3: &S3,
     address: SocketAddr,

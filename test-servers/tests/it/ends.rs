@@ -1,4 +1,4 @@
-//! Servers go with their owner, however it ends.
+//! Servers end with their owner, however it ends.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 
 use sectile_test_servers::{Postgres, S3};
 
-/// Set in the process that shall die.
+/// Set in the process that is to die.
 const VICTIM: &str = "SECTILE_TEST_VICTIM";
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// How many processes there are that name `folder` in their arguments.
+/// Returns the number of processes that name `folder` in their arguments.
 fn processes(folder: &str) -> usize {
     let output = Command::new("ps").args(["-eo", "args"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.lines().filter(|line| line.contains(folder)).count()
 }
 
-/// The folder of a cluster, as PostgreSQL itself says it.
+/// Returns the folder of a cluster, as PostgreSQL itself reports it.
 fn folder_of(postgres: &Postgres) -> String {
     let data = postgres.sql("postgres", "SHOW data_directory");
     data.strip_suffix("/data").unwrap().to_owned()
@@ -68,7 +68,7 @@ fn a_kill_leaves_nothing() {
     assert_gone(&folder);
 }
 
-/// Also the way of servers in statics, which nobody drops.
+/// This is also how servers in statics end, which are never dropped.
 #[test]
 fn an_owner_that_dies_takes_its_servers_along() {
     if let Some(data) = std::env::var_os(VICTIM) {

@@ -1,4 +1,4 @@
-//! The servers themselves: that they are what they say, and that nothing is left of them.
+//! The servers themselves: they are what they claim to be, and leave nothing behind.
 
 #![cfg(unix)]
 #![expect(
@@ -10,11 +10,11 @@
 /// Signed requests, on bare connections.
 mod client;
 
-/// Servers go with their owner, however it ends.
+/// Servers end with their owner, however it ends.
 mod ends;
 /// PostgreSQL, through a real client.
 mod postgres;
-/// Faults, before either server.
+/// Faults, in front of either server.
 mod proxy;
 /// S3, through signed requests.
 mod s3;

@@ -1,4 +1,4 @@
-//! Faults, before either server.
+//! Faults, in front of either server.
 
 use std::io;
 use std::time::Duration;

@@ -95,7 +95,7 @@ fn lists_come_in_pages() {
     assert_eq!(folders.elements("Prefix").last(), Some(&"c/"));
 }
 
-/// What the head comment of the server's module says it does not do. When one of these fails, that comment is old.
+/// The limitations in the module documentation of the server. If one of these fails, that documentation is outdated.
 #[test]
 fn what_it_does_not_do() {
     let s3 = S3::start();

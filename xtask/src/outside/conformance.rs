@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn the_requirements_of_every_served_version_run() {
-        let served = include_str!("../../../crates/sectile/src/mcp/server.rs");
+        let served = include_str!("../../../crates/mcp/src/server.rs");
         let (_, versions) = served
             .split_once("VERSIONS: ")
             .expect("the list of versions");

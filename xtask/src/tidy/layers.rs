@@ -7,18 +7,30 @@ use super::{Finding, TextFile, Tree};
 const CRATE_EDGES: &[(&str, &[&str])] = &[
     ("client", &[]),
     ("markdown", &[]),
+    ("mcp", &["sectile-client"]),
     ("vault", &["sectile-markdown"]),
     ("retrieval", &["sectile-markdown"]),
     (
+        "library",
+        &["sectile-markdown", "sectile-retrieval", "sectile-vault"],
+    ),
+    (
         "backends",
-        &["sectile-client", "sectile-markdown", "sectile-retrieval"],
+        &[
+            "sectile-client",
+            "sectile-library",
+            "sectile-markdown",
+            "sectile-retrieval",
+        ],
     ),
     (
         "sectile",
         &[
             "sectile-backends",
             "sectile-client",
+            "sectile-library",
             "sectile-markdown",
+            "sectile-mcp",
             "sectile-vault",
             "sectile-retrieval",
         ],
@@ -41,22 +53,43 @@ const TEST_EDGES: &[(&str, &[&str])] = &[
 
 /// Outside packages that belong to some crates only, by folder.
 const RESERVED_PACKAGES: &[(&str, &[&str])] = &[
-    ("rmcp", &["sectile"]),
-    ("serde", &["backends", "vault", "retrieval", "sectile"]),
-    ("tokio", &["backends", "client", "sectile"]),
-    ("tracing", &["backends", "vault", "retrieval", "sectile"]),
+    ("axum", &["mcp"]),
+    ("rmcp", &["mcp"]),
+    (
+        "serde",
+        &[
+            "backends",
+            "library",
+            "mcp",
+            "vault",
+            "retrieval",
+            "sectile",
+        ],
+    ),
+    ("tokio", &["backends", "client", "mcp", "sectile"]),
+    (
+        "tracing",
+        &[
+            "backends",
+            "library",
+            "mcp",
+            "vault",
+            "retrieval",
+            "sectile",
+        ],
+    ),
 ];
 
 /// What the pure crate may not reach for, in the standard library.
 const IMPURE: &[&str] = &["env", "fs", "net", "process", "time"];
 
 /// Where the protocol library may be named.
-const PROTOCOL_HOME: [&str; 2] = ["crates/sectile/src/mcp/", "crates/sectile/src/mcp.rs"];
+const PROTOCOL_HOME: &str = "crates/mcp/";
 
 const BINARY_SOURCE: &str = "crates/sectile/src/";
 
 /// Modules of the binary that each of its modules may import, uppermost first: an edge leads to a row further down. The
-/// crate root joins them all and has no row.
+/// crate root joins them all and has no row. It re-exports `mcp`, `access` and `observe` from `sectile-mcp`.
 const MODULE_EDGES: &[(&str, &[&str])] = &[
     (
         "cli",
@@ -73,7 +106,7 @@ const MODULE_EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("telemetry", &["config", "files"]),
-    ("observe", &["files", "mcp", "access"]),
+    ("observe", &[]),
     ("config", &["worlds", "settings", "files", "mcp", "access"]),
     (
         "worlds",
@@ -81,7 +114,7 @@ const MODULE_EDGES: &[(&str, &[&str])] = &[
     ),
     ("settings", &["files", "mcp", "access"]),
     ("files", &[]),
-    ("mcp", &["access"]),
+    ("mcp", &[]),
     ("access", &[]),
     ("structure", &[]),
 ];
@@ -191,7 +224,7 @@ pub(super) fn pure_markdown(tree: &Tree) -> Vec<Finding> {
 pub(super) fn protocol_stays_home(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.product_files() {
-        if PROTOCOL_HOME.iter().any(|home| file.path.starts_with(home)) {
+        if file.path.starts_with(PROTOCOL_HOME) {
             continue;
         }
         let code = product_code(file);
@@ -199,7 +232,7 @@ pub(super) fn protocol_stays_home(tree: &Tree) -> Vec<Finding> {
             findings.push(Finding::new(
                 file,
                 line_of(&code, at),
-                "`rmcp` is known only to the `mcp` module",
+                "`rmcp` is known only to `sectile-mcp`",
             ));
         }
     }
@@ -325,10 +358,11 @@ mod tests {
     #[test]
     fn reserved_packages_are_for_their_crates() {
         check_edges("markdown", "[dev-dependencies]\nserde = \"1\"\n", &[]);
+        check_edges("mcp", "[dependencies]\ntokio = \"1\"\nrmcp = \"1\"\n", &[]);
         check_edges(
             "sectile",
-            "[dependencies]\ntokio = \"1\"\nrmcp = \"1\"\n",
-            &[],
+            "[dependencies]\nrmcp = \"1\"\n[dev-dependencies]\naxum = \"1\"\n",
+            &["crates/sectile/Cargo.toml:2: `sectile` may not depend on `rmcp`"],
         );
         check_edges(
             "vault",
@@ -359,13 +393,13 @@ mod tests {
     fn the_protocol_library_stays_home() {
         let text = "//! About rmcp.\nuse rmcp::Tool;\n";
         let files = [
-            ("crates/sectile/src/mcp/server.rs", text),
+            ("crates/mcp/src/server.rs", text),
             ("crates/sectile/tests/it/main.rs", text),
             ("crates/sectile/src/cli.rs", text),
         ];
         assert_eq!(
             found(protocol_stays_home, &files),
-            ["crates/sectile/src/cli.rs:2: `rmcp` is known only to the `mcp` module"]
+            ["crates/sectile/src/cli.rs:2: `rmcp` is known only to `sectile-mcp`"]
         );
     }
 

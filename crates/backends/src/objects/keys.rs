@@ -1,23 +1,23 @@
-//! Which keys are what.
+//! Mapping between object keys and the files of collections.
 //!
-//! A key counts where it is exactly the prefix, a collection and a path of ours, put together with slashes. Everything else is
-//! hidden: neither listed nor read.
+//! A key counts if it is exactly the prefix, a collection and a valid path, joined with slashes. Everything else is hidden:
+//! neither listed nor read.
 
 use object_store::path::Path;
+use sectile_library::{TOP, is_at_top, is_collection_name};
 use sectile_markdown::NotePath;
-use sectile_retrieval::{TOP, is_at_top, is_collection_name};
 
-/// S3 has no longer ones, and refuses to look for them.
+/// The longest key in S3, which rejects requests for longer ones.
 pub(super) const MAX_KEY_BYTES: usize = 1024;
 
-/// The folder inside the bucket where the collections are: empty, or with a slash at its end.
+/// The folder inside the bucket that holds the collections: empty, or ending in a slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Keys {
     prefix: String,
 }
 
 impl Keys {
-    /// `None` when no object could have a key below `folder`. Slashes around it do not matter.
+    /// Returns `None` if no object could have a key below `folder`. Slashes around it do not matter.
     pub(super) fn below(folder: &str) -> Option<Self> {
         let folder = folder.trim_matches('/');
         let prefix = match folder {
@@ -27,12 +27,12 @@ impl Keys {
         plain(folder).map(|_| Self { prefix })
     }
 
-    /// What all keys begin with.
+    /// Returns the prefix that all keys share.
     pub(super) fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// What all keys of a collection begin with, where it can be one.
+    /// Returns the prefix that all keys of a collection share, if `name` is a valid collection.
     pub(super) fn of_collection(&self, name: &str) -> Option<String> {
         if name == TOP {
             return Some(self.prefix.clone());
@@ -41,13 +41,13 @@ impl Keys {
             .map(|_| format!("{}{name}/", self.prefix))
     }
 
-    /// The collection whose keys all begin with `common`.
+    /// Returns the collection whose keys all start with `common`.
     pub(super) fn collection<'a>(&self, common: &'a str) -> Option<&'a str> {
         let name = common.strip_prefix(&self.prefix)?.strip_suffix('/')?;
         self.key(name, "x").map(|_| name)
     }
 
-    /// The key of a file of a collection, where it can have one.
+    /// Returns the key of a file of a collection, if it can have one.
     pub(super) fn of_file(&self, collection: &str, file: &NotePath) -> Option<Path> {
         if collection == TOP {
             let is_one = is_at_top(file) && !is_hidden(file.as_str());
@@ -56,7 +56,7 @@ impl Keys {
         self.key(collection, file.as_str())
     }
 
-    /// The file of a collection that has this key. `folder` is from [`Self::of_collection`].
+    /// Returns the file of a collection that has this key. `folder` comes from [`Self::of_collection`].
     pub(super) fn file(folder: &str, key: &str) -> Option<NotePath> {
         let rest = key.strip_prefix(folder)?;
         let file = NotePath::parse_vault(rest).ok()?;
@@ -74,7 +74,7 @@ impl Keys {
     }
 }
 
-/// A key as the library has it, where it is exactly this one.
+/// Returns a key in the library's form, if that spells exactly the same key.
 fn plain(key: &str) -> Option<Path> {
     let path = Path::parse(key).ok()?;
     (path.as_ref() == key && key.len() <= MAX_KEY_BYTES).then_some(path)

@@ -1,24 +1,24 @@
-//! A page of a list, as the storage writes it.
+//! Parsing of one page of a listing, as the storage writes it.
 //!
-//! The library that asks for pages would refuse a whole page for one key that is no path to it (`a//b.md`), and take the
-//! slashes off others (`a.md/`). So pages are read here, and keys stay what they are.
+//! The library that requests pages would reject a whole page because of one key that is not a path to it (`a//b.md`), and
+//! strip the slashes from others (`a.md/`). So pages are parsed here, and keys stay what they are.
 
 use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::trouble::Trouble;
 
-/// A part of a list.
+/// One page of a listing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Page {
     pub(super) entries: Vec<Entry>,
-    /// What keys have in common up to the next slash, where that was asked for.
+    /// Common prefixes of keys up to the next slash, if they were requested.
     pub(super) folders: Vec<String>,
-    /// What the next page is asked for with, where there is one.
+    /// The token that requests the next page, if there is one.
     pub(super) next: Option<String>,
 }
 
-/// An object in a list.
+/// An object in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) key: String,
@@ -27,7 +27,7 @@ pub(super) struct Entry {
     pub(super) tag: Option<String>,
 }
 
-/// The only thing that a list can be: an empty one made of a web page would hide everything.
+/// The only root element that a listing may have: parsing a web page as an empty listing would hide everything.
 #[derive(Deserialize)]
 enum Answer {
     ListBucketResult(Listed),
@@ -67,7 +67,7 @@ impl Page {
         let Answer::ListBucketResult(listed) =
             quick_xml::de::from_str(text).map_err(|_| Trouble::Unclear)?;
         let next = match listed.next_continuation_token {
-            // More, and no way to get it: an answer that is not whole.
+            // Truncated, but without a token for the rest: an incomplete answer.
             None if listed.is_truncated => return Err(Trouble::Unclear),
             next => next.filter(|_| listed.is_truncated),
         };

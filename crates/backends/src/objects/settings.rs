@@ -1,4 +1,4 @@
-//! Where a bucket is, and how it is asked.
+//! Address of a bucket, and how requests to it are made.
 
 use std::{fmt, time::Duration};
 
@@ -11,61 +11,60 @@ use sectile_client::{Connector, Target};
 
 use super::wire::Wire;
 
-/// How long requests are sent again for.
+/// The time after which a request is no longer retried.
 pub(super) const RETRY_TIME: Duration = Duration::from_secs(10);
 const MAX_RETRIES: usize = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// What most storages have that have no regions.
+/// The region that most storages without regions accept.
 const NO_REGION: &str = "us-east-1";
 /// The most objects that S3 puts on a page.
 const MAX_PAGE_OBJECTS: usize = 1000;
 
-/// A bucket in a storage that speaks S3. [`Self::new`] has the defaults.
+/// A bucket in S3-compatible storage. [`Self::new`] sets the defaults.
 #[derive(Clone)]
 pub struct S3Settings {
-    /// The storage: `https://host:port`, with a path where it has one. Empty for AWS, which is found by the region.
+    /// The storage: `https://host:port`, with a path if it has one. Empty for AWS, whose host follows from the region.
     pub endpoint: String,
-    /// The region. May be empty where there is an endpoint.
+    /// The region. May be empty if there is an endpoint.
     pub region: String,
     /// The bucket.
     pub bucket: String,
-    /// The folder inside the bucket where the collections are. May be empty.
+    /// The folder inside the bucket that holds the collections. May be empty.
     pub prefix: String,
-    /// Where the name of the bucket goes. Unless it is given: into the path where there is an endpoint, and into the host for
-    /// AWS.
+    /// Where the bucket name goes. By default, into the path if there is an endpoint, and into the host name for AWS.
     pub style: Option<S3Style>,
-    /// Who asks. Without them requests are not signed.
+    /// The credentials that sign requests. Without them, requests are not signed.
     pub credentials: Option<S3Credentials>,
-    /// Whether the endpoint may be one without encryption.
+    /// Whether the endpoint may be unencrypted.
     pub allow_http: bool,
-    /// The proxy to go through, if any: `http://host:port`.
+    /// The proxy to use, if any: `http://host:port`.
     pub proxy: Option<Uri>,
-    /// Certificates (PEM) to trust besides the well-known ones.
+    /// Certificates (PEM) to trust in addition to the well-known ones.
     pub extra_roots: Option<String>,
-    /// Larger files are not read.
+    /// The largest file that is read, in bytes.
     pub max_note_bytes: u64,
-    /// How long a connection may take to open.
+    /// The time that a connection may take to open.
     pub connect_timeout: Duration,
-    /// How long one request may take, to the last byte of its answer.
+    /// The time that one request may take, to the last byte of its answer.
     pub timeout: Duration,
-    /// How often a request is sent again that was throttled, failed at the storage or broke off: at most 3 times, and for at
-    /// most 10 seconds.
+    /// The number of retries of a request that was throttled, failed at the storage or broke off: at most 3, within at most
+    /// 10 seconds.
     pub retries: usize,
-    /// How many objects a page of a list has: at most 1,000.
+    /// The number of objects on one page of a listing: at most 1,000.
     pub page_objects: usize,
 }
 
-/// Where the name of a bucket goes.
+/// The place of the bucket name in a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum S3Style {
-    /// Into the path: `https://host/bucket/key`.
+    /// In the path: `https://host/bucket/key`.
     Path,
-    /// Into the name of the host: `https://bucket.host/key`.
+    /// In the host name: `https://bucket.host/key`.
     VirtualHosted,
 }
 
-/// Who asks. They are never shown.
+/// The credentials of the caller. They are never shown.
 #[derive(Clone)]
 pub struct S3Credentials {
     /// The access key.
@@ -77,7 +76,7 @@ pub struct S3Credentials {
 }
 
 impl S3Settings {
-    /// The bucket at an endpoint, without credentials.
+    /// Returns the settings for a bucket at an endpoint, without credentials.
     #[must_use]
     pub fn new(endpoint: impl Into<String>, bucket: impl Into<String>) -> Self {
         Self {
@@ -98,7 +97,7 @@ impl S3Settings {
         }
     }
 
-    /// A bucket of a Supabase project, such as `https://abc.supabase.co`.
+    /// Returns the settings for a bucket of a Supabase project, such as `https://abc.supabase.co`.
     #[must_use]
     pub fn supabase(
         project_url: &str,
@@ -115,13 +114,13 @@ impl S3Settings {
         }
     }
 
-    /// Where the storage of a Supabase project speaks S3.
+    /// Returns the S3 endpoint of a Supabase project.
     #[must_use]
     pub fn supabase_endpoint(project_url: &str) -> String {
         format!("{}/storage/v1/s3", project_url.trim_end_matches('/'))
     }
 
-    /// The storage. No connection is made yet.
+    /// Builds the storage, without connecting yet.
     pub(super) fn build(&self) -> Result<AmazonS3, &'static str> {
         self.check()?;
         let roots = self.extra_roots.as_deref();
@@ -170,10 +169,10 @@ impl S3Settings {
         self.page_objects.clamp(1, MAX_PAGE_OBJECTS)
     }
 
-    /// Whether they can be settings of a bucket.
+    /// Checks that these settings can describe a bucket.
     ///
     /// # Errors
-    /// Says what is wrong with them, in a few words.
+    /// Returns a short description of what is wrong with them.
     pub fn check(&self) -> Result<(), &'static str> {
         if !is_name(&self.bucket) {
             return Err("the bucket is not the name of one");
@@ -186,13 +185,13 @@ impl S3Settings {
             _ => {}
         }
         if !self.endpoint.is_empty() {
-            // The reason would not say which address it is about.
+            // The parser's reason would not say which address it is about.
             Target::parse(&self.endpoint).map_err(|_| "the endpoint is not https://host")?;
             if !self.allow_http && !self.endpoint.starts_with("https://") {
                 return Err("the endpoint does not encrypt, and allow_http is not set");
             }
         }
-        // They become headers.
+        // They become header values.
         let is_plain = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic());
         match &self.credentials {
             Some(one) if !is_plain(&one.access_key) || one.access_key.contains([',', '/']) => {
@@ -207,7 +206,7 @@ impl S3Settings {
     }
 
     fn style(&self) -> S3Style {
-        // The certificate of AWS is for one name before its own, without dots.
+        // The wildcard certificate of AWS covers one label, so a bucket name with dots does not match it.
         let is_path = !self.endpoint.is_empty() || self.bucket.contains('.');
         self.style.unwrap_or(match is_path {
             true => S3Style::Path,
@@ -215,7 +214,7 @@ impl S3Settings {
         })
     }
 
-    /// The endpoint, with the bucket in the name of the host where it belongs there.
+    /// Returns the endpoint, with the bucket in the host name where it belongs there.
     fn address(&self, style: S3Style) -> Result<String, &'static str> {
         if style == S3Style::Path {
             return Ok(self.endpoint.clone());
@@ -239,7 +238,7 @@ impl S3Settings {
     }
 }
 
-/// Whether it can stand in the name of a host and in a path, as it is.
+/// Returns whether a name can be part of a host name and of a path unescaped.
 fn is_name(text: &str) -> bool {
     let is_fine = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
     text.starts_with(|c: char| c.is_ascii_alphanumeric())

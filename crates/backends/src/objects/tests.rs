@@ -1,4 +1,4 @@
-//! Answers that a real server would not give, from one that writes raw bytes, and settings that cannot be.
+//! Answers that a real server would not give, from one that writes raw bytes, and invalid settings.
 
 use std::{
     fmt::Write as _,
@@ -9,7 +9,7 @@ use std::{
 
 use super::*;
 
-/// Answers each request with what a function makes of its head, and keeps the heads.
+/// A server that answers each request with what a function makes of its head, and keeps the heads.
 struct Server {
     port: u16,
     heads: Arc<Mutex<Vec<String>>>,
@@ -20,7 +20,7 @@ impl Server {
         Self::serve(move |heads, mut stream| converse(&mut stream, heads, &answer))
     }
 
-    /// One that encrypts, and its certificate.
+    /// Starts a server that speaks TLS, and returns its certificate too.
     fn encrypted(answer: Vec<u8>) -> (Self, String) {
         let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
         let key = rustls::pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
@@ -95,7 +95,7 @@ fn converse(
         let head = String::from_utf8(head).unwrap();
         let answer = answer(&head);
         heads.lock().unwrap().push(head);
-        // The client may have gone away already.
+        // The client may have disconnected already.
         if stream
             .write_all(&answer)
             .and_then(|()| stream.flush())
@@ -122,7 +122,7 @@ fn answer(status: &str, headers: &str, body: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\n\r\n{body}").into_bytes()
 }
 
-/// A page of a list: keys with their ETags, folders, and what comes next.
+/// Returns one page of a listing: keys with their ETags, folders, and the token for the next page.
 fn page(keys: &[(&str, &str)], folders: &[String], next: Option<&str>) -> Vec<u8> {
     let mut body = String::from("<ListBucketResult>");
     for (key, tag) in keys {
@@ -165,14 +165,14 @@ fn an_object_is_whole_or_a_failure() {
             answer(partial, &range("0-9/10"), "0123456789"),
             Some(b"0123456789"),
         ),
-        // One more than allowed, which is seen from what there is in all.
+        // One byte more than allowed, as the total length shows.
         (answer(partial, &range("0-10/11"), "0123456789a"), None),
         (answer(partial, &range("0-10/5000"), "0123456789a"), None),
-        // A server that has no ranges.
+        // A server that does not support ranges.
         (answer("200 OK", "", "text"), Some(b"text")),
         (answer("200 OK", "", ""), Some(b"")),
         (answer("200 OK", "", "0123456789a"), None),
-        // One that has nothing to give a range of.
+        // A server that has no bytes to give a range of.
         (
             answer("416 Range Not Satisfiable", "", "<Error/>"),
             Some(b""),
@@ -191,7 +191,7 @@ fn an_object_is_whole_or_a_failure() {
         assert_eq!(read.as_deref(), expected, "{shown}");
     }
     let broken = [
-        // Shorter or longer than it says.
+        // Shorter or longer than announced.
         (answer(partial, &range("0-3/4"), "tex"), Trouble::BrokenOff),
         (
             answer(partial, &range("0-3/4"), "text and"),
@@ -202,7 +202,7 @@ fn an_object_is_whole_or_a_failure() {
             answer(partial, &range("0-3/4"), &"x".repeat(12)),
             Trouble::Unclear,
         ),
-        // Another part, or nobody knows which.
+        // A different range, or an unknown one.
         (answer(partial, &range("4-7/8"), "text"), Trouble::Unclear),
         (answer(partial, &range("0-3/*"), "text"), Trouble::Unclear),
         (answer(partial, "", "text"), Trouble::Unclear),
@@ -235,7 +235,7 @@ fn an_object_is_whole_or_a_failure() {
     }
 }
 
-/// A storage that sends one answer too many: the next object is not taken for the one before it.
+/// The storage sends one answer too many: it is not taken for the next object.
 #[test]
 fn an_answer_too_many_is_not_the_next_object() {
     let server = Server::start(|head| {
@@ -274,7 +274,7 @@ fn keys_that_are_no_paths_are_hidden() {
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0].notebook.as_str(), "good.md");
     assert_eq!(storage.collections().unwrap(), ["a"]);
-    // A folder that somebody made by itself is an empty collection.
+    // A folder that was created explicitly is an empty collection.
     let storage = Server::saying(page(&[("a/", "")], &[], None)).objects();
     assert_eq!(storage.notebooks("a", &|| false), Ok(Vec::new()));
     assert_eq!(storage.require("a"), Ok(()));
@@ -310,7 +310,7 @@ fn a_list_that_changes_has_every_object_once() {
     let listed = server.objects().notebooks("a", &|| false).unwrap();
     let names: Vec<&str> = listed.iter().map(|one| one.notebook.as_str()).collect();
     assert_eq!(names, ["w.md", "x.md", "y.md"]);
-    // The ETag decides, and where there is none the time.
+    // The ETag decides, or the time if there is none.
     assert_eq!(listed[1].stamp, listed[2].stamp);
     assert_ne!(listed[0].stamp.state, listed[1].stamp.state);
     let storage = Server::saying(page(&[("a/x.md", "1")], &[], None)).objects();
@@ -325,7 +325,7 @@ fn a_list_has_an_end() {
     let storage = Server::saying(page(&[("a/x.md", "")], &[], Some("t"))).objects();
     let listed = storage.notebooks("a", &|| false);
     assert_eq!(listed, Err(failure(Trouble::Unclear)));
-    // Another one for ever: 100 at a time.
+    // A new page for ever, 100 objects at a time.
     let numbered = |head: &str| {
         let from = head.split("continuation-token=").nth(1);
         let from = from.and_then(|rest| rest.split('&').next()?.parse::<usize>().ok());

@@ -1,10 +1,10 @@
-//! What can go wrong with an object storage, told from what it answered, and what is said about it.
+//! The ways object storage can fail, derived from its answers, and the messages for them.
 
 use http::StatusCode;
 use object_store::client::HttpErrorKind;
-use sectile_retrieval::StorageError;
+use sectile_library::StorageError;
 
-/// Why there is no answer that could be used. Its texts name no server, bucket, key or credential.
+/// The reason why there is no usable answer. Its messages name no server, bucket, key or credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Trouble {
     #[error(
@@ -40,7 +40,7 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
-    /// What an answer that is no success means. `body` may say more than the status does.
+    /// Classifies an answer that is not a success. `body` may say more than the status does.
     pub(super) fn of(status: StatusCode, body: &[u8]) -> Self {
         match (status, error_code(body)) {
             (_, "RequestTimeTooSkewed") => Self::Clock,
@@ -61,7 +61,7 @@ impl Trouble {
         }
     }
 
-    /// Whether the same request may be sent again, in the words of the library that does so.
+    /// Returns whether the same request may be retried, in the terms of the library that does so.
     pub(super) fn kind(self) -> HttpErrorKind {
         match self {
             Self::Unreachable => HttpErrorKind::Connect,
@@ -78,7 +78,7 @@ impl From<Trouble> for StorageError {
     }
 }
 
-/// What stands between `<Code>` and `</Code>`, which is all that is wanted of an error, whatever is around it.
+/// Returns the text between `<Code>` and `</Code>`, the only part of an error that matters, whatever surrounds it.
 pub(super) fn error_code(body: &[u8]) -> &str {
     let text = std::str::from_utf8(body).unwrap_or_default();
     let code = text.split_once("<Code>");

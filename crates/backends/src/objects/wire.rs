@@ -1,8 +1,8 @@
-//! Requests on the wire: over our own connections, in time, and answers only as a whole.
+//! Requests on the wire: over our own connections, with timeouts, and with complete answers only.
 //!
-//! The library signs requests and sends them again where that helps. It reads bodies piece by piece, and goes on after a
-//! break with another request. Here an answer is taken whole or not at all, so that every object that is read is what one
-//! answer said. What became of a request is noted beside it, because the library's errors do not say.
+//! The library signs requests and retries them where that helps. It reads bodies piece by piece, and continues after a
+//! break with another request. Here an answer is taken whole or not at all, so that every object is what one answer said.
+//! The outcome of a request is recorded beside it, because the library's errors do not carry it.
 
 use std::{
     fmt,
@@ -29,14 +29,14 @@ use super::{
     trouble::{Trouble, error_code},
 };
 
-/// Longest page of a list: a thousand of the longest keys, each character written as an entity.
+/// The longest page of a listing: a thousand of the longest keys, each character written as an entity.
 const MAX_PAGE_BYTES: u64 = 16 << 20;
-/// Longest answer that says what is wrong.
+/// The longest body of an error.
 const MAX_ERROR_BYTES: u64 = 64 << 10;
-/// What the library is given for every page. The real one is in [`Asked`].
+/// The page that the library is always given. The real one is in [`Asked`].
 const EMPTY_LIST: &[u8] = b"<ListBucketResult></ListBucketResult>";
 
-/// What a request is for, carried beside it, and what became of it.
+/// The purpose of a request, carried along with it, and its outcome.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     wanted: Wanted,
@@ -46,17 +46,17 @@ pub(super) struct Asked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
     Page,
-    /// At most so many bytes of an object, from its beginning.
+    /// At most this many bytes of an object, from its start.
     Object(u64),
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Noted {
     Page(Page),
-    /// All of an object.
+    /// A whole object.
     Object(Bytes),
-    /// The object has more bytes than were wanted.
+    /// The object has more bytes than requested.
     TooLarge,
     /// There is no object with this key.
     Missing,
@@ -68,7 +68,7 @@ impl Asked {
         Self::new(Wanted::Page)
     }
 
-    /// For an object of at most `most` bytes, with a range that begins at its beginning and is longer by one byte.
+    /// For an object of at most `most` bytes, requested as a range from its start that is one byte longer.
     pub(super) fn for_object(most: u64) -> Self {
         Self::new(Wanted::Object(most))
     }
@@ -78,10 +78,10 @@ impl Asked {
         Self { wanted, noted }
     }
 
-    /// What became of it: of the last attempt, where there were several.
+    /// Takes the outcome: that of the last attempt, if there were several.
     pub(super) fn take(&self) -> Noted {
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
-        // A request that was never sent could not be written down.
+        // A request that was never sent has no outcome.
         noted.take().unwrap_or(Noted::Trouble(Trouble::Unclear))
     }
 
@@ -89,7 +89,7 @@ impl Asked {
         *self.noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
     }
 
-    /// What an answer means for this request.
+    /// Decides what an answer means for this request.
     fn judge(&self, answer: &Answer) -> Noted {
         let judged = match (self.wanted, answer.status) {
             (Wanted::Page, StatusCode::OK) => match &answer.body {
@@ -116,7 +116,7 @@ impl Asked {
     }
 }
 
-/// What a part of an object means: all of it, or that there is more.
+/// Decides whether a partial answer is the whole object or there is more.
 fn partial(answer: &Answer, most: u64) -> Result<Noted, Trouble> {
     let range = answer.headers.get(header::CONTENT_RANGE);
     let (last, size) = range
@@ -134,11 +134,11 @@ fn partial(answer: &Answer, most: u64) -> Result<Noted, Trouble> {
     Ok(Noted::Object(body.clone()))
 }
 
-/// A whole answer.
+/// A complete answer.
 struct Answer {
     status: StatusCode,
     headers: HeaderMap,
-    /// `None` when it is longer than allowed.
+    /// `None` if it is longer than allowed.
     body: Option<Bytes>,
 }
 
@@ -148,13 +148,13 @@ impl Answer {
     }
 }
 
-/// Makes requests for the library.
+/// The HTTP service that makes requests for the library.
 #[derive(Clone)]
 pub(super) struct Wire(Arc<Inner>);
 
 struct Inner {
     connections: Connections<HttpRequestBody>,
-    /// For one request, to the last byte of its answer.
+    /// The time for one request, to the last byte of its answer.
     timeout: Duration,
 }
 
@@ -173,7 +173,7 @@ impl Wire {
     }
 
     async fn answer(&self, request: HttpRequest, wanted: Wanted) -> Result<Answer, Trouble> {
-        // All requests are made in one name, and most of them only once.
+        // All requests use the same credentials, and most are made only once.
         let purpose = Purpose::server(request.uri());
         let exchange = self
             .0
@@ -198,7 +198,7 @@ impl HttpConnector for Wire {
 impl HttpService for Wire {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let failed = |trouble: Trouble| HttpError::new(trouble.kind(), trouble);
-        // Nothing else is asked for through this.
+        // Every request that comes this way carries one.
         let asked = request.extensions().get::<Asked>().cloned();
         let asked = asked.ok_or_else(|| failed(Trouble::Unclear))?;
         let answer = match self.answer(request, asked.wanted).await {
@@ -212,7 +212,7 @@ impl HttpService for Wire {
         asked.note(noted.clone());
         match noted {
             Noted::Trouble(trouble) if answer.status.is_success() => Err(failed(trouble)),
-            // The library decides by the status whether to try again.
+            // The library decides by the status whether to retry.
             Noted::Trouble(_) | Noted::Missing => Ok(plain(answer.status, Bytes::new())),
             Noted::Page(_) => Ok(plain(StatusCode::OK, Bytes::from_static(EMPTY_LIST))),
             Noted::Object(_) | Noted::TooLarge => Ok(plain(StatusCode::NO_CONTENT, Bytes::new())),
@@ -230,13 +230,13 @@ fn plain(status: StatusCode, body: Bytes) -> HttpResponse {
     response
 }
 
-/// Reads an answer to its end, unless that is too far.
+/// Reads an answer to its end, unless it is too long.
 async fn whole(response: Response<Incoming>, wanted: Wanted) -> Result<Answer, Trouble> {
     let (parts, body) = response.into_parts();
     let most = match wanted {
         _ if !parts.status.is_success() => MAX_ERROR_BYTES,
         Wanted::Page => MAX_PAGE_BYTES,
-        // One more was asked for, to see that there is more.
+        // One more byte was requested, to see whether there is more.
         Wanted::Object(most) => most.saturating_add(1),
     };
     Ok(Answer {
@@ -246,7 +246,7 @@ async fn whole(response: Response<Incoming>, wanted: Wanted) -> Result<Answer, T
     })
 }
 
-/// `None` when there are more than `most` bytes.
+/// Returns `None` if there are more than `most` bytes.
 async fn read(mut body: Incoming, most: u64) -> Result<Option<Bytes>, Trouble> {
     let announced = body.size_hint().exact();
     if announced.is_some_and(|bytes| bytes > most) {
@@ -255,7 +255,7 @@ async fn read(mut body: Incoming, most: u64) -> Result<Option<Bytes>, Trouble> {
     let announced = announced.and_then(|bytes| usize::try_from(bytes).ok());
     let mut bytes = BytesMut::with_capacity(announced.unwrap_or_default());
     while let Some(frame) = body.frame().await {
-        // An answer that ends before its announced end is an error here.
+        // An answer that ends before its announced length is an error here.
         let Ok(data) = frame.map_err(|_| Trouble::BrokenOff)?.into_data() else {
             continue;
         };

@@ -1,43 +1,44 @@
-//! Changes made ready to be written, some thousand chunks at a time, while those before are written.
+//! Preparation of changes, some thousand chunks at a time, while earlier ones are being written.
 
 use std::collections::HashSet;
 
 use pgvector::HalfVector;
-use sectile_retrieval::{Change, IndexedNotebook, Record};
+use sectile_library::{Change, IndexedNotebook};
+use sectile_retrieval::Record;
 use tokio_postgres::types::ToSql;
 
 use super::{failure::Failure, rows, search, terms::Changes};
 
-/// The lists of so many batches are written at once. A word has one row in each, so fewer make fewer rows; but an edit writes
-/// the lists of a frequent word anew, and they take some 2 kB a chunk until then.
+/// The number of batches whose lists are written together. A word has one row in each group, so larger groups make fewer
+/// rows; but an edit rewrites the lists of a frequent word, and until they are written they take some 2 kB a chunk.
 const LISTED: usize = 4;
 
 pub(super) const TOO_MANY: &str =
     "The numbers of this collection are used up. Make its index anew.";
 
-/// Changes that are written together; each notebook is in them once.
+/// Changes that are written together. No notebook is in a batch twice.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) put: Vec<IndexedNotebook>,
     pub(super) touched: Vec<IndexedNotebook>,
     pub(super) removed: Vec<String>,
-    /// Notebooks whose chunks go.
+    /// Notebooks whose chunks are removed.
     pub(super) emptied: Vec<String>,
-    /// Chunks that come.
+    /// Chunks that are added.
     pub(super) chunks: ChunkColumns,
-    /// How many words these have.
+    /// The number of words in the added chunks.
     pub(super) words: [i64; 3],
-    /// What these and the chunks of batches before are listed under.
+    /// The lists of these chunks and of those from earlier batches.
     pub(super) lists: Option<FlatLists>,
 }
 
 impl Batch {
-    /// How many notebooks are in it.
+    /// Returns the number of notebooks in the batch.
     fn changes(&self) -> usize {
         self.put.len() + self.touched.len() + self.removed.len()
     }
 
-    /// Chunks are numbered from 0 on; `first` is the first number that is free.
+    /// Renumbers the chunks, which are numbered from 0, to start at `first`, the first free number.
     pub(super) fn number_from(&mut self, first: i32) -> Result<(), Failure> {
         let listed = self.lists.iter_mut().flat_map(|lists| &mut lists.chunks);
         for number in self.chunks.id.iter_mut().chain(listed) {
@@ -49,15 +50,15 @@ impl Batch {
     }
 }
 
-/// Makes batches of changes.
+/// Collects changes into batches.
 pub(super) struct Preparing {
-    /// So many chunks, or notebooks, are in a batch.
+    /// The number of chunks, or notebooks, in a batch.
     size: usize,
     batch: Batch,
     lists: Lists,
-    /// Notebooks with chunks whose lists are not written.
+    /// Notebooks with chunks whose lists have not been written yet.
     notebooks: HashSet<String>,
-    /// How many chunks came, and how many of them have lists that are written.
+    /// The number of chunks so far, and of those whose lists have been written.
     chunks: usize,
     listed: usize,
     terms: Changes,
@@ -76,7 +77,7 @@ impl Preparing {
         }
     }
 
-    /// Takes in a change. What is returned has to be written, before anything that comes later.
+    /// Adds a change. A returned batch must be written before anything that comes later.
     pub(super) fn push(&mut self, change: Change) -> Result<Option<Batch>, Failure> {
         let is_twice = self.notebooks.contains(path_of(&change));
         let is_full = self.batch.chunks.id.len().max(self.batch.changes()) >= self.size;
@@ -99,7 +100,7 @@ impl Preparing {
         Ok(before)
     }
 
-    /// What is still to be written, and how the counts of words change by all that came.
+    /// Returns the last batch, and the change of the word counts by everything added.
     pub(super) fn finish(mut self) -> (Batch, Changes) {
         (self.take(true), self.terms)
     }
@@ -119,7 +120,7 @@ impl Preparing {
         Ok(())
     }
 
-    /// The batch so far. Lists are only in it when there are enough for them, or `with_lists`.
+    /// Takes the current batch. It has lists only if enough have been collected, or `with_lists` is set.
     fn take(&mut self, with_lists: bool) -> Batch {
         let not_listed = (self.chunks - self.listed).max(self.notebooks.len());
         let is_much = not_listed >= self.size.saturating_mul(LISTED);
@@ -207,13 +208,13 @@ impl ChunkColumns {
     }
 }
 
-/// What chunks are listed under: hash, chunk, and about what it counts there.
+/// The entries of the lists: hash, chunk, and approximate weight.
 #[derive(Default)]
 struct Lists(Vec<(i64, i32, i16)>);
 
 impl Lists {
     fn flat(&mut self) -> FlatLists {
-        // The order in which they came stays where two words of a chunk have one hash; the first of these counts.
+        // A stable sort: if two words of a chunk have the same hash, the first one counts.
         self.0.sort_by_key(|(hash, chunk, _)| (*hash, *chunk));
         self.0.dedup_by_key(|(hash, chunk, _)| (*hash, *chunk));
         let mut flat = FlatLists::default();
@@ -230,7 +231,7 @@ impl Lists {
     }
 }
 
-/// Lists, one behind the other. The first place is number 1.
+/// Lists, concatenated. Positions start at 1.
 #[derive(Default)]
 pub(super) struct FlatLists {
     hashes: Vec<i64>,

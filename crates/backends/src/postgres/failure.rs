@@ -1,26 +1,26 @@
-//! What is said when PostgreSQL does not do what it was asked: by its code, never with its own words, which may quote.
+//! Messages for errors of PostgreSQL: chosen by its codes, never in its own words, which may quote data.
 
 use std::{error::Error as _, io};
 
 use deadpool_postgres::{PoolError, TimeoutType};
-use sectile_retrieval::StorageError;
+use sectile_library::StorageError;
 use tokio_postgres::error::SqlState;
 
-/// What went wrong.
+/// An error of the database, and how it can be handled.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) error: StorageError,
     pub(super) kind: Kind,
 }
 
-/// What can be done about it.
+/// The ways in which a failure can be handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The connection is gone. Another one may do.
+    /// The connection is lost. Another one may work.
     Broken,
-    /// A table or column is not there.
+    /// A table or column is missing.
     Schema,
-    /// Nothing here.
+    /// There is nothing to do here.
     Other,
 }
 
@@ -34,7 +34,7 @@ impl Failure {
         Self::new(Kind::Other, message)
     }
 
-    /// Of an index that this program cannot use.
+    /// An index that this program cannot use.
     pub(super) fn other_rules() -> Self {
         let message = OTHER_RULES.to_owned();
         Self::from(StorageError::OtherRules { message })
@@ -76,7 +76,7 @@ impl From<tokio_postgres::Error> for Failure {
             .and_then(|source| source.downcast_ref::<io::Error>());
         let is_connecting = error.to_string().starts_with("error connecting");
         match io {
-            // What encryption complains about comes as an error of reading.
+            // TLS errors surface as read errors.
             Some(io) if io.kind() == io::ErrorKind::InvalidData => Self::other(ENCRYPTION),
             Some(_) if is_connecting => Self::other(UNREACHABLE),
             Some(_) => Self::new(Kind::Broken, BROKEN),
@@ -139,6 +139,6 @@ fn of_code(code: &SqlState) -> Failure {
     Failure::new(kind, message)
 }
 
-/// Said to the second of two writers.
+/// The message for the second of two concurrent writers.
 pub(super) const SOMEBODY_ELSE: &str =
     "Somebody else is writing this collection's index. Try again when that is done.";

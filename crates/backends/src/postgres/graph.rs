@@ -1,7 +1,7 @@
-//! Graphs of vectors: an index of its own for each collection that is too large to be compared whole.
+//! Vector graphs: one database index for each collection that is too large for a full comparison.
 //!
-//! Made after the changes count, in a transaction of its own: until then, all vectors are compared. Making one keeps other
-//! writers waiting, and no reader.
+//! A graph is built after the changes are committed, in a transaction of its own: until then, all vectors are compared.
+//! Building one blocks other writers, but no readers.
 
 use super::{failure::Failure, rows::Collection, session::Session, terms::fnv, update};
 
@@ -9,8 +9,8 @@ const STATE: &str = "UPDATE sectile.collection SET has_graph = $2 WHERE id = $1"
 const KNOWN: &str = "SELECT indexname::text FROM pg_indexes
     WHERE schemaname = 'sectile' AND tablename = 'chunk' AND starts_with(indexname, $1)";
 
-/// Brings the graphs of a collection in line with its size. `size` says from how many chunks on there is one. Whether there
-/// is one now is returned.
+/// Creates or drops the graph of a collection according to its size: `size` is the number of chunks from which there is
+/// one. Returns whether there is one now.
 pub(super) async fn adjust(session: Session, name: &str, size: u64) -> Result<bool, Failure> {
     let found = update::begin(&session, name).await?;
     let wanted = found

@@ -1,26 +1,27 @@
-//! What the rows of the tables mean.
+//! Conversion between the rows of the tables and their types.
 
+use sectile_library::{IndexedNotebook, Located, SharedState};
 use sectile_markdown::{Digest, NotePath, Span};
-use sectile_retrieval::{Candidate, Chunk, IndexedNotebook, Located, SharedState};
+use sectile_retrieval::{Candidate, Chunk};
 use tokio_postgres::Row;
 
 use super::failure::Failure;
 
-/// What [`located`] reads.
+/// The columns that [`located`] reads.
 pub(super) const LOCATED: &str =
     "c.path, c.span_start, c.span_end, c.line, c.digest, c.notebook_digest, c.headings";
 
-/// What [`candidate`] reads besides, apart from the product.
+/// The additional columns that [`candidate`] reads, apart from the product.
 pub(super) const WORDS: &str = "c.heading_words, c.trail_words, c.body_words, c.words, c.square";
 
-/// A row that this program did not write.
+/// The failure for a row that this program did not write.
 fn damaged() -> Failure {
     Failure::other(
         "The index in PostgreSQL is damaged. Run `sectile notebook index --to postgres` to make it anew.",
     )
 }
 
-/// A number that cannot be negative.
+/// Converts a number that cannot be negative.
 fn whole<T: TryFrom<i64>>(number: i64) -> Result<T, Failure> {
     T::try_from(number).map_err(|_| damaged())
 }
@@ -45,7 +46,7 @@ pub(super) struct Collection {
     pub(super) revision: i64,
     pub(super) notebooks: i64,
     pub(super) chunks: i64,
-    /// How many words the headings, trails and bodies of its chunks have.
+    /// The number of words in the headings, trails and bodies of its chunks.
     pub(super) words: [i64; 3],
     pub(super) next_chunk: i32,
     pub(super) next_block: i32,
@@ -53,7 +54,7 @@ pub(super) struct Collection {
 }
 
 impl Collection {
-    /// From a row with all columns, or with nothing in them.
+    /// Reads a row in which either all columns or none are set.
     pub(super) fn of(row: &Row) -> Result<Option<Self>, Failure> {
         let Some(id) = row.try_get::<_, Option<i64>>("id")? else {
             return Ok(None);
@@ -85,14 +86,14 @@ impl Collection {
         })
     }
 
-    /// [`Self::words`] as a search wants them.
+    /// Returns [`Self::words`] in the type that a search takes.
     pub(super) fn all_words(&self) -> Result<[u64; 3], Failure> {
         let [heading, trail, body] = self.words;
         Ok([whole(heading)?, whole(trail)?, whole(body)?])
     }
 }
 
-/// A chunk and where it was.
+/// Reads a chunk and its location.
 pub(super) fn located(row: &Row) -> Result<Located, Failure> {
     let number = |column: &str| row.try_get::<_, i64>(column);
     Ok(Located {
@@ -107,7 +108,7 @@ pub(super) fn located(row: &Row) -> Result<Located, Failure> {
     })
 }
 
-/// How many words a chunk has.
+/// Reads the numbers of words of a chunk.
 pub(super) fn lengths(row: &Row) -> Result<[u32; 3], Failure> {
     let number =
         |column: &str| -> Result<u32, Failure> { whole(i64::from(row.try_get::<_, i32>(column)?)) };
@@ -118,9 +119,9 @@ pub(super) fn lengths(row: &Row) -> Result<[u32; 3], Failure> {
     ])
 }
 
-/// A chunk as the search wants it.
+/// Reads a chunk in the form that the search takes.
 pub(super) fn candidate(row: &Row) -> Result<Candidate, Failure> {
-    // A sum of whole numbers that are small enough to be exact.
+    // A sum of integers small enough to be exact.
     let product: f64 = row.try_get("product")?;
     Ok(Candidate {
         lengths: lengths(row)?,
@@ -130,7 +131,7 @@ pub(super) fn candidate(row: &Row) -> Result<Candidate, Failure> {
     })
 }
 
-/// A notebook.
+/// Reads a notebook.
 pub(super) fn notebook(row: &Row) -> Result<IndexedNotebook, Failure> {
     let stamp: &[u8] = row.try_get("stamp")?;
     let (parts, rest) = stamp.as_chunks::<8>();
@@ -145,12 +146,12 @@ pub(super) fn notebook(row: &Row) -> Result<IndexedNotebook, Failure> {
     })
 }
 
-/// [`IndexedNotebook::stamp`] as it is kept.
+/// Encodes [`IndexedNotebook::stamp`] for storage.
 pub(super) fn stamp(entry: &IndexedNotebook) -> Vec<u8> {
     entry.stamp.map(u64::to_be_bytes).concat()
 }
 
-/// Headings as they are kept, which may contain anything: each after its length.
+/// Encodes headings for storage. They may contain anything, so each follows its length.
 pub(super) fn headings(path: &[String]) -> Vec<u8> {
     let mut kept = Vec::new();
     for step in path {

@@ -1,14 +1,14 @@
-//! The schema: its versions, and how it gets from one to the next.
+//! The versions of the schema, and the migrations between them.
 
 use super::{
     failure::{Failure, Kind},
     session::Session,
 };
 
-/// What makes each version out of the one before, the first out of nothing.
+/// The statements that lead from each version to the next, the first from an empty database.
 const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql")];
 
-/// Said where there is no schema, or one that lacks something.
+/// The message for a database without the schema, or with an incomplete one.
 pub(super) const MISSING: &str = "There is no index of this program in the database, or one that is not whole. Run \
     `sectile notebook index --to postgres` to make it.";
 const OLDER: &str = "The schema in the database is older than this program. Run `sectile notebook index --to postgres` to \
@@ -22,15 +22,15 @@ const OLD_EXTENSION: &str = "The PostgreSQL extension `vector` is too old, or in
 const NO_RIGHT: &str = "This user may not make a schema in the database. An administrator has to run `GRANT CREATE ON \
     DATABASE` for it, or to make a schema `sectile` that belongs to it.";
 
-/// Whoever changes the schema holds this.
+/// The advisory lock held while the schema changes.
 const LOCK: i64 = 0x5345_4354_494c_4501;
 
-/// The newest version.
+/// Returns the newest version.
 pub(super) fn newest() -> i32 {
     i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX)
 }
 
-/// Whether this program can use a schema of a version.
+/// Checks that this program can use a version of the schema.
 pub(super) fn check(version: Option<i32>) -> Result<(), Failure> {
     match version {
         None => Err(Failure::other(MISSING)),
@@ -40,7 +40,7 @@ pub(super) fn check(version: Option<i32>) -> Result<(), Failure> {
     }
 }
 
-/// The better explanation of a failure that may come from the schema.
+/// Returns a better explanation of a failure that the schema may have caused.
 pub(super) async fn explained(session: &Session, failure: Failure) -> Failure {
     if failure.kind != Kind::Schema {
         return failure;
@@ -55,7 +55,7 @@ pub(super) async fn explained(session: &Session, failure: Failure) -> Failure {
     }
 }
 
-/// The version of the schema that is there.
+/// Returns the version of the schema in the database.
 async fn version(session: &Session) -> Result<Option<i32>, Failure> {
     let client = session.client()?;
     let exists = "SELECT to_regclass('sectile.migration') IS NOT NULL";
@@ -68,7 +68,7 @@ async fn version(session: &Session) -> Result<Option<i32>, Failure> {
     Ok(row.try_get(0)?)
 }
 
-/// Brings the schema to its newest version, or leaves everything as it is.
+/// Migrates the schema to its newest version, or leaves everything unchanged.
 pub(super) async fn prepare(session: Session) -> Result<(), Failure> {
     let client = session.client()?;
     client

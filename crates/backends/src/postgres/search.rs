@@ -1,4 +1,4 @@
-//! Reading: one transaction that sees one state. The database offers candidates; what they come to is decided here.
+//! Searching, in one transaction with one snapshot. The database offers candidates; they are scored here.
 
 use std::{
     collections::HashMap,
@@ -6,9 +6,9 @@ use std::{
 };
 
 use pgvector::HalfVector;
+use sectile_library::{Located, LocatedHit, LocatedHits, SharedState};
 use sectile_retrieval::{
-    Candidate, Located, LocatedHit, LocatedHits, Lookup, MOST_CORRECTED, Query, SharedState,
-    Statistics, Vector, Vocabulary, search_candidates,
+    Candidate, Lookup, MOST_CORRECTED, Query, Statistics, Vector, Vocabulary, search_candidates,
 };
 use tokio_postgres::{Row, types::ToSql};
 
@@ -21,16 +21,16 @@ use super::{
     terms::{hash, key},
 };
 
-/// The most neighbours that a graph is asked for.
+/// The most neighbours requested from a graph; pgvector's `hnsw.ef_search` allows no more.
 const MOST_OF_A_GRAPH: usize = 1_000;
-/// Vocabularies of so many collections are kept.
+/// The number of collections whose vocabulary is cached.
 const VOCABULARIES: usize = 4;
 
 const NAME: &str = "SELECT set_config('sectile.collection', $1, true)";
 const HEAD: &str =
     "SELECT m.version, c.* FROM (SELECT max(version) AS version FROM sectile.migration) m
     LEFT JOIN sectile.collection c ON c.name = $1";
-/// How often there are words and stems, and the words of these stems.
+/// Counts of words and stems, and the words of these stems.
 const COUNTS: &str = "
     SELECT 0 AS what, term, stem, chunks FROM sectile.term
         WHERE collection = (SELECT id FROM sectile.collection WHERE name = $1) AND kind = 't' AND term = ANY($2)
@@ -44,7 +44,7 @@ const COUNTS: &str = "
 const VOCABULARY: &str = "SELECT term, chunks FROM sectile.term
     WHERE collection = $1 AND kind = 't' ORDER BY term";
 
-/// What the words of a question come to in the tables.
+/// The counts of the words of a question, from the tables.
 struct Counts {
     terms: Vec<Vec<u8>>,
     stems: Vec<Vec<u8>>,
@@ -60,14 +60,15 @@ impl Counts {
     }
 }
 
-/// A transaction that only reads, and the collection that it reads.
+/// A read-only transaction, and the collection that it reads.
 pub(super) struct Reading {
     session: Session,
     pub(super) collection: Collection,
 }
 
 impl Reading {
-    /// Begins, and counts the words of a question in the same go. `None` when there is no such collection.
+    /// Begins a transaction and counts the words of a question in one round trip. Returns `None` if there is no such
+    /// collection.
     async fn begin(
         session: Session,
         name: &str,
@@ -94,7 +95,7 @@ impl Reading {
         Ok(Some((reading, counted)))
     }
 
-    /// Begins.
+    /// Begins a transaction.
     pub(super) async fn new(
         session: Session,
         name: &str,
@@ -104,7 +105,7 @@ impl Reading {
         Ok(begun.map(|(reading, _)| reading))
     }
 
-    /// The last question of this transaction.
+    /// Runs the last query of this transaction, and ends it.
     pub(super) async fn last(
         self,
         statement: &str,
@@ -123,7 +124,7 @@ impl Reading {
         Ok(rows)
     }
 
-    /// Ends.
+    /// Ends the transaction.
     pub(super) async fn done(self) -> Result<(), Failure> {
         self.session.done().await
     }
@@ -139,7 +140,7 @@ async fn begin(
     let (set, head) = tokio::try_join!(client.prepare_cached(NAME), client.prepare_cached(HEAD))?;
     let count = client.prepare_cached(COUNTS).await?;
     let ef = rules.candidates.clamp(1, MOST_OF_A_GRAPH);
-    // A plan for the values at hand knows which partial index is meant, and which words are rare.
+    // A plan for the values at hand knows which partial index applies, and which words are rare.
     let begin = format!(
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = {};
          SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off; SET LOCAL hnsw.ef_search = {ef}",
@@ -156,7 +157,7 @@ async fn begin(
             None => Ok(Vec::new()),
         }
     };
-    // Sent one after the other, without waiting for answers.
+    // Pipelined: sent one after the other, without waiting for answers.
     let (begun, set, head, counted) = tokio::join!(
         biased;
         client.batch_execute(&begin),
@@ -171,25 +172,25 @@ async fn begin(
     Ok((Collection::of(&head)?, counted?))
 }
 
-/// What is asked.
+/// A question to the database.
 pub(super) struct Asked<'a> {
     pub(super) collection: &'a str,
     pub(super) query: &'a Query,
     pub(super) vector: Option<Vector>,
-    /// How much meaning counts, in millionths.
+    /// The weight of meaning, in millionths.
     pub(super) weight: u64,
     pub(super) most: usize,
 }
 
-/// What the database says to a question.
+/// The database's part of a search.
 pub(super) struct Offered {
-    /// Chunks that may answer it.
+    /// The candidate chunks.
     pub(super) rows: Vec<Row>,
     statistics: Statistics,
     state: SharedState,
 }
 
-/// Asks the database everything that a search asks it. `None` when there is no such collection.
+/// Runs all queries that a search needs. Returns `None` if there is no such collection.
 pub(super) async fn offered(
     session: Session,
     asked: &Asked<'_>,
@@ -228,7 +229,7 @@ pub(super) async fn offered(
     }))
 }
 
-/// The best chunks. `None` when there is no such collection.
+/// Returns the best chunks, or `None` if there is no such collection.
 pub(super) async fn search(
     session: Session,
     asked: &Asked<'_>,
@@ -273,7 +274,7 @@ pub(super) async fn search(
 }
 
 fn add_counts(statistics: &mut Statistics, counted: &[Row]) -> Result<(), Failure> {
-    // What was shortened is no text, and no word of a question is so long.
+    // A shortened key is not text, and no word of a question is that long.
     let text = |row: &Row, column: &str| -> Result<Option<String>, Failure> {
         let bytes: Option<&[u8]> = row.try_get(column)?;
         Ok(bytes.and_then(|bytes| String::from_utf8(bytes.to_vec()).ok()))
@@ -320,7 +321,7 @@ async fn count_nearest(
     add_counts(statistics, &rows)
 }
 
-/// The chunks that may answer, in the order of equal hits.
+/// Returns the candidate chunks, in the order of equally good hits.
 async fn candidates(
     reading: Reading,
     asked: &Asked<'_>,
@@ -372,7 +373,7 @@ async fn candidates(
     reading.last(&statement, &parameters).await
 }
 
-/// The statement that gives candidates.
+/// Returns the statement that selects the candidates.
 pub(super) fn statement(is_complete: bool, has_words: bool, has_meaning: bool) -> String {
     let before = if is_complete { 1 } else { 2 };
     let vector = before + if has_words { 3 } else { 0 } + 1;
@@ -380,7 +381,7 @@ pub(super) fn statement(is_complete: bool, has_words: bool, has_meaning: bool) -
         true => format!("-(c.vector <#> ${vector})"),
         false => "0::float8".to_owned(),
     };
-    // Sums of small numbers: those of large ones are made digit by digit.
+    // Sums of `int4` are fast; those of `bigint` would be `numeric`, added digit by digit.
     let words = "words AS (
             SELECT listed.chunk, sum(listed.must) AS musts, sum(listed.score) AS score
             FROM (
@@ -423,17 +424,17 @@ pub(super) fn statement(is_complete: bool, has_words: bool, has_meaning: bool) -
     )
 }
 
-/// A vector as the database has it.
+/// Converts a vector to the database's type.
 pub(super) fn half(vector: &[i8]) -> HalfVector {
     let numbers = vector.iter().map(|value| f32::from(*value));
     HalfVector::from_f32_slice(&numbers.collect::<Vec<f32>>())
 }
 
-/// Vocabularies that were needed before, those that were used last at the end.
+/// The cached vocabularies, most recently used last.
 #[derive(Default)]
 pub(super) struct Vocabularies(Mutex<Vec<Kept>>);
 
-/// The vocabulary of a collection in one state.
+/// The vocabulary of a collection at one revision.
 struct Kept {
     collection: i64,
     revision: i64,

@@ -1,21 +1,21 @@
-//! Connections: a pool of them, and one that is in use. Work that nobody waits for any longer is ended on the server too.
+//! A pool of connections, and a connection in use. Work that nobody waits for any longer is cancelled on the server too.
 
 use std::{ops::Deref, pin::Pin, time::Duration};
 
 use deadpool_postgres::{Connect, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
-use sectile_retrieval::StorageError;
+use sectile_library::StorageError;
 use tokio::{runtime::Handle, task::JoinHandle};
 use tokio_postgres::{CancelToken, Client, Config, Error};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{PostgresSettings, failure::Failure};
 
-/// A connection that says nothing for so long is asked whether it is still there.
+/// The idle time after which TCP checks whether the server is still there.
 const ASKED_AFTER: Duration = Duration::from_secs(30);
-/// What is sent and not acknowledged for so long never arrived.
+/// The time after which unacknowledged data counts as lost.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(60);
 
-/// Connections that are opened when they are needed.
+/// A pool of connections, which are opened when needed.
 pub(super) struct Sessions {
     pool: Pool,
     tls: MakeRustlsConnect,
@@ -62,7 +62,7 @@ impl Sessions {
         Ok(Self { pool, tls })
     }
 
-    /// A connection that is nobody else's.
+    /// Takes a connection for exclusive use.
     pub(super) async fn take(&self) -> Result<Session, Failure> {
         let client = self.pool.get().await?;
         Ok(Session {
@@ -73,13 +73,13 @@ impl Sessions {
         })
     }
 
-    /// Forgets connections that nobody uses: the server was away, and so are they.
+    /// Drops idle connections: if the server was away, they are dead too.
     pub(super) fn forget(&self) {
         self.pool.retain(|_, _| false);
     }
 }
 
-/// Opens connections. The library's own way writes into the log what the server said.
+/// Opens connections. The library's own way would log what the server said.
 struct Dial {
     tls: MakeRustlsConnect,
 }
@@ -101,7 +101,7 @@ impl Connect for Dial {
     }
 }
 
-/// A connection in use. Unless it is given back with [`Self::done`] it is closed, and what it was doing cancelled.
+/// A connection in use. Unless it is returned with [`Self::done`], it is closed and its work cancelled.
 pub(super) struct Session {
     client: Option<Object>,
     cancel: CancelToken,
@@ -110,19 +110,19 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Ends the transaction that is open, and gives the connection back.
+    /// Commits the open transaction, and returns the connection to the pool.
     pub(super) async fn done(mut self) -> Result<(), Failure> {
         self.client()?.batch_execute("COMMIT").await?;
         self.client = None;
         Ok(())
     }
 
-    /// Gives a connection back that has no transaction open.
+    /// Returns a connection without an open transaction to the pool.
     pub(super) fn give_back(mut self) {
         self.client = None;
     }
 
-    /// The connection.
+    /// Returns the connection.
     pub(super) fn client(&self) -> Result<&Object, Failure> {
         self.client
             .as_ref()

@@ -1,14 +1,14 @@
-//! Words as the tables have them: keys that fit into an index, hashes that lists are found by, and how counts change.
+//! Words in the tables: keys that fit into an index, hashes that lists are found by, and changes of the counts.
 
 use sectile_markdown::Digest;
 use sectile_retrieval::{Clue, Lexicon};
 
-/// The longest key. An index of PostgreSQL takes no more than 2,700 bytes.
+/// The longest key in bytes. An index of PostgreSQL takes at most 2,700.
 const LONGEST_KEY: usize = 1_000;
-/// No text begins with it.
+/// Marks a shortened key: no UTF-8 string starts with this byte.
 const SHORTENED: u8 = 0xff;
 
-/// What a word, name or stem is called in the table.
+/// Returns the key of a word, name or stem in the table.
 pub(super) fn key(term: &str) -> Vec<u8> {
     match term.len() {
         0..=LONGEST_KEY => term.as_bytes().to_vec(),
@@ -19,7 +19,7 @@ pub(super) fn key(term: &str) -> Vec<u8> {
     }
 }
 
-/// What the list of a clue is found by: FNV-1a. Two clues with one hash bring a candidate too many, and nothing worse.
+/// Returns the key of a clue's list: FNV-1a. A collision yields one candidate too many, and nothing worse.
 pub(super) fn hash(clue: &Clue) -> i64 {
     let (kind, text) = match clue {
         Clue::Term(term) => (KIND_TERM, term),
@@ -36,11 +36,11 @@ pub(super) fn fnv(kind: u8, text: &str) -> i64 {
     hash.cast_signed()
 }
 
-/// How the counts of words change.
+/// Changes of the word counts.
 #[derive(Default)]
 pub(super) struct Changes {
     lexicon: Lexicon,
-    /// By the number of the word, and of the stem.
+    /// Indexed by the number of the word, and of the stem.
     terms: Vec<Change>,
     stems: Vec<Change>,
 }
@@ -53,8 +53,8 @@ struct Change {
 }
 
 impl Changes {
-    /// Takes in a chunk that is new (`by` 1) or gone (`by` -1), and says what it is listed under: hashes, and about what
-    /// they count.
+    /// Counts a chunk that was added (`by` 1) or removed (`by` -1), and returns what it is listed under: hashes with
+    /// approximate weights.
     pub(super) fn count(
         &mut self,
         lengths: &[u32; 3],
@@ -78,7 +78,7 @@ impl Changes {
         }
     }
 
-    /// Makes room for words that came.
+    /// Makes room for new words.
     fn fill(&mut self) {
         let (terms, stems) = self.lexicon.lengths();
         let new = |hash: i64| Change {
@@ -95,7 +95,7 @@ impl Changes {
         }
     }
 
-    /// Takes in other changes.
+    /// Adds other changes to these.
     pub(super) fn add(&mut self, other: &Self) {
         for (number, change) in other.terms.iter().enumerate() {
             let number = self.lexicon.number_of(other.lexicon.term(number));
@@ -111,7 +111,7 @@ impl Changes {
         }
     }
 
-    /// The rows that change, sorted as the table is.
+    /// Returns the changed rows, sorted like the table.
     pub(super) fn rows(&self) -> Vec<TermRow> {
         let stems = self.stems.iter().enumerate().map(|(number, change)| {
             let term = self.lexicon.stem(number);
@@ -122,7 +122,7 @@ impl Changes {
             let stem = stem.filter(|_| change.words > 0);
             (TERM, self.lexicon.term(number), stem, change)
         });
-        // A word that came and went in one may have changed its kind.
+        // A word that was both added and removed may have changed its kind.
         let changed = stems
             .chain(terms)
             .filter(|(.., change)| change.chunks != 0 || change.words != 0);
@@ -149,7 +149,7 @@ const KIND_STEM: u8 = b's';
 const TERM: i8 = KIND_TERM.cast_signed();
 const STEM: i8 = KIND_STEM.cast_signed();
 
-/// A change of a row of the table.
+/// A change of one row of the table.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TermRow {
     pub(super) kind: i8,
@@ -165,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts a chunk, and gives what it is listed under.
+    /// Counts a chunk, and returns what it is listed under.
     fn count(changes: &mut Changes, body: &str, by: i64) -> Vec<(i64, i16)> {
         let passage = Passage {
             body,
@@ -192,7 +192,7 @@ mod tests {
     fn stems_and_words_have_lists_of_their_own() {
         let (term, stem) = (Clue::Term("run".to_owned()), Clue::Stem("run".to_owned()));
         assert_ne!(hash(&term), hash(&stem));
-        // Kept in databases: it must not change.
+        // Stored in databases: it must not change.
         assert_eq!(fnv(b't', ""), -5_808_542_579_502_742_877);
     }
 

@@ -1,8 +1,8 @@
-//! Writing: one transaction for all changes of a collection. Whoever reads meanwhile sees what was there before.
+//! Writing: one transaction for all changes of a collection. Concurrent readers see the state before it.
 //!
-//! Rows come in arrays rather than by COPY, which PostgreSQL refuses for tables that are locked up by rows.
+//! Rows are sent as arrays rather than by COPY, which PostgreSQL refuses for tables with row-level security.
 
-use sectile_retrieval::{IndexedNotebook, SharedState};
+use sectile_library::{IndexedNotebook, SharedState};
 
 use super::{
     Rules,
@@ -14,7 +14,7 @@ use super::{
     terms::{Changes, TermRow, fnv},
 };
 
-/// So many rows of words are written at once.
+/// The number of term rows written at a time.
 const TERMS: usize = 10_000;
 
 const NAME: &str = "SELECT set_config('sectile.collection', $1, true)";
@@ -56,7 +56,7 @@ const COUNTED: &str = "INSERT INTO sectile.term AS t (collection, kind, term, st
     ON CONFLICT (collection, kind, term) DO UPDATE SET chunks = t.chunks + excluded.chunks,
         words = t.words + excluded.words,
         stem = CASE WHEN t.words + excluded.words > 0 THEN coalesce(excluded.stem, t.stem) END";
-/// The same where nothing was counted before, which takes less.
+/// A cheaper variant for a collection that has no counts yet.
 const FIRST_COUNTED: &str = "INSERT INTO sectile.term (collection, kind, term, stem, chunks, words)
     SELECT $1, * FROM unnest($2::\"char\"[], $3::bytea[], $4::bytea[], $5::int8[], $6::int8[])";
 const UNCOUNTED: &str = "DELETE FROM sectile.term WHERE collection = $1 AND kind = ANY($2) AND term = ANY($3) AND chunks <= 0";
@@ -74,7 +74,7 @@ const CLEARED: [&str; 5] = [
     "DELETE FROM sectile.collection WHERE id = $1",
 ];
 
-/// Begins to write a collection that nobody else is writing, and says what there is of it.
+/// Begins a transaction that locks a collection for writing, and returns its current row.
 pub(super) async fn begin(session: &Session, name: &str) -> Result<Option<Collection>, Failure> {
     let begun = async {
         let client = session.client()?;
@@ -103,7 +103,7 @@ fn lock_of(name: &str) -> i64 {
     fnv(b'c', name)
 }
 
-/// Removes everything of a collection.
+/// Removes all rows of a collection.
 pub(super) async fn clear(session: &Session, collection: i64) -> Result<(), Failure> {
     for statement in CLEARED {
         session.client()?.execute(statement, &[&collection]).await?;
@@ -115,18 +115,18 @@ pub(super) async fn clear(session: &Session, collection: i64) -> Result<(), Fail
 pub(super) struct Writer {
     session: Session,
     collection: Collection,
-    /// Whether there was nothing of it before.
+    /// Whether the collection was empty before.
     is_new: bool,
-    /// The first number of a chunk that was free.
+    /// The first free number for a chunk.
     first: i32,
-    /// How the counts of words change by what was removed.
+    /// The change of the word counts by removed chunks.
     gone: Changes,
-    /// How many chunks came or went.
+    /// The number of chunks added or removed.
     changed: i64,
 }
 
 impl Writer {
-    /// Begins.
+    /// Begins the transaction.
     pub(super) async fn new(
         session: Session,
         name: &str,
@@ -160,7 +160,7 @@ impl Writer {
         })
     }
 
-    /// Makes some changes.
+    /// Writes one batch.
     pub(super) async fn write(&mut self, mut batch: Batch) -> Result<(), Failure> {
         batch.number_from(self.first)?;
         self.remove_chunks(&batch.emptied).await?;
@@ -198,7 +198,7 @@ impl Writer {
                 None => Ok(0),
             }
         };
-        // Lists are made ready while the database takes in chunks.
+        // Lists are prepared while the database takes in chunks.
         let (chunks, lists) = tokio::join!(biased; writing_chunks, writing_lists);
         chunks?;
         lists?;
@@ -276,8 +276,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes everything count that was written. `terms` is how the counts of words change by what came. Whether much of the
-    /// collection changed is told besides.
+    /// Commits everything that was written. `terms` is the change of the word counts by added chunks. Also returns whether
+    /// much of the collection changed.
     pub(super) async fn finish(
         self,
         as_of: i64,

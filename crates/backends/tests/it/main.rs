@@ -1,4 +1,4 @@
-//! Storages against real servers, with faults between them.
+//! Storages against real servers, with faults injected between them.
 
 #![cfg(unix)]
 #![expect(

@@ -1,4 +1,4 @@
-//! Notebooks in S3: the rules that all storages share, and what goes over the wire for them.
+//! Notebooks in S3: the rules that all storages share, and the requests they take.
 
 mod changes;
 mod faults;
@@ -6,17 +6,17 @@ mod faults;
 use std::{collections::BTreeSet, sync::Mutex, time::Duration};
 
 use sectile_backends::{Objects, S3Credentials, S3Settings, Waiting};
-use sectile_markdown::NotePath;
-use sectile_retrieval::{
+use sectile_library::{
     ArtifactStorage as _, NotebookStorage, StorageError,
     conformance::{Files, check_storage},
 };
+use sectile_markdown::NotePath;
 use sectile_test_servers::{Proxy, Request, S3};
 
 const BUCKET: &str = "bucket-of-the-tests";
 const MAX_NOTE_BYTES: u64 = 1000;
 
-/// A server with an empty bucket, and a proxy before it.
+/// A server with an empty bucket, and a proxy in front of it.
 struct Server {
     s3: S3,
     proxy: Proxy,
@@ -54,7 +54,7 @@ impl Server {
         self.s3.delete(BUCKET, key);
     }
 
-    /// What a failure says, after a look that it gives nothing away.
+    /// Returns the message of a failure, after checking that it gives nothing away.
     #[track_caller]
     fn complaint<T: std::fmt::Debug>(&self, result: Result<T, StorageError>) -> String {
         let StorageError::Failed { message } = result.unwrap_err() else {
@@ -130,7 +130,7 @@ fn it_is_a_storage_like_any_other() {
         settings.prefix = prefix.to_owned();
         settings.page_objects = page_objects;
         if !prefix.is_empty() {
-            // Beside it.
+            // Outside the prefix.
             server.put("a/x.md", "x");
             server.put("in/that folder.md", "x");
         }
@@ -143,7 +143,7 @@ fn it_is_a_storage_like_any_other() {
     }
 }
 
-/// Method, what comes after the bucket, and the range.
+/// Returns the method, the part after the bucket, and the range of each request.
 fn seen(requests: &[Request]) -> Vec<(&str, &str, Option<&str>)> {
     let parts = requests.iter().map(|one| {
         let path = one.path.strip_prefix("/bucket-of-the-tests").unwrap();
@@ -187,7 +187,7 @@ fn a_read_is_one_request_for_a_range() {
         assert_eq!(storage.read_listed("a", &path(missing)), Ok(None));
         assert_eq!(server.proxy.take_requests().len(), 1);
     }
-    // What cannot be a key is not asked for.
+    // A path that cannot be a key is not requested.
     assert_eq!(storage.read("a", &path(".git/config")), Ok(None));
     assert_eq!(seen(&server.proxy.take_requests()), [listing]);
     assert_eq!(storage.require("a"), Ok(()));
@@ -197,7 +197,7 @@ fn a_read_is_one_request_for_a_range() {
     assert_eq!(storage.ready(), Ok(()));
     let requests = server.proxy.take_requests();
     assert_eq!(seen(&requests), [("GET", "?list-type=2&max-keys=1", None)]);
-    // Connections are used again: there were more than ten requests.
+    // Connections are reused: there were more than ten requests.
     assert!(server.proxy.connections() < 10);
 }
 
@@ -238,7 +238,7 @@ fn a_stamp_tells_states_apart() {
     server.put("a/x.md", "one");
     let one = stamp();
     assert_eq!(stamp(), one);
-    // The lists of this server have no ETags, so that the time decides, in thousandths of a second.
+    // The listings of this server have no ETags, so the time decides, in milliseconds.
     std::thread::sleep(Duration::from_millis(20));
     server.put("a/x.md", "two");
     let two = stamp();

@@ -1,4 +1,4 @@
-//! An index in PostgreSQL: whether it answers like the embedded engine, and what happens when something goes wrong.
+//! An index in PostgreSQL: agreement with the embedded engine, and behaviour under faults.
 
 mod answers;
 mod faults;

@@ -1,17 +1,17 @@
-//! Servers that send more than they were asked for, or answers whose end is in doubt: nobody is given what is not theirs, and
-//! no connection is used again that anything is wrong with.
+//! Servers that send more than was requested, or answers whose end is ambiguous: nobody gets an answer meant for others,
+//! and no faulty connection is reused.
 
 use std::sync::Barrier;
 
 use super::*;
 use crate::connections::{MAX_IDLE, MAX_IDLE_PER_CALLER};
 
-/// What the server has for a request.
+/// Returns the body that only this request should get.
 fn own(user: &str, path: &str) -> String {
     format!("what {user} has at {path}")
 }
 
-/// A plain answer with this body.
+/// Returns a plain answer with this body.
 fn plain(body: &str) -> String {
     format!(
         "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}",
@@ -26,7 +26,7 @@ fn chunked(body: &str) -> String {
     )
 }
 
-/// What goes wrong with an answer: its name, what is sent at once, and what a while later.
+/// A faulty answer: its name, the bytes sent at once, and those sent a while later.
 struct Trouble {
     name: &'static str,
     write: Written,
@@ -34,7 +34,7 @@ struct Trouble {
 
 type Written = fn(&str) -> (String, String);
 
-/// Answers after which no connection is used again.
+/// Answers after which a connection must not be reused.
 const TROUBLES: &[Trouble] = &[
     Trouble {
         name: "an answer too many at once",
@@ -177,7 +177,7 @@ const TROUBLES: &[Trouble] = &[
     },
 ];
 
-/// A server that answers each request with its trouble. What comes later comes after `pause`.
+/// Starts a server that answers each request faultily. The late bytes follow after `pause`.
 fn troubled(write: Written, pause: Duration) -> Server {
     Server::start(move |heads, mut stream| {
         while let Some(head) = read_head(&mut stream) {
@@ -204,7 +204,7 @@ async fn get_as(client: &Client, server: &Server, user: &'static str, path: &str
     Some(reply.body)
 }
 
-/// Short enough that what comes late meets the next request now before it is sent, now after.
+/// So short that late bytes sometimes arrive before the next request is sent, and sometimes after.
 const PAUSES: [u64; 4] = [0, 1, 2, 4];
 
 #[tokio::test]
@@ -272,7 +272,7 @@ async fn a_connection_without_trouble_is_used_again_for_the_same_request_only() 
     }
 }
 
-/// The runtime learns of what came in only when it waits for events, and it may be busy with other things.
+/// The runtime learns about incoming data only when it polls for events, and it may be busy with other things.
 #[tokio::test]
 async fn what_came_in_while_the_runtime_was_busy_is_seen() {
     let (told, written) = std::sync::mpsc::channel();
@@ -295,7 +295,7 @@ async fn what_came_in_while_the_runtime_was_busy_is_seen() {
     assert_eq!(server.connections(), 5);
 }
 
-/// What is left in the buffers of the encryption counts like what is left in those of the system.
+/// Bytes left in the buffers of TLS count like those left in the buffers of the system.
 #[tokio::test]
 async fn an_answer_too_many_that_is_encrypted_is_found_too() {
     let server = encrypted(None, |before| {
@@ -313,7 +313,7 @@ async fn an_answer_too_many_that_is_encrypted_is_found_too() {
     assert_eq!(server.connections(), 4);
 }
 
-/// Many requests at once need many connections; few of them stay.
+/// Many concurrent requests need many connections; few of them are kept.
 #[tokio::test]
 async fn connections_are_kept_in_bounded_numbers() {
     for (callers, most) in [(1, MAX_IDLE_PER_CALLER), (6, MAX_IDLE)] {

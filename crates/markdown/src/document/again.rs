@@ -1,4 +1,4 @@
-//! Reads a document again after a change: what is far from the change is known already.
+//! Incremental parsing after a change: the sections far from the change are reused.
 
 use super::{
     Builder, Document, Found, Section,
@@ -7,8 +7,8 @@ use super::{
 use crate::{Changes, Source, Span, options::Markdown};
 
 impl Source<'_> {
-    /// The map of this document, which `changes` made of the document `before` with the map `known`. The same as
-    /// [`Source::parse`] says, in less time.
+    /// Parses this document, which `changes` made from the document `before` with the sections `known`. The result is
+    /// that of [`Source::parse`], in less time.
     #[must_use]
     pub fn parse_after(
         &self,
@@ -51,7 +51,7 @@ impl Source<'_> {
         builder.read(&Markdown::of(&self.text), stretch.span.start..end);
         let mut read = builder.headings;
         if let Some(next) = next {
-            // Behind the same heading at the top level, everything is as it was.
+            // After an unchanged top-level heading, everything is as it was.
             let last = read.pop()?;
             let lines = last.lines(self.text.as_bytes(), self.body_start);
             let same = !last.nested
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use crate::Change;
 
-    /// Whatever opens, closes, continues or looks like a block.
+    /// Everything that opens, closes, continues or resembles a block.
     const PIECES: [&str; 48] = [
         "# a\n",
         "## b\n",
@@ -157,7 +157,7 @@ mod tests {
             .prop_map(|pieces| pieces.concat())
     }
 
-    /// Some of the pieces that need the whole document are left out, so that a part is read often enough.
+    /// Omits some of the pieces that force a full parse, so that the incremental path is taken often enough.
     fn plain_soup(most: usize) -> impl Strategy<Value = String> {
         soup(most).prop_map(|text| {
             text.replace("]:", "]")

@@ -1,30 +1,30 @@
-//! Parts of a document that mean the same to the parser whether they are read alone or in their place.
+//! Parts of a document that parse the same alone as in context.
 
 use memchr::memmem;
 
 use crate::{Document, Source, Span, lines::line_at};
 
-/// From a heading, or from where Markdown starts, to a heading, or to the end.
+/// A part from a heading, or from the start of the Markdown, to a heading, or to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
     pub(crate) span: Span,
     /// Index of its first heading.
     pub(crate) first: usize,
-    /// Index of the heading that it ends at, or the number of all headings.
+    /// Index of the heading at which it ends, or the number of headings.
     pub(crate) next: usize,
 }
 
 impl Stretch {
-    /// The smallest stretch of `document`, which is `source`, that has `span` in it: behind its first heading, and
-    /// before the heading that follows. `None` when the document must be read as a whole.
+    /// Returns the smallest stretch of `document`, parsed from `source`, that contains `span` after its first heading
+    /// and before the heading that follows. Returns `None` if the document must be parsed as a whole.
     pub(crate) fn around(source: &Source<'_>, document: &Document, span: Span) -> Option<Self> {
         if span.start < source.body_start || !stands_by_itself(source) {
             return None;
         }
         let bytes = source.text.as_bytes();
         let sections = document.sections();
-        // A heading in one line starts with number signs. Such a line ends whatever is open before it, and nothing that
-        // stands behind it can change what it is.
+        // A one-line heading starts with number signs. Such a line closes every open block before it, and nothing after
+        // it can change its meaning.
         let is_border = |index: &usize| {
             let section = &sections[*index];
             let line = line_at(bytes, section.heading.start);
@@ -47,14 +47,14 @@ impl Stretch {
     }
 }
 
-/// Whether a part of the text can be read without the rest: no link in it can need a definition elsewhere.
+/// Returns whether a part of the text can be parsed without the rest: no link in it can need a definition elsewhere.
 pub(super) fn stands_by_itself(source: &Source<'_>) -> bool {
     let bytes = source.text.as_bytes();
     source.offsets.is_identity() && memmem::find(bytes, b"]:").is_none()
 }
 
-/// Whether a text has nothing that the parser may look for in the rest of the document: the end of a comment, of a
-/// declaration or of an instruction.
+/// Returns whether a part contains nothing whose end the parser may look for in the rest of the document: a comment, a
+/// declaration or a processing instruction.
 pub(super) fn is_plain(text: &str) -> bool {
     !text.contains("<!") && !text.contains("<?")
 }

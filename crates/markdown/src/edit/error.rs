@@ -1,8 +1,8 @@
-//! Why an edit is refused.
+//! Errors of section edits.
 
 use std::fmt;
 
-/// Why an edit cannot be made. Nothing was changed.
+/// The reason why an edit was refused. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EditError {
@@ -10,12 +10,12 @@ pub enum EditError {
     NotUtf8,
     /// There is no section at that position.
     NoSuchSection,
-    /// The position lies beyond the last one.
+    /// The position is beyond the last one.
     PositionOutOfRange {
-        /// The largest position that is allowed.
+        /// The largest position allowed.
         max: usize,
     },
-    /// A level below 1 or above 6, for the section or for one below it.
+    /// A level below 1 or above 6, for the section or one of its subsections.
     LevelOutOfRange,
     /// A section cannot be put into itself.
     IntoItself,
@@ -25,29 +25,29 @@ pub enum EditError {
     HeadingHasLineBreak,
     /// The heading cannot be written at that level.
     HeadingCannotBeWritten,
-    /// A section that the edit is not about would get another parent.
+    /// A section that is not part of the edit would get a different parent.
     Reparents {
-        /// Position of the section that would.
+        /// Position of that section.
         section: usize,
     },
-    /// The payload would reach beyond its section.
+    /// The payload would affect text outside its section.
     Escapes(Escape),
-    /// The old text is empty.
+    /// The text to find is empty.
     EmptyOldText,
-    /// The old text does not occur as often as expected.
+    /// The text to find does not occur as often as expected.
     TextCount {
-        /// How often it occurs.
+        /// Number of occurrences found.
         found: usize,
-        /// How often it was expected.
+        /// Number of occurrences expected.
         expected: usize,
     },
 }
 
-/// How a payload would reach beyond its section.
+/// The way in which a payload would affect text outside its section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Escape {
-    /// It has a heading of the section's level or above.
+    /// It contains a heading of the section's level or above.
     Heading {
         /// Line of the payload, from 1.
         line: usize,
@@ -60,7 +60,7 @@ pub enum Escape {
     OpenFence,
     /// It opens an HTML block or comment and does not close it.
     OpenHtml,
-    /// Something else that is open swallows what follows.
+    /// Something else that it leaves open swallows what follows.
     Open,
     /// Other sections would change.
     Structure,

@@ -1,4 +1,4 @@
-//! The parts of a heading, and how to write one.
+//! Parsing and writing headings.
 
 use super::EditError;
 use crate::{Change, Source, Span, lines::line_at};
@@ -6,17 +6,17 @@ use crate::{Change, Source, Span, lines::line_at};
 /// The parts of a top-level heading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parts {
-    /// `## Text ##`
+    /// A heading written as `## Text ##`.
     Atx {
         marks: Span,
         content: Span,
         closing: Option<Span>,
     },
-    /// Text over an underline.
+    /// A heading written as text above an underline.
     Setext { content: Span, underline: Span },
 }
 
-/// Where the text of the heading at `heading` stands, as it is written: without marks, closing marks and underline.
+/// Returns the span of the heading's text as written: without opening marks, closing marks and underline.
 pub(crate) fn written_text(bytes: &[u8], heading: Span) -> Span {
     match parts(bytes, heading) {
         Parts::Atx { content, .. } | Parts::Setext { content, .. } => content,
@@ -25,7 +25,7 @@ pub(crate) fn written_text(bytes: &[u8], heading: Span) -> Span {
 
 const LEVELS: std::ops::RangeInclusive<u8> = 1..=6;
 
-/// Takes apart the heading at `heading`, which covers whole lines.
+/// Splits the heading at `heading`, which covers whole lines, into its parts.
 pub(super) fn parts(bytes: &[u8], heading: Span) -> Parts {
     let indent = count(bytes, heading.start, heading.end, |byte| byte == b' ');
     let marks_start = heading.start + indent;
@@ -82,7 +82,7 @@ fn atx(bytes: &[u8], heading: Span, marks: Span) -> Parts {
     }
 }
 
-/// A heading in one line, without its line end.
+/// Writes a heading on one line, without a line ending.
 pub(super) fn write(level: u8, heading: &str) -> Result<String, EditError> {
     if !LEVELS.contains(&level) {
         return Err(EditError::LevelOutOfRange);
@@ -91,7 +91,7 @@ pub(super) fn write(level: u8, heading: &str) -> Result<String, EditError> {
     Ok(format!("{} {text}", "#".repeat(usize::from(level))))
 }
 
-/// The heading without blanks around it, and with `#` at its end escaped where they would read as a closing mark.
+/// Trims the heading, and escapes a trailing `#` that would be read as a closing mark.
 fn checked(heading: &str) -> Result<String, EditError> {
     if heading.contains(['\n', '\r']) {
         return Err(EditError::HeadingHasLineBreak);
@@ -109,7 +109,7 @@ fn checked(heading: &str) -> Result<String, EditError> {
     })
 }
 
-/// The replacements that give the heading at `span` another level.
+/// Returns the changes that give the heading at `span` another level.
 pub(super) fn with_level(bytes: &[u8], span: Span, level: u8) -> Result<Vec<Change>, EditError> {
     if !LEVELS.contains(&level) {
         return Err(EditError::LevelOutOfRange);
@@ -118,7 +118,7 @@ pub(super) fn with_level(bytes: &[u8], span: Span, level: u8) -> Result<Vec<Chan
     match parts(bytes, span) {
         Parts::Atx { marks, closing, .. } => {
             let mut changes = vec![Change::new(marks, mark.clone())];
-            // A closing mark that mirrored the opening one goes on doing so.
+            // A closing mark as long as the opening one stays that way.
             changes.extend(
                 closing
                     .filter(|closing| closing.len() == marks.len())
@@ -144,7 +144,7 @@ pub(super) fn with_level(bytes: &[u8], span: Span, level: u8) -> Result<Vec<Chan
     }
 }
 
-/// The replacements that give the heading at `span` another text.
+/// Returns the changes that give the heading at `span` another text.
 pub(super) fn with_text(
     bytes: &[u8],
     span: Span,
@@ -173,7 +173,7 @@ pub(super) fn with_text(
     }
 }
 
-/// The text of the heading that `markdown` consists of, if it is one heading.
+/// Returns the heading's text if `markdown` is exactly one heading.
 fn text_of(markdown: &str) -> Option<String> {
     let document = Source::fragment(markdown).parse();
     match document.sections() {
@@ -200,7 +200,7 @@ fn count(bytes: &[u8], start: usize, end: usize, matches: impl Fn(u8) -> bool) -
         .count()
 }
 
-/// `span` without blanks and line ends at its ends.
+/// Trims blanks and line endings from `span`.
 fn trimmed(bytes: &[u8], span: Span) -> Span {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
     let slice = span.slice(bytes);

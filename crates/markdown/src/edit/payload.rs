@@ -1,11 +1,11 @@
-//! Text that a caller wants to put into a document: prepared, and looked at before it goes in.
+//! Text that a caller wants to put into a document: prepared, and inspected before it is written.
 
 use pulldown_cmark::{CodeBlockKind, Event, Tag};
 
 use super::{EditError, Escape, Top, content_span, heading, spacing::with_line_ends, tops};
 use crate::{Change, Changes, LineIndex, Source, Span, options::Markdown};
 
-/// What to do with headings in a payload.
+/// How to treat headings in a payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PayloadHeadings {
     /// They must be deeper than the section; others are refused.
@@ -13,21 +13,21 @@ pub enum PayloadHeadings {
     Inside,
     /// They are all shifted by the same number of levels, so that the highest is one below the section.
     Rebase,
-    /// They stay as they are, even when that ends the section.
+    /// They stay as they are, even if that ends the section.
     AsWritten,
 }
 
 /// A payload, ready to be written.
 #[derive(Debug)]
 pub(super) struct Payload {
-    /// Without blank lines around it and without a line end behind it.
+    /// Without blank lines around it and without a line ending.
     pub(super) text: String,
     /// The levels of its headings.
     pub(super) levels: Vec<u8>,
 }
 
 impl Payload {
-    /// Prepares the text of a section of level `section_level`.
+    /// Prepares the body of a section of level `section_level`.
     pub(super) fn body(
         text: &str,
         section_level: u8,
@@ -65,7 +65,7 @@ impl Payload {
         Ok(payload)
     }
 
-    /// Prepares a section with all that is below it, whose first heading shall get `level`.
+    /// Prepares a section with its subsections, whose first heading gets `level`.
     pub(super) fn subtree(text: &str, level: u8, line_end: &str) -> Result<Self, EditError> {
         let text = with_line_ends(core(text), line_end);
         let tops = tops(&Source::fragment(&text).parse());
@@ -98,7 +98,7 @@ impl Payload {
     }
 }
 
-/// The replacements that shift the levels of the headings of `tops`.
+/// Returns the changes that shift the levels of the headings of `tops`.
 pub(super) fn relevel(bytes: &[u8], tops: &[Top], shift: i16) -> Result<Vec<Change>, EditError> {
     let mut changes = Vec::new();
     for top in tops {
@@ -122,7 +122,7 @@ fn core(text: &str) -> &str {
     &text[content_span(text.as_bytes(), all).range()]
 }
 
-/// What `text` leaves open, so that a heading behind it would not be one.
+/// Returns the construct that `text` leaves open, which would keep a following heading from being one.
 pub(super) fn open_end(text: &str) -> Option<Escape> {
     const PROBE: &str = "\n\n# x\n";
     let probed = format!("{text}{PROBE}");

@@ -1,15 +1,15 @@
-//! Where a section goes, in terms of the list of sections.
+//! Target positions of inserted and moved sections.
 
 use super::{EditError, Top};
 
-/// Where a section goes. All but the first name a section by its position.
+/// Where to put a section. All variants but the first name another section by its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// At this index of the list of all sections; 0 is before the first, their number is the end.
+    /// At this index in the list of all sections: 0 is before the first, their number is the end.
     Position(usize),
     /// Before this section.
     Before(usize),
-    /// After this section and all that is below it.
+    /// After this section and its subsections.
     After(usize),
     /// As the first subsection of this section.
     FirstChild(usize),
@@ -17,14 +17,14 @@ pub enum Place {
     LastChild(usize),
 }
 
-/// A place found: the position of the section that will follow, and the level that fits.
+/// A resolved place: the position of the section that will follow, and the level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spot {
     pub(super) position: usize,
     pub(super) level: u8,
 }
 
-/// Finds `place` in the list `tops`. The level is `level`, or the one that the place suggests.
+/// Resolves `place` in the list `tops`. The level is `level`, or the one that the place implies.
 pub(super) fn find(tops: &[Top], place: Place, level: Option<u8>) -> Result<Spot, EditError> {
     let anchor = |position: usize| tops.get(position).ok_or(EditError::NoSuchSection);
     let (position, suggested) = match place {

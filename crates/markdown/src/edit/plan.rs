@@ -1,4 +1,4 @@
-//! From an edit to the replacements it means and the tree it must lead to.
+//! Plans an edit: the replacements to make and the tree that must result.
 
 use std::ops::Range;
 
@@ -13,30 +13,30 @@ use super::{
 };
 use crate::{Change, Changes, Source, Span};
 
-/// What an edit comes to.
+/// A planned edit.
 pub(super) struct Plan {
     pub(super) changes: Vec<Change>,
-    /// The sections afterwards.
+    /// The sections that must result.
     pub(super) expected: Vec<Expected>,
-    /// Sections, by old position, that may get another parent, because that is what was asked for.
+    /// Old positions of the sections that may get a different parent, because that was requested.
     pub(super) free: Range<usize>,
     pub(super) focus: Option<usize>,
 }
 
-/// A section as it must be afterwards.
+/// The required state of a section afterwards.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Expected {
-    /// As it was.
+    /// Unchanged.
     Kept(usize),
-    /// As it was, but for its own text.
+    /// Unchanged except for its own body.
     OwnBody(usize),
-    /// As it was, but for its heading, which has this level.
+    /// Unchanged except for its heading, which has this level.
     Heading(usize, u8),
-    /// Where it was and with the same level, whatever its texts are.
+    /// At the same position with the same level, whatever its text is.
     SamePlace(usize),
     /// New, with this level.
     New(u8),
-    /// One of those that stand in for these old ones; which is which is found by comparing.
+    /// One of the sections that replace these old ones; alignment decides which is which.
     OneOf { old: (usize, usize), level: u8 },
 }
 
@@ -126,14 +126,14 @@ impl Editable<'_> {
         (0..self.tops.len()).map(Expected::Kept).collect()
     }
 
-    /// Where the section at `position` starts, or the end of the document.
+    /// Returns the start of the section at `position`, or the end of the document.
     fn offset_of(&self, position: usize) -> usize {
         self.tops
             .get(position)
             .map_or(self.bytes.len(), |top| top.heading.start)
     }
 
-    /// `text`, a heading and what belongs to it, as it must be written at `offset`.
+    /// Adds the separators that `text`, a heading with its content, needs at `offset`.
     fn fitted(&self, text: &str, offset: usize, at_end: bool) -> String {
         let before = &self.bytes[self.bytes.len().min(self.bom_end())..offset];
         let mut fitted = lead(before, self.line_end);
@@ -171,8 +171,7 @@ impl Editable<'_> {
         }
     }
 
-    /// Another text for `region`, which starts behind the heading of `section` and ends where the section at `next`
-    /// starts.
+    /// Plans new text for `region`, which starts after the heading of `section` and ends at the section at `next`.
     fn replacement(
         &self,
         section: usize,
@@ -196,7 +195,7 @@ impl Editable<'_> {
                 focus: Some(section),
             });
         }
-        // What already ran to the end of the document may go on doing so.
+        // A construct that was already open at the end of the document may stay open.
         let may_stay_open = next == self.tops.len() && open_end(old_text).is_some();
         let payload = Payload::body(body, level, headings, self.line_end, may_stay_open)?;
         let change = self.fitted_body(region, old, &payload.text, next, spacing);
@@ -222,7 +221,7 @@ impl Editable<'_> {
         })
     }
 
-    /// The replacement of a body, with the separators it needs.
+    /// Returns the replacement of a body, with the separators it needs.
     fn fitted_body(
         &self,
         region: Span,
@@ -266,7 +265,7 @@ impl Editable<'_> {
         })
     }
 
-    /// What goes when a subtree goes: at the end of a document also the blank lines that stood before it.
+    /// Returns the span to delete for a subtree; at the end of a document it includes the blank lines before it.
     fn removed(&self, top: &Top) -> Span {
         if top.subtree.end < self.bytes.len() {
             return top.subtree;
@@ -289,7 +288,7 @@ impl Editable<'_> {
         let rest = self.without(&moved);
         let spot = place::find(&rest, self.place_among_the_rest(place, &moved)?, level)?;
         if spot.position == section {
-            // It is there already. A bare position says nothing about the level then.
+            // It is already there. A bare position then implies nothing about the level.
             let level = match place {
                 Place::Position(_) => level.unwrap_or(top.level),
                 _ => spot.level,
@@ -299,7 +298,7 @@ impl Editable<'_> {
         let shift = i16::from(spot.level) - i16::from(top.level);
         let subtree = &self.tops[moved.clone()];
         let text = self.cut_out(&top, subtree, shift)?;
-        // Position in the document as it still is.
+        // Position in the document before the move.
         let target = if spot.position < section {
             spot.position
         } else {
@@ -338,7 +337,7 @@ impl Editable<'_> {
         })
     }
 
-    /// The sections without those of `moved`, as if these were not there.
+    /// Returns the sections other than those of `moved`, as if those did not exist.
     fn without(&self, moved: &Range<usize>) -> Vec<Top> {
         let renumbered = |position: usize| {
             if position >= moved.end {
@@ -360,7 +359,7 @@ impl Editable<'_> {
         .collect()
     }
 
-    /// A place that names sections, in terms of the list without the moved ones.
+    /// Translates a place that names sections into the list without the moved ones.
     fn place_among_the_rest(&self, place: Place, moved: &Range<usize>) -> Result<Place, EditError> {
         let rest = self.tops.len() - moved.len();
         let other = |anchor: usize| {
@@ -385,7 +384,7 @@ impl Editable<'_> {
         })
     }
 
-    /// The text of a subtree, its levels shifted.
+    /// Returns the text of a subtree, with its levels shifted.
     fn cut_out(&self, top: &Top, subtree: &[Top], shift: i16) -> Result<String, EditError> {
         let mut changes = relevel(self.bytes, subtree, shift)?;
         for change in &mut changes {
@@ -400,7 +399,7 @@ impl Editable<'_> {
         String::from_utf8(bytes).map_err(|_| EditError::NotUtf8)
     }
 
-    /// A moved text keeps the blank lines behind it, unless it comes to stand at the end.
+    /// Adds the separators that a moved section needs. It keeps the blank lines after it, unless it is now at the end.
     fn fitted_move(&self, text: &str, offset: usize, at_end: bool) -> String {
         if !at_end && ends_with_blank_line(text.as_bytes()) {
             let before = &self.bytes[self.bom_end().min(offset)..offset];
@@ -498,7 +497,7 @@ impl Editable<'_> {
         self.text_change_plan(region, changes, window, focus)
     }
 
-    /// What the tree must be after replacements inside `region`, whose sections are those of `window`.
+    /// Plans the tree after replacements inside `region`, whose sections are those of `window`.
     fn text_change_plan(
         &self,
         region: Span,

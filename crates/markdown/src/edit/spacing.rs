@@ -1,24 +1,24 @@
-//! Blank lines between sections. They are the engine's business, not the caller's.
+//! Blank lines between sections. They are managed by the engine, not by the caller.
 
 use crate::{
     Span,
     lines::{line_at, line_start},
 };
 
-/// How much room to leave where a payload meets what was there.
+/// How much space to leave between a payload and the existing text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spacing {
     /// Keep the separators as they are.
     AsFound,
-    /// Make sure of a blank line behind the payload, because without one it would run into the next section.
+    /// Ensure a blank line after the payload, because without one it would run into the next section.
     Wide,
 }
 
-/// The part of `span` from its first line that is not blank to the end of the text of its last such line: what a caller
-/// gets as the content of a section. Empty, at the start of `span`, when all of it is blank.
+/// Returns the part of `span` from its first non-blank line to the end of the text of its last one, without the line
+/// ending: the content of a section as callers see it. Empty, at the start of `span`, if every line is blank.
 #[must_use]
 pub fn content_span(bytes: &[u8], span: Span) -> Span {
-    // From both ends: a long text between them need not be looked at.
+    // From both ends, so that long text between them need not be scanned.
     let slice = span.slice(bytes);
     let is_text = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
     let (Some(first), Some(last)) = (
@@ -32,13 +32,13 @@ pub fn content_span(bytes: &[u8], span: Span) -> Span {
     Span::new(span.start + start, span.start + end)
 }
 
-/// Whether a line holds nothing but blanks.
+/// Returns whether a line contains only blanks.
 pub(super) fn is_blank(line: &[u8]) -> bool {
     line.iter().all(|byte| matches!(byte, b' ' | b'\t'))
 }
 
-/// The end of the last line of `bytes[..end]` that is not blank, its line end included. Blank lines behind it are
-/// separators.
+/// Returns the end of the last non-blank line of `bytes[..end]`, including its line ending. The blank lines after it
+/// are separators.
 pub(super) fn without_trailing_blank_lines(bytes: &[u8], end: usize) -> usize {
     let content = content_span(bytes, Span::new(0, end));
     if content.is_empty() {
@@ -47,7 +47,7 @@ pub(super) fn without_trailing_blank_lines(bytes: &[u8], end: usize) -> usize {
     line_at(&bytes[..end], content.end).end
 }
 
-/// What must stand before a heading that follows `before`, so that it starts a line behind a blank one.
+/// Returns the separator needed after `before` so that a heading starts on a new line after a blank one.
 pub(super) fn lead(before: &[u8], line_end: &str) -> String {
     if before.is_empty() {
         return String::new();
@@ -66,7 +66,7 @@ pub(super) fn ends_with_line_end(bytes: &[u8]) -> bool {
     matches!(bytes.last(), Some(b'\n' | b'\r'))
 }
 
-/// Whether the last complete line is blank.
+/// Returns whether the last complete line is blank.
 pub(super) fn ends_with_blank_line(bytes: &[u8]) -> bool {
     let without_end = match bytes {
         [rest @ .., b'\r', b'\n'] => rest,
@@ -80,7 +80,7 @@ pub(super) fn ends_with_blank_line(bytes: &[u8]) -> bool {
     is_blank(&without_end[start..])
 }
 
-/// `text` with every line end written as `line_end`.
+/// Returns `text` with every line ending written as `line_end`.
 pub(super) fn with_line_ends(text: &str, line_end: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let bytes = text.as_bytes();
@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// Line by line, as the promise is worded.
+    /// A line-by-line implementation, as the contract is worded.
     fn slow_content_span(bytes: &[u8], span: Span) -> Span {
         let slice = span.slice(bytes);
         let (mut start, mut end, mut at) = (None, 0, 0);

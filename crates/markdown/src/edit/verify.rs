@@ -1,4 +1,4 @@
-//! The check after every edit: the new tree is the old tree with just the intended change.
+//! Verification after every edit: the new tree is the old tree with only the intended change.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::{EditError, Editable, Escape, content_span, plan::Expected, tops};
 use crate::{Document, Span, align};
 
 impl Editable<'_> {
-    /// Compares the sections of the edited document with those expected, and says which old one each of them is.
+    /// Compares the sections of the edited document with the expected ones, and returns the old position of each.
     pub(super) fn verify(
         &self,
         expected: &[Expected],
@@ -53,7 +53,7 @@ impl Editable<'_> {
         Ok(lineage)
     }
 
-    /// Finds out which of the sections in a replaced window are which.
+    /// Matches the sections in a replaced window with the old ones.
     fn compare_window(
         &self,
         expected: &[Expected],
@@ -85,7 +85,7 @@ impl Editable<'_> {
         }
     }
 
-    /// Nobody gets another parent, but for the sections that the edit is about.
+    /// Checks that no section gets a different parent, except those that the edit is about.
     fn same_parents(
         &self,
         free: &Range<usize>,

@@ -1,8 +1,8 @@
 //! Sets or removes one top-level key of a front matter block. Everything else keeps its bytes: other keys, comments,
 //! order, quotes, dates and blank lines.
 //!
-//! An edit is made from where the parser saw the entry, and then proved: the changed note is read again, and unless
-//! exactly what was asked for is different, the edit is refused.
+//! An edit starts from the position at which the parser saw the entry, and is then proved: the changed note is parsed
+//! again, and unless exactly what was requested is different, the edit is refused.
 
 mod block;
 mod proof;
@@ -22,30 +22,30 @@ use crate::{
     yaml::{self, MAX_DEPTH, MAX_NODES},
 };
 
-/// Longer keys need a notation that hardly any reader of YAML knows.
+/// Longer keys need the `? key` notation, which few YAML parsers support.
 const MAX_KEY_CHARS: usize = 1000;
 
-/// Why front matter cannot be changed as asked.
+/// The reason why front matter cannot be changed as requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FrontMatterError {
-    /// The note has bytes that are not UTF-8.
+    /// The note contains bytes that are not UTF-8.
     NotUtf8,
     /// The block is a list or a scalar.
     NotAMapping,
     /// The whole block is one mapping in braces.
     FlowRoot,
-    /// The block is not YAML that Sectile reads.
+    /// The block is not YAML that Sectile can parse.
     Broken,
-    /// The key to remove is not there.
+    /// The key to remove does not exist.
     KeyNotFound,
-    /// Other keys depend on the entry by an anchor, or the key comes from a merge or an alias.
+    /// Other keys refer to an anchor in the entry, or the key comes from a merge or an alias.
     UsesAnchors,
-    /// The key is empty, very long, or has a line break.
+    /// The key is empty, too long, or contains a line break.
     InvalidKey,
-    /// The block or the value has too many parts or nests too deeply.
+    /// The block or the value has too many nodes or nests too deeply.
     TooLarge,
-    /// The change would touch other keys or the text of the note.
+    /// The change would affect other keys or the text of the note.
     Unsafe,
 }
 
@@ -80,15 +80,15 @@ impl From<YamlError> for FrontMatterError {
     }
 }
 
-/// The changes that give `key` the value `value` in the front matter of the note `bytes`. A missing key becomes the
-/// last one, a missing block is made. Without a difference there are no changes.
+/// Returns the changes that set `key` to `value` in the front matter of the note `bytes`. A missing key is added at the
+/// end, a missing block is created. If nothing differs, there are no changes.
 ///
-/// Text stays text when it is read again, by readers of YAML 1.1 too: what looks like a date, a number or a word with a
-/// meaning is written in quotes. Text that is already there as an unquoted date stays as it is.
+/// A string stays a string when it is parsed again, also by YAML 1.1 parsers: anything that looks like a date, a number
+/// or a reserved word is quoted. A string that is already there as an unquoted date stays as it is.
 ///
 /// # Errors
 ///
-/// When the change cannot be made without touching anything else.
+/// [`FrontMatterError`] if the change cannot be made without affecting anything else.
 pub fn set_key(bytes: &[u8], key: &str, value: &Value) -> Result<Changes, FrontMatterError> {
     check_key(key)?;
     check_size(value)?;
@@ -115,11 +115,11 @@ pub fn set_key(bytes: &[u8], key: &str, value: &Value) -> Result<Changes, FrontM
     .of(bytes, changes)
 }
 
-/// The changes that take `key` out of the front matter of the note `bytes`. Comments around it stay.
+/// Returns the changes that remove `key` from the front matter of the note `bytes`. Comments around it stay.
 ///
 /// # Errors
 ///
-/// When the key is not there, or cannot be removed without touching anything else.
+/// [`FrontMatterError`] if the key does not exist, or cannot be removed without affecting anything else.
 pub fn remove_key(bytes: &[u8], key: &str) -> Result<Changes, FrontMatterError> {
     check_key(key)?;
     let source = utf8_source(bytes)?;
@@ -164,7 +164,7 @@ fn check_size(value: &Value) -> Result<(), FrontMatterError> {
     Ok(())
 }
 
-/// A value that is to be written.
+/// A value to be written.
 #[derive(Clone, Copy)]
 struct NewValue<'a> {
     value: &'a Value,
@@ -185,7 +185,7 @@ fn utf8_source(bytes: &[u8]) -> Result<Source<'_>, FrontMatterError> {
     }
 }
 
-/// The keys and values of a note; none without a block or in an empty one.
+/// Returns the keys and values of a note; empty without a block or with an empty one.
 fn mapping(source: &Source<'_>) -> Result<Mapping, FrontMatterError> {
     match source.front_matter_value().transpose()? {
         Some(Value::Map(mapping)) => Ok(mapping),
@@ -194,7 +194,7 @@ fn mapping(source: &Source<'_>) -> Result<Mapping, FrontMatterError> {
     }
 }
 
-/// Changes inside a block that starts at `start`, as changes of the whole note.
+/// Converts changes inside a block that starts at `start` into changes of the whole note.
 fn in_note(changes: Vec<Change>, start: usize) -> Vec<Change> {
     let moved = changes.into_iter().map(|change| Change {
         span: Span::new(change.span.start + start, change.span.end + start),
@@ -203,7 +203,7 @@ fn in_note(changes: Vec<Change>, start: usize) -> Vec<Change> {
     moved.collect()
 }
 
-/// A block at the top of `text`, which has none.
+/// Creates a block at the top of `text`, which has none.
 fn new_block(text: &str, key: &str, new: NewValue<'_>) -> Change {
     let start = byte_order_mark_len(text);
     let line_end = dominant_line_end(text.as_bytes());

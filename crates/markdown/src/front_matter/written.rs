@@ -1,40 +1,40 @@
-//! Values as one line of YAML that reads back as the same value.
+//! Writes values as one line of YAML that reads back as the same value.
 
 use crate::{Value, yaml};
 
-/// What an unquoted date is to somebody who asks for text.
+/// How an unquoted date compares with a requested string.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dates {
-    /// The text that is written there: callers are shown nothing else.
+    /// As the string that is written there, which is all that callers are shown.
     AsText,
-    /// A date, and no text.
+    /// As a date, which is not a string.
     AsDates,
 }
 
-/// What surrounds a scalar.
+/// The context of a scalar.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// A line of its own.
+    /// On a line of its own.
     Block,
-    /// Brackets or braces, where more characters have a meaning.
+    /// Inside brackets or braces, where more characters are special.
     Flow,
 }
 
-/// `value` on one line; lists and mappings in flow style. Text stays text for every reader.
+/// Writes `value` on one line, with lists and mappings in flow style. A string stays a string for every parser.
 pub(super) fn value(value: &Value) -> String {
     let mut text = String::new();
     push(&mut text, value, Place::Block);
     text
 }
 
-/// `key` as it stands before a colon.
+/// Writes `key` as it appears before a colon.
 pub(super) fn key(key: &str) -> String {
     let mut text = String::new();
     push_text(&mut text, key, Place::Block);
     text
 }
 
-/// Whether `read` is what comes of writing `asked`.
+/// Returns whether `read` is the result of writing `asked` and reading it back.
 pub(super) fn reads_as(asked: &Value, read: &Value, dates: Dates) -> bool {
     match (asked, read) {
         (Value::Number(asked), Value::Number(read)) => {
@@ -119,14 +119,14 @@ fn push_text(out: &mut String, text: &str, place: Place) {
     }
 }
 
-/// Whether `text` without quotes is one scalar with just these characters.
+/// Returns whether `text`, unquoted, is one scalar with exactly these characters.
 fn is_plain(text: &str, place: Place) -> bool {
     let mut chars = text.chars();
     let starts_well = match chars.next() {
         None | Some(',' | '[' | ']' | '{' | '}' | '#' | '&' | '*' | '!' | '|' | '>') => false,
         Some('\'' | '"' | '%' | '@' | '`') => false,
         Some('-' | '?') => chars.next().is_some_and(char::is_alphanumeric),
-        // Ruby makes a symbol of `:a`.
+        // Ruby reads `:a` as a symbol.
         Some(':') => false,
         Some(_) => true,
     };
@@ -139,13 +139,14 @@ fn is_plain(text: &str, place: Place) -> bool {
         && (place == Place::Block || is_plain_in_brackets(text))
 }
 
-/// Older readers stumble over any colon in brackets, as in `[https://example.org]`, and ours over a dash before one.
+/// Returns whether `text` can be unquoted in brackets. Old parsers fail on any colon there, as in
+/// `[https://example.org]`, and ours on a trailing dash.
 fn is_plain_in_brackets(text: &str) -> bool {
     !text.contains([',', '[', ']', '{', '}', ':', '?']) && !text.ends_with('-')
 }
 
-/// Whether `text` without quotes is text here, for readers of YAML 1.2 and for those of YAML 1.1, who know more words and
-/// numbers. Readers disagree about details, so whatever comes near is not text.
+/// Returns whether `text`, unquoted, is a string to YAML 1.2 parsers as well as to YAML 1.1 parsers, which know more
+/// words and numbers. Parsers disagree about details, so anything that comes close counts as something else.
 fn is_text_to_everybody(text: &str) -> bool {
     const WORDS: [&str; 12] = [
         "y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "<<", "=",
@@ -156,7 +157,7 @@ fn is_text_to_everybody(text: &str) -> bool {
         && !is_near_a_date(text)
 }
 
-/// Numbers of any base, with `_` or `,` anywhere, in base 60 (`12:30:00`), and what is not finite.
+/// Matches numbers of any base, with `_` or `,` anywhere, in base 60 (`12:30:00`), and non-finite ones.
 fn is_near_a_number(text: &str) -> bool {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     if !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
@@ -184,7 +185,7 @@ fn is_near_a_number(text: &str) -> bool {
     all_digits(exponent) && all_digits(fraction) && whole.split(':').all(all_digits)
 }
 
-/// A year, a month and a day, and perhaps a time behind them.
+/// Matches a year, a month and a day, with or without a time after them.
 fn is_near_a_date(text: &str) -> bool {
     let mut parts = text.splitn(3, '-');
     let (Some(year), Some(month), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
@@ -313,7 +314,8 @@ mod tests {
         }
     }
 
-    /// What PyYAML (1.1), go-yaml, Psych or a reader of YAML 1.2 makes something else of than text, between bars.
+    /// Scalars that PyYAML (1.1), go-yaml, Psych or a YAML 1.2 parser reads as something other than a string, between
+    /// bars.
     const NOT_TEXT: [&str; 4] = [
         "2024-01-01|2024-1-1|2024-01-01T10:20:30Z|2024-01-01t10:20:30.5+01:00|2024-01-01 10:20:30|2024-1-1 1:20:30 -5\
          |9999-12-31T23:59:59-23:59|0000-00-00|2024-13-45|2024-01-01\t10:20:30 Z|2024-01-01 10:20:30 +0100",
@@ -322,7 +324,7 @@ mod tests {
          |685.230_15e+03|._5|1._|.inf|-.INF|+.Inf|.nan|.NaN",
         "12:30|12:30:00|190:20:30|-190:20:30.15|1:2|+1_0:30|00:30",
     ];
-    /// What all of them take for text.
+    /// Scalars that all of them read as strings.
     const TEXT: &str = "1.2.3|v1.0|2024-01|2024-01-01x|2024-01-01 at noon|24-01-01|1-2|1 000|12:30 pm|a:b|0xyz|1ex|inf\
         |nan|yes please|nothing|+|..|x=1|-a|1/2|50%|12h|7th|e3|_1";
 

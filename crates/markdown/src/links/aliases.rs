@@ -1,18 +1,18 @@
-//! Other names that a document gives itself in its front matter, by which wiki links may call it.
+//! Alternative names that a document declares in its front matter, which wiki links may use.
 
 use crate::{Source, Value, trim};
 
 /// The keys that Obsidian reads.
 const KEYS: [&str; 2] = ["aliases", "alias"];
 
-/// The aliases of a document, as written: the items of a list, or what commas separate in a text.
+/// Returns the aliases of a document, as written: the items of a list, or the comma-separated parts of a string.
 #[must_use]
 pub fn aliases(source: &Source<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let Some(yaml) = source.yaml() else {
         return found;
     };
-    // Most have none, and need no second look.
+    // Most documents have none, and need no parsing.
     if !source.text[yaml.range()].contains(KEYS[1]) {
         return found;
     }
@@ -31,7 +31,7 @@ pub fn aliases(source: &Source<'_>) -> Vec<String> {
     found
 }
 
-/// A value as a name.
+/// Returns a value as a name.
 fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

@@ -1,4 +1,4 @@
-//! Which heading a fragment leads to, and which anchors an edit moved.
+//! Resolves fragments to headings, and finds the anchors that an edit moved.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,8 @@ use super::{
 };
 use crate::{Source, Span, options::Markdown, trim};
 
-/// The headings of one document as links name them. Indices are those of [`Document::sections`](crate::Document::sections).
+/// The headings of one document as links name them. Indices are those of
+/// [`Document::sections`](crate::Document::sections).
 #[derive(Clone, Debug, Default)]
 pub struct Anchors {
     headings: Vec<Heading>,
@@ -24,24 +25,24 @@ pub struct Anchors {
     blocks: HashSet<String>,
 }
 
-/// Where a fragment leads.
+/// The target of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolution {
-    /// To the heading with this index.
+    /// The heading with this index.
     Heading(usize),
-    /// To the document as a whole: there is no fragment, or it is `top`.
+    /// The document as a whole: there is no fragment, or it is `top`.
     TopOfDocument,
-    /// To a block, `^name`.
+    /// A block, `^name`.
     Block,
-    /// To a block that is not there.
+    /// A block that does not exist.
     MissingBlock,
-    /// To an element with that name or id, written in HTML. It is no heading, so renaming one leaves it alone.
+    /// An HTML element with that name or id. It is not a heading, so renaming a heading does not affect it.
     Html,
-    /// Nowhere.
+    /// Nothing.
     Missing,
 }
 
-/// An anchor that an edit took from its heading.
+/// An anchor that no longer leads to its heading after an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MovedAnchor {
@@ -49,7 +50,7 @@ pub struct MovedAnchor {
     pub anchor: String,
     /// The heading that had it, by its index before the edit.
     pub heading: usize,
-    /// The anchor and the index that heading has now, or `None` when it is gone.
+    /// The anchor and index of that heading after the edit, or `None` if it was deleted.
     pub now: Option<(String, usize)>,
     /// The heading that has the old anchor now, by its index after the edit.
     pub taken_by: Option<usize>,
@@ -67,9 +68,9 @@ struct Heading {
 /// How a fragment names its heading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spelling {
-    /// By the anchor that is made of its text.
+    /// By the anchor generated from its text.
     Anchor,
-    /// By the id that is written behind its text.
+    /// By the id written after its text.
     Id,
     /// By its text.
     Text,
@@ -79,7 +80,7 @@ pub(super) enum Spelling {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Trace {
     pub(super) spelling: Spelling,
-    /// The heading that each part of the fragment names. Never empty; the last is the one it leads to.
+    /// The heading that each part of the fragment names. Never empty; the last is the target.
     pub(super) headings: Vec<usize>,
 }
 
@@ -89,7 +90,7 @@ impl Trace {
     }
 }
 
-/// Makes the anchors of headings, and nothing else, of parser events: for somebody who reads a document for something else.
+/// Generates the anchors of headings while the parser events are read for another purpose.
 #[derive(Default)]
 pub(crate) struct AnchorReader {
     headings: HeadingReader,
@@ -104,7 +105,7 @@ impl AnchorReader {
         }
     }
 
-    /// The anchor of each heading.
+    /// Returns the anchor of each heading.
     pub(crate) fn finish(self) -> Vec<String> {
         self.anchors
     }
@@ -118,7 +119,7 @@ struct HeadingReader {
 }
 
 impl HeadingReader {
-    /// The heading that ends here.
+    /// Returns the heading that ends with this event.
     fn event(&mut self, event: &Event<'_>, span: Span) -> Option<Reading> {
         match event {
             Event::Start(Tag::Heading { level, .. }) => {
@@ -140,8 +141,8 @@ impl HeadingReader {
 impl Anchors {
     /// Reads the headings of `source`.
     ///
-    /// The texts of [`Section`](crate::Section) would not do: anchors are made of what a reader sees, without the spaces
-    /// that are put around markup there.
+    /// The texts of [`Section`](crate::Section) would not do: anchors are generated from the visible text, without the
+    /// spaces that are put around markup there.
     #[must_use]
     pub fn new(source: &Source<'_>) -> Self {
         let markdown = &source.text[source.body_start..];
@@ -169,64 +170,65 @@ impl Anchors {
         anchors
     }
 
-    /// Number of headings.
+    /// Returns the number of headings.
     #[must_use]
     pub fn len(&self) -> usize {
         self.headings.len()
     }
 
-    /// Whether there is no heading.
+    /// Returns `true` if there are no headings.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.headings.is_empty()
     }
 
-    /// The GitHub anchor of the heading at `index`, told apart from equal ones before it by `-1`, `-2` and so on.
+    /// Returns the GitHub anchor of the heading at `index`, distinguished from equal ones before it by `-1`, `-2` and
+    /// so on.
     #[must_use]
     pub fn anchor(&self, index: usize) -> Option<&str> {
         Some(&self.headings.get(index)?.anchor)
     }
 
-    /// The heading that the one at `index` is below.
+    /// Returns the parent of the heading at `index`.
     #[must_use]
     pub fn parent(&self, index: usize) -> Option<usize> {
         self.headings.get(index)?.parent
     }
 
-    /// Whether every id that `old` has in HTML is here too.
+    /// Returns whether every HTML id of `old` exists here too.
     #[must_use]
     pub fn has_html_ids_of(&self, old: &Self) -> bool {
         old.html_ids.is_subset(&self.html_ids)
     }
 
-    /// Whether every block that `old` has a name for has one here too.
+    /// Returns whether every named block of `old` exists here too.
     #[must_use]
     pub fn has_blocks_of(&self, old: &Self) -> bool {
         old.blocks.is_subset(&self.blocks)
     }
 
-    /// The names of its blocks, as [`block_key`] gives them.
+    /// Iterates over the names of the blocks, as [`block_key`] returns them.
     pub fn blocks(&self) -> impl Iterator<Item = &str> {
         self.blocks.iter().map(String::as_str)
     }
 
-    /// Whether there is a block that `fragment` names.
+    /// Returns whether the block that `fragment` names exists.
     #[must_use]
     pub fn has_block(&self, fragment: &str) -> bool {
         block_key(fragment).is_some_and(|key| self.blocks.contains(&key))
     }
 
-    /// The text of the heading at `index` as a wiki link can name it.
+    /// Returns the text of the heading at `index` as a wiki link can name it.
     #[must_use]
     pub fn link_text(&self, index: usize) -> Option<String> {
         Some(text_for_link(split_id(&self.headings.get(index)?.text).0))
     }
 
-    /// Where `fragment` leads in a link of that form. It comes decoded and without `#`, as in
+    /// Resolves `fragment` in a link of the given form. It must be decoded and without `#`, as returned by
     /// [`Link::fragment_text`](super::Link::fragment_text).
     ///
-    /// A CommonMark link is read as an anchor first and as a heading's text then; a wiki link the other way round. Case
-    /// makes no difference. A text that several headings have leads to the first, and `A#B` to the first `B` below an `A`.
+    /// A CommonMark link is tried as an anchor first and as a heading's text second; a wiki link the other way round.
+    /// Case is ignored. A text that several headings share leads to the first, and `A#B` to the first `B` below an `A`.
     #[must_use]
     pub fn resolve(&self, form: LinkForm, fragment: &str) -> Resolution {
         let fragment = trim(fragment);
@@ -251,7 +253,7 @@ impl Anchors {
         Resolution::Missing
     }
 
-    /// How `fragment` leads to a heading, if it does.
+    /// Returns how `fragment` leads to a heading, if it does.
     pub(super) fn trace(&self, form: LinkForm, fragment: &str) -> Option<Trace> {
         let fragment = trim(fragment);
         if form.is_wiki() {
@@ -269,7 +271,7 @@ impl Anchors {
             Some(index) => (*index, Spelling::Id),
             None => {
                 let index = *self.by_anchor.get(&key)?;
-                // `#Setup` reads as both. Tools that make anchors make them in lower case.
+                // `#Setup` could be either. Tools that generate anchors generate them in lower case.
                 let is_text =
                     fragment != self.headings[index].anchor && self.is_named(index, fragment);
                 let spelling = if is_text {
@@ -304,13 +306,13 @@ impl Anchors {
         })
     }
 
-    /// Whether `text` is a text of the heading at `index`.
+    /// Returns whether the heading at `index` can be called `text`.
     pub(super) fn is_named(&self, index: usize, text: &str) -> bool {
         self.by_strict_text.has(&strict_key(text), index)
             || self.by_loose_text.has(&loose_key(text), index)
     }
 
-    /// The id that is written behind the text of the heading at `index`.
+    /// Returns the id written after the text of the heading at `index`.
     pub(super) fn id(&self, index: usize) -> Option<&str> {
         self.headings.get(index)?.id.as_deref()
     }
@@ -353,8 +355,8 @@ impl Anchors {
     }
 }
 
-/// Which anchors of a document lead elsewhere after an edit. `lineage` has, for each heading before, its index after, or
-/// `None` when it is gone.
+/// Returns the anchors of a document that lead elsewhere after an edit. `lineage` maps each heading's old index to its
+/// new one, or to `None` if it was deleted.
 #[must_use]
 pub fn moved_anchors(old: &Anchors, new: &Anchors, lineage: &[Option<usize>]) -> Vec<MovedAnchor> {
     let moved = old
@@ -377,13 +379,13 @@ pub fn moved_anchors(old: &Anchors, new: &Anchors, lineage: &[Option<usize>]) ->
     moved.collect()
 }
 
-/// What names of the same block have in common, for a fragment that names one: `^name` or `A#^name`.
+/// Returns a key that is equal for fragments that name the same block, `^name` or `A#^name`; `None` for others.
 #[must_use]
 pub fn block_key(fragment: &str) -> Option<String> {
     parts(fragment).last()?.strip_prefix('^').map(folded)
 }
 
-/// The parts of a fragment that names headings from the outside in, `A#B`.
+/// Splits a fragment that names nested headings, `A#B`, into its parts.
 pub(super) fn parts(fragment: &str) -> impl Iterator<Item = &str> {
     fragment
         .split('#')
@@ -394,9 +396,9 @@ pub(super) fn parts(fragment: &str) -> impl Iterator<Item = &str> {
 /// A heading whose inline nodes are being read.
 struct Reading {
     level: usize,
-    /// What a reader sees: text and code, but no HTML and no picture's text.
+    /// The visible text: text and code, but not HTML or the alternative text of images.
     text: String,
-    /// Where it stands as written, with its markup.
+    /// The span as written, with its markup.
     raw: Option<Span>,
 }
 
@@ -420,7 +422,7 @@ impl Reading {
     }
 }
 
-/// The headings with a text, by that text and by level.
+/// Headings by text and level.
 #[derive(Clone, Debug, Default)]
 struct Names(HashMap<String, [Vec<usize>; LEVELS]>);
 
@@ -437,7 +439,7 @@ impl Names {
         }
     }
 
-    /// The first heading called `key` from index `from` on, below the level `above`.
+    /// Returns the first heading called `key` at or after index `from`, deeper than level `above`.
     fn next(&self, key: &str, from: usize, above: usize) -> Option<usize> {
         let levels = self.0.get(key)?.get(above..)?;
         levels
@@ -456,7 +458,7 @@ impl Names {
     }
 }
 
-/// Hands out anchors so that no two are equal, as GitHub does.
+/// Generates anchors so that no two are equal, as GitHub does.
 #[derive(Default)]
 struct UniqueAnchors(HashMap<String, usize>);
 
@@ -468,7 +470,7 @@ impl UniqueAnchors {
             return plain;
         };
         let mut anchor = plain.clone();
-        // Each number is tried once for each text, so that equal headings do not add up to a square.
+        // Each number is tried once per text, so that many equal headings do not take quadratic time.
         while self.0.contains_key(&anchor) {
             count += 1;
             anchor = format!("{plain}-{count}");

@@ -1,32 +1,32 @@
-//! Comments as Obsidian writes them: `%%like this%%` in a line of text, or over several lines.
+//! Comments as Obsidian writes them: `%%like this%%` within a line of text, or over several lines.
 
 use std::ops::Range;
 
-/// Finds comments among the texts of a document.
+/// Finds comments in the text of a document.
 #[derive(Debug, Default)]
 pub(super) struct CommentReader {
     marks: Vec<Mark>,
     block: usize,
 }
 
-/// Two percent signs.
+/// A comment delimiter: two percent signs.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     at: usize,
-    /// Which paragraph, or the like, they stand in.
+    /// Number of the paragraph or other block that contains it.
     block: usize,
-    /// Whether nothing but white space and marks of quotes stands before them in their line.
+    /// Whether only white space and quote markers precede it on its line.
     starts_line: bool,
 }
 
 const MARK: &str = "%%";
 
 impl CommentReader {
-    /// Takes in the text at `range`, which is neither code nor HTML.
+    /// Reads the text at `range`, which is neither code nor HTML.
     pub(super) fn text(&mut self, text: &str, range: Range<usize>) {
         for (offset, _) in text[range.clone()].match_indices(MARK) {
             let at = range.start + offset;
-            // An event that starts with an escaped character starts behind its backslash.
+            // An event that starts with an escaped character starts after its backslash.
             if offset == 0 && text[..at].ends_with('\\') {
                 continue;
             }
@@ -39,13 +39,13 @@ impl CommentReader {
         }
     }
 
-    /// Notes that a paragraph, or the like, starts or ends.
+    /// Marks the start or end of a paragraph or other block.
     pub(super) fn border(&mut self) {
         self.block += 1;
     }
 
-    /// Where the comments are, in order. One at the start of a line ends wherever the next mark is; any other has to end in
-    /// its paragraph. A mark without an end is text.
+    /// Returns the comments, in order. A comment at the start of a line ends at the next delimiter, wherever that is;
+    /// any other must end in its paragraph. A delimiter without a counterpart is text.
     pub(super) fn finish(mut self) -> Vec<Range<usize>> {
         self.marks.sort_by_key(|mark| mark.at);
         let mut comments = Vec::new();
@@ -60,7 +60,7 @@ impl CommentReader {
     }
 }
 
-/// Whether `offset` is in one of `comments`, which are in order.
+/// Returns whether `offset` is in one of `comments`, which must be in order.
 pub(super) fn is_inside(comments: &[Range<usize>], offset: usize) -> bool {
     let after = comments.partition_point(|comment| comment.start <= offset);
     after

@@ -1,4 +1,4 @@
-//! The destination of a CommonMark link: where it stands, how it is decoded, and how text is encoded to stand in one.
+//! The destination of a CommonMark link: finding, decoding and encoding it.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -14,12 +14,12 @@ pub(super) struct Destination {
     pub(super) escapes: Escapes,
 }
 
-/// How characters can be written that would otherwise mean something.
+/// How special characters are escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Escapes {
-    /// Behind a backslash, or as an entity.
+    /// With a backslash, or as an entity.
     Markdown,
-    /// As an entity.
+    /// As an entity only.
     Html,
 }
 
@@ -32,12 +32,12 @@ impl Escapes {
     }
 }
 
-/// Whether a destination, with its escapes undone, leads out of the folder: a scheme, or a host.
+/// Returns whether an unescaped destination leads out of the folder: it has a scheme or a host.
 pub(super) fn is_external(destination: &str) -> bool {
     has_scheme(destination) || destination.starts_with("//")
 }
 
-/// Whether `destination` starts with what reads as a scheme, such as `mailto:`.
+/// Returns whether `destination` starts with a scheme, such as `mailto:`.
 pub(super) fn has_scheme(destination: &str) -> bool {
     destination.split_once(':').is_some_and(|(scheme, _)| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -48,10 +48,10 @@ pub(super) fn has_scheme(destination: &str) -> bool {
 }
 
 impl Destination {
-    /// The destination that starts in `within`, behind white space, and reads as the parser said.
+    /// Finds the destination that starts in `within`, after white space, and decodes to what the parser reported.
     pub(super) fn locate(text: &str, within: Range<usize>, parsed: &str) -> Option<Self> {
         let inside = text.get(within.clone())?;
-        // A line break may be followed by the marks of the quotes that the link stands in.
+        // A line break may be followed by the markers of the quotes that contain the link.
         let starts = [&[' ', '\t', '\n', '\r'][..], &[' ', '\t', '\n', '\r', '>']];
         starts.iter().find_map(|skipped| {
             let start = within.end - inside.trim_start_matches(*skipped).len();
@@ -60,7 +60,7 @@ impl Destination {
         })
     }
 
-    /// The destination at the start of `within`.
+    /// Reads the destination at the start of `within`.
     fn at(text: &str, within: Range<usize>) -> Option<Self> {
         let bytes = &text.as_bytes()[..within.end];
         let in_angle_brackets = bytes.get(within.start) == Some(&b'<');
@@ -86,7 +86,7 @@ impl Destination {
         })
     }
 
-    /// The destination with backslashes and entities undone.
+    /// Returns the destination with backslash escapes and entities decoded.
     pub(super) fn unescaped<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let raw = &text[self.span.clone()];
         if raw.contains(['\\', '&']) {
@@ -96,7 +96,7 @@ impl Destination {
         }
     }
 
-    /// The part that names a document, and the part behind `#`. A query belongs to neither.
+    /// Splits the destination into the part that names a document and the part after `#`. A query belongs to neither.
     pub(super) fn parts(&self, text: &str) -> (LinkPart, Option<LinkPart>) {
         let (mut path, mut fragment) = (String::new(), None::<String>);
         let (mut path_end, mut fragment_start) = (None, self.span.end);
@@ -129,7 +129,7 @@ impl Destination {
     }
 }
 
-/// The characters of a raw destination, each with the bytes that stand for it.
+/// Iterates over the characters of a raw destination, each with the bytes that encode it.
 pub(super) fn pieces(
     raw: &str,
     escapes: Escapes,
@@ -154,7 +154,7 @@ pub(super) fn pieces(
     })
 }
 
-/// The entity at the start of `text`, with its length. The parser, which has the table, says what it stands for.
+/// Returns the entity at the start of `text`, decoded, with its length. The parser, which has the table, decodes it.
 fn entity(text: &str) -> Option<(usize, Cow<'static, str>)> {
     const LONGEST: usize = 40;
     let end = text
@@ -174,7 +174,7 @@ fn entity(text: &str) -> Option<(usize, Cow<'static, str>)> {
     (decoded != **entity).then_some((end, Cow::Owned(decoded)))
 }
 
-/// `text` with percent signs undone. What would not be UTF-8 stays as it is.
+/// Decodes percent signs in `text`. A sequence that would not be UTF-8 stays as it is.
 fn percent_decoded(text: String) -> String {
     if !text.contains('%') {
         return text;
@@ -206,8 +206,8 @@ fn hex(digit: u8) -> Option<u8> {
         .and_then(|value| u8::try_from(value).ok())
 }
 
-/// `text` as it must be written in a destination. `like` is what stood there: where that spells out letters beyond ASCII
-/// in percent signs, so does the result.
+/// Encodes `text` for a destination. If `like`, the text it replaces, percent-encodes non-ASCII letters, so does the
+/// result.
 pub(super) fn encoded(text: &str, in_angle_brackets: bool, like: &[u8]) -> String {
     let only_ascii = like
         .windows(2)
@@ -233,12 +233,12 @@ pub(super) fn encoded(text: &str, in_angle_brackets: bool, like: &[u8]) -> Strin
     result
 }
 
-/// An encoded destination as it must be written in an attribute between `quote`s.
+/// Escapes an encoded destination for an attribute between `quote`s.
 pub(super) fn for_attribute(encoded: &str, quote: Option<char>) -> String {
     let mut result = String::with_capacity(encoded.len());
     for c in encoded.chars() {
         let keeps = match c {
-            // It could start an entity, also without a semicolon.
+            // It could start an entity, even without a semicolon.
             '&' => false,
             '\'' => quote == Some('"'),
             '=' => quote.is_some(),

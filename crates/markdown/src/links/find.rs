@@ -1,4 +1,4 @@
-//! Finds the links of a document in the events of the parser.
+//! Finds the links of a document in the parser events.
 
 use std::ops::Range;
 
@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{Document, Source, Span, document::Stretch, options::Markdown};
 
-/// All links of a document that stay inside the folder, in document order: those of its text, those in the texts of its
-/// front matter, and `href` and `src` in HTML. Code and `%%comments%%` have none.
+/// Returns all links of a document that stay inside the folder, in document order: those of its text, those in strings
+/// of its front matter, and `href` and `src` in HTML. Links in code and `%%comments%%` do not count.
 #[must_use]
 pub fn links(source: &Source<'_>) -> Vec<Link> {
     let mut found = front_matter::links(source);
@@ -22,8 +22,8 @@ pub fn links(source: &Source<'_>) -> Vec<Link> {
     found
 }
 
-/// All links that touch `span`, and perhaps more, of the document `source`, whose sections are `document`. What is far
-/// from there need not be read, so what looks like a comment there may not be one, and counts.
+/// Returns all links of the document `source`, with the sections `document`, that touch `span`, and perhaps more. Text
+/// far from there is not read, so it is unknown where comments start, and links that may be in one count.
 #[must_use]
 pub fn links_near(source: &Source<'_>, document: &Document, span: Span) -> Vec<Link> {
     match Stretch::around(source, document, span) {
@@ -46,7 +46,7 @@ fn links_in(source: &Source<'_>, part: Range<usize>, comments: Comments) -> Vec<
     links
 }
 
-/// The links in a text by itself, which is not a document.
+/// Returns the links in a string that is not a document.
 pub(super) fn links_in_text(text: &str) -> Vec<Link> {
     let markdown = Markdown::of(text);
     let mut finder = Finder::new(text, &markdown, 0);
@@ -56,7 +56,7 @@ pub(super) fn links_in_text(text: &str) -> Vec<Link> {
     links
 }
 
-/// Makes offsets of the decoded text offsets of the bytes.
+/// Maps offsets in the decoded text to offsets in the bytes.
 pub(super) fn to_raw(source: &Source<'_>, links: &mut [Link]) {
     if source.offsets.is_identity() {
         return;
@@ -66,7 +66,7 @@ pub(super) fn to_raw(source: &Source<'_>, links: &mut [Link]) {
         .for_each(|link| link.map_spans(&source.offsets));
 }
 
-/// Whether the link reference definitions of a text are links.
+/// Whether the link reference definitions of a text count as links.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Definitions {
     Count,
@@ -84,14 +84,14 @@ enum Comments {
 struct Finder<'t> {
     text: &'t str,
     markdown: &'t Markdown<'t>,
-    /// Where the Markdown that is being read starts.
+    /// Start of the Markdown being read.
     base: usize,
     /// Links and images that have started and not ended.
     open: Vec<Open>,
-    /// A stretch of one line in which a wiki link may stand.
+    /// A part of one line that may contain a wiki link.
     run: Option<wiki::Run>,
     in_literal_block: bool,
-    /// The lines of the block of HTML that is being read.
+    /// The lines of the HTML block being read.
     html: Vec<Range<usize>>,
     comments: CommentReader,
     links: Vec<Link>,
@@ -99,11 +99,11 @@ struct Finder<'t> {
 
 /// A link or image whose text is being read.
 struct Open {
-    /// What the parser says the destination is; `None` where it does not stand behind the text.
+    /// The destination that the parser reported; `None` where it is not written after the text.
     destination: Option<String>,
-    /// Where the text ends, as far as it was read.
+    /// End of the text read so far.
     text_end: usize,
-    /// Whether the text is an address.
+    /// Whether the text is itself the address.
     is_autolink: bool,
 }
 
@@ -179,7 +179,7 @@ impl<'t> Finder<'t> {
             ) => {
                 let is_inline = *link_type == LinkType::Inline;
                 let is_autolink = matches!(link_type, LinkType::Autolink | LinkType::Email);
-                // The brackets of `[[Note]]` around a label that is defined make a link, which must not end the run.
+                // The brackets of `[[Note]]` around a defined label form a link, which must not end the run.
                 if is_inline || is_autolink {
                     self.end_run();
                 }
@@ -212,7 +212,7 @@ impl<'t> Finder<'t> {
         }
     }
 
-    /// Ends a link or image that takes up `range`.
+    /// Ends the link or image at `range`.
     fn close(&mut self, range: Range<usize>) {
         let open = self.open.pop();
         if let Some(outer) = self.open.last_mut() {
@@ -229,7 +229,7 @@ impl<'t> Finder<'t> {
         } else {
             LinkForm::Inline
         };
-        // Between the last node of the text and its bracket only white space can stand.
+        // Between the last node of the text and its bracket there can only be white space.
         let behind = self.text[text_end..range.end]
             .find("](")
             .map(|at| text_end + at + 2);
@@ -241,7 +241,7 @@ impl<'t> Finder<'t> {
         }
     }
 
-    /// A link reference definition that takes up `range`, or what looks like one.
+    /// Reads the link reference definition at `range`, or what looks like one.
     fn definition(&mut self, range: Range<usize>, dest: &str) {
         let Some(start) = after_label(self.text, &range) else {
             return;
@@ -249,7 +249,7 @@ impl<'t> Finder<'t> {
         let Some(destination) = Destination::locate(self.text, start..range.end, dest) else {
             return;
         };
-        // Footnotes, and wiki links behind a label, are text to their readers; to plain CommonMark they are definitions.
+        // Footnotes, and wiki links after a label, are text to their readers; to plain CommonMark they are definitions.
         let is_footnote = self.text[range.start..].starts_with("[^");
         if is_footnote || dest.starts_with('[') {
             let text_start = destination.span.start - usize::from(destination.in_angle_brackets);
@@ -260,13 +260,13 @@ impl<'t> Finder<'t> {
         }
     }
 
-    /// A tag in a line of text.
+    /// Reads an inline HTML tag.
     fn inline_html(&mut self, tag: &str, range: Range<usize>) {
         if self.text[range.clone()] == *tag {
             self.html_lines(&[range]);
             return;
         }
-        // Marks of the quotes that the tag stands in come between its lines.
+        // Markers of the quotes that contain the tag come between its lines.
         let mut from = range.start;
         for address in html::addresses(tag) {
             let found = self.text[from..range.end].find(&tag[address.span.clone()]);
@@ -278,13 +278,13 @@ impl<'t> Finder<'t> {
         }
     }
 
-    /// A block of HTML, whose lines were read.
+    /// Reads an HTML block, whose lines were collected.
     fn html_block(&mut self) {
         let lines = std::mem::take(&mut self.html);
         self.html_lines(&lines);
     }
 
-    /// The addresses in HTML that takes up `lines`. Between them may stand marks of quotes and lists.
+    /// Reads the addresses in the HTML of `lines`. Quote and list markers may come between the lines.
     fn html_lines(&mut self, lines: &[Range<usize>]) {
         let mut html = String::new();
         let mut starts = Vec::with_capacity(lines.len());
@@ -299,7 +299,7 @@ impl<'t> Finder<'t> {
             };
             let (line, start) = (lines[number].clone(), starts[number]);
             let at = |offset: usize| line.start + offset - start;
-            // One that goes on in the next line is an address to nobody.
+            // An address that continues on the next line is not usable by any reader.
             if at(address.span.end) <= line.end {
                 let span = at(address.span.start)..at(address.span.end);
                 self.address(span.clone(), address.quote, span);
@@ -307,7 +307,7 @@ impl<'t> Finder<'t> {
         }
     }
 
-    /// An address at `span` of a tag in HTML, which takes up `range` or more.
+    /// Adds the address at `span` in an HTML tag that covers `range` or more.
     fn address(&mut self, span: Range<usize>, quote: Option<char>, range: Range<usize>) {
         let destination = Destination {
             span,
@@ -327,7 +327,7 @@ impl<'t> Finder<'t> {
             run.end = run.end.max(range.end);
             return;
         }
-        // An escaped character starts behind its backslash.
+        // The event of an escaped character starts after its backslash.
         let is_escaped = range.start > self.base && self.text[..range.start].ends_with('\\');
         self.run = Some(wiki::Run {
             start: range.start - usize::from(is_escaped),
@@ -336,7 +336,8 @@ impl<'t> Finder<'t> {
         });
     }
 
-    /// A code span or an HTML tag. Its brackets say nothing; a wiki link that starts before it may end behind it.
+    /// Passes over a code span or an HTML tag. Its brackets are not syntax; a wiki link that starts before it may end
+    /// after it.
     fn pass_literal(&mut self, range: Range<usize>) {
         if self.text[range.clone()].contains(['\n', '\r']) {
             self.end_run();
@@ -353,7 +354,7 @@ impl<'t> Finder<'t> {
     }
 }
 
-/// Where the text behind the label and the colon of a definition starts.
+/// Returns the start of the text after the label and the colon of a definition.
 fn after_label(text: &str, range: &Range<usize>) -> Option<usize> {
     let bytes = &text.as_bytes()[..range.end];
     let mut at = range.start + 1;
@@ -364,7 +365,7 @@ fn after_label(text: &str, range: &Range<usize>) -> Option<usize> {
 }
 
 impl Destination {
-    /// The link with this destination, or `None` when it says nothing.
+    /// Creates the link to this destination, or `None` if it is empty.
     fn link(&self, text: &str, form: LinkForm, range: Range<usize>) -> Option<Link> {
         let (path, fragment) = self.parts(text);
         (!path.text.is_empty() || fragment.is_some()).then(|| Link {

@@ -1,4 +1,4 @@
-//! Links in front matter: in the texts of its values, and the brackets of `up: [[Note]]`, which to YAML are two lists.
+//! Links in front matter: in its strings, and in the brackets of `up: [[Note]]`, which are two nested lists to YAML.
 
 use super::{Enclosure, Link, find};
 use crate::{
@@ -7,17 +7,17 @@ use crate::{
     yaml::{Node, Text, texts},
 };
 
-/// Front matter that is longer is not taken apart: its links are known, but not repaired.
+/// Longer front matter is not parsed: its links are found, but not repaired. Far above what people write by hand.
 const MAX_BYTES: usize = 1 << 20;
 
-/// The links in the front matter of a document, in order.
+/// Returns the links in the front matter of a document, in order.
 pub(super) fn links(source: &Source<'_>) -> Vec<Link> {
     let mut found = Vec::new();
     let Some(span) = source.yaml() else {
         return found;
     };
     let yaml = &source.text[span.range()];
-    // A link ends in one of these, unless it is written with escapes.
+    // A link contains one of these, unless it is written with escapes.
     if !["]]", "](", "=", "\\"]
         .iter()
         .any(|mark| yaml.contains(mark))
@@ -45,8 +45,8 @@ pub(super) fn links(source: &Source<'_>) -> Vec<Link> {
     found
 }
 
-/// Whether `changes` of the front matter of the document `bytes` leave it what it is but for the words of some texts: it
-/// has the same keys, the same values elsewhere, and as many links.
+/// Returns whether `changes` of the front matter of the document `bytes` only change the words of some strings: the
+/// keys, the other values and the number of links stay the same.
 #[must_use]
 pub fn front_matter_keeps_its_shape(bytes: &[u8], changes: &Changes) -> bool {
     let Some(after) = changes.apply(bytes) else {
@@ -80,7 +80,7 @@ pub fn front_matter_keeps_its_shape(bytes: &[u8], changes: &Changes) -> bool {
         && links(&before).len() == links(&after).len()
 }
 
-/// The links of one text, in offsets of the block.
+/// Adds the links of one string, in offsets of the block.
 fn of_text(yaml: &str, text: &Text, found: &mut Vec<Link>) {
     let enclosure = Enclosure::FrontMatter(text.quote);
     let whole = Span::new(text.start, text.end);
@@ -106,7 +106,7 @@ fn of_text(yaml: &str, text: &Text, found: &mut Vec<Link>) {
         }));
         return;
     }
-    // On lines of its own, a link may still stand as it reads.
+    // In a multi-line string, a link may still be written exactly as it reads.
     let written = &yaml[whole.range()];
     let (mut read, mut at) = (0, Some(0));
     for link in links {
@@ -128,7 +128,7 @@ fn of_text(yaml: &str, text: &Text, found: &mut Vec<Link>) {
     }
 }
 
-/// The links in the lines of a block that is not YAML, or too long: they cannot be repaired, but are known.
+/// Adds the links in the lines of a block that is too long or not YAML: they are found, but cannot be repaired.
 fn of_lines(yaml: &str, found: &mut Vec<Link>) {
     let mut start = 0;
     while start < yaml.len() {

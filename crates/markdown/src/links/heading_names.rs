@@ -1,10 +1,10 @@
-//! The names by which links call a heading: GitHub's anchors, and heading texts as Obsidian compares them.
+//! The names by which links refer to a heading: GitHub's anchors, and heading texts as Obsidian compares them.
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 use crate::is_whitespace;
 
-/// The anchor that GitHub makes of a heading's text, before it is told apart from equal ones: lower case, with letters,
+/// Returns the anchor that GitHub generates from a heading's text, before it is made unique: lower case, with letters,
 /// marks, digits, `-` and `_` kept, spaces as `-`, and everything else dropped.
 #[must_use]
 pub fn github_anchor(text: &str) -> String {
@@ -32,7 +32,7 @@ fn is_kept_in_anchor(c: char) -> bool {
         || (c.is_numeric() && !is_number_without_place_value(c))
 }
 
-/// Numbers that are no decimal digits, such as `²`, `½` and `①`; those of the basic plane.
+/// Numbers that are not decimal digits, such as `²`, `½` and `①`; those of the basic plane.
 fn is_number_without_place_value(c: char) -> bool {
     matches!(c,
         '\u{b2}' | '\u{b3}' | '\u{b9}' | '\u{bc}'..='\u{be}' | '\u{9f4}'..='\u{9f9}'
@@ -47,7 +47,8 @@ fn is_number_without_place_value(c: char) -> bool {
     )
 }
 
-/// A heading's text as it can stand in a wiki link: what would end or split the link is a space.
+/// Returns a heading's text as it can be written in a wiki link: characters that would end or split the link become
+/// spaces.
 pub(super) fn text_for_link(text: &str) -> String {
     with_spaces_for(&text.replace("%%", " "), |c| {
         matches!(
@@ -57,20 +58,20 @@ pub(super) fn text_for_link(text: &str) -> String {
     })
 }
 
-/// What two texts have in common that differ only in case and in what a wiki link cannot hold.
+/// Returns a key that is equal for texts that differ only in case and in characters that a wiki link cannot contain.
 pub(super) fn strict_key(text: &str) -> String {
     folded(&text_for_link(text))
 }
 
-/// What two texts have in common that Obsidian takes for the same heading: it ignores ASCII punctuation, but for `-`,
-/// `_` and `'`.
+/// Returns a key that is equal for texts that Obsidian takes for the same heading: it ignores ASCII punctuation, except
+/// `-`, `_` and `'`.
 pub(super) fn loose_key(text: &str) -> String {
     folded(&with_spaces_for(text, |c| {
         c.is_ascii_punctuation() && !matches!(c, '-' | '_' | '\'')
     }))
 }
 
-/// `text` in one case and one normal form.
+/// Folds `text` to one case and one normal form.
 pub(super) fn folded(text: &str) -> String {
     if text.is_ascii() {
         text.to_ascii_lowercase()
@@ -79,7 +80,7 @@ pub(super) fn folded(text: &str) -> String {
     }
 }
 
-/// `text` with a space for what is `dropped`, and runs of white space as one, without any at the ends.
+/// Replaces `dropped` characters with spaces, collapses white space and trims the ends.
 fn with_spaces_for(text: &str, dropped: impl Fn(char) -> bool) -> String {
     let mut result = String::with_capacity(text.len());
     for word in text
@@ -94,7 +95,7 @@ fn with_spaces_for(text: &str, dropped: impl Fn(char) -> bool) -> String {
     result
 }
 
-/// A heading's text without the id that some tools let one write behind it, `{#id}`, and that id.
+/// Splits a heading's text from the id that some tools allow after it, `{#id}`.
 pub(super) fn split_id(text: &str) -> (&str, Option<&str>) {
     let split = text
         .trim_end()
@@ -109,7 +110,7 @@ pub(super) fn split_id(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The values of `id` and `name` in a piece of HTML.
+/// Iterates over the values of `id` and `name` in a piece of HTML.
 pub(super) fn html_ids(html: &str) -> impl Iterator<Item = &str> {
     html.match_indices('=').filter_map(|(at, _)| {
         let before = html[..at].trim_end();

@@ -5,9 +5,9 @@ use std::ops::Range;
 /// The value of an attribute, in offsets of the HTML.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Address {
-    /// Without its quotes, and without white space around it.
+    /// The value without its quotes and surrounding white space.
     pub(super) span: Range<usize>,
-    /// The quote on both sides.
+    /// The quote on both sides, if any.
     pub(super) quote: Option<char>,
 }
 
@@ -15,11 +15,11 @@ pub(super) struct Address {
 const TEXT_ELEMENTS: [&str; 8] = [
     "script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes",
 ];
-/// An address in it is the base of all others, and names no document itself.
+/// The element whose address is the base of all others, and does not itself name a document.
 const BASE: &str = "base";
 
-/// The addresses in `html`, in order. Comments, declarations, closing tags and the content of scripts have none, nor has a
-/// tag without an end. Reads every byte a fixed number of times.
+/// Returns the addresses in `html`, in order. Comments, declarations, closing tags, the content of scripts and unclosed
+/// tags have none. Reads every byte a fixed number of times.
 pub(super) fn addresses(html: &str) -> Vec<Address> {
     let mut scanner = Scanner { html, at: 0 };
     let mut found = Vec::new();
@@ -28,7 +28,7 @@ pub(super) fn addresses(html: &str) -> Vec<Address> {
         let next = rest.as_bytes().get(1).copied().unwrap_or(b' ');
         scanner.at = start + 1;
         let is_over = if rest.starts_with("<!--") {
-            // `<!-->` is a whole comment.
+            // `<!-->` is a complete comment.
             scanner.at = start + 2;
             scanner.skip_behind("-->")
         } else if matches!(next, b'!' | b'?' | b'/') {
@@ -51,7 +51,7 @@ struct Scanner<'h> {
 }
 
 impl Scanner<'_> {
-    /// Where `text` stands next.
+    /// Finds the next occurrence of `text`.
     fn find(&self, text: &str) -> Option<usize> {
         self.html[self.at..].find(text).map(|found| self.at + found)
     }
@@ -65,7 +65,7 @@ impl Scanner<'_> {
         self.html.as_bytes().get(self.at).copied()
     }
 
-    /// Goes on to the first byte that is one of those.
+    /// Advances to the first byte that matches `ends`.
     fn take_until(&mut self, ends: impl Fn(u8) -> bool) -> Range<usize> {
         let rest = &self.html.as_bytes()[self.at..];
         let length = rest.iter().position(|byte| ends(*byte));
@@ -74,7 +74,7 @@ impl Scanner<'_> {
         start..self.at
     }
 
-    /// Reads a tag from its name on, and what belongs to it. `None` at the end of the text.
+    /// Reads a tag from its name on, with its content where that is text. `None` at the end of the text.
     fn tag(&mut self, found: &mut Vec<Address>) -> Option<()> {
         let name = self.take_until(|byte| is_space(byte) || matches!(byte, b'/' | b'>'));
         let name = self.html[name].to_ascii_lowercase();
@@ -91,7 +91,7 @@ impl Scanner<'_> {
                 name if name.eq_ignore_ascii_case("src") => &mut src,
                 _ => continue,
             };
-            // Of two with the same name, the first counts.
+            // Of two attributes with the same name, the first counts.
             if known.is_none() {
                 *known = Some(address);
             }
@@ -107,7 +107,7 @@ impl Scanner<'_> {
         Some(())
     }
 
-    /// The name of an attribute, and its value if it has one.
+    /// Reads the name of an attribute, and its value if it has one.
     fn attribute(&mut self) -> Option<(Range<usize>, Option<Address>)> {
         let start = self.at;
         // An equals sign at the start is part of the name.
@@ -145,7 +145,7 @@ impl Scanner<'_> {
         Some((name, Some(address)))
     }
 
-    /// Goes on behind the text of the element `name`.
+    /// Skips the text of the element `name`.
     fn skip_text(&mut self, name: &str) -> Option<()> {
         loop {
             self.skip_behind("</")?;

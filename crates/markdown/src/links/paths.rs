@@ -1,34 +1,35 @@
-//! Which document a link names, and how it must be written when that one has another path.
+//! Resolves the document that a link names, and respells a link when that document has another path.
 
 use super::{Enclosure, Link, Repair, destination::has_scheme, heading_names::folded};
 use crate::{Change, trim};
 
 /// The extension that links may leave out.
 const EXTENSION: &str = ".md";
-/// The other one that documents have.
+/// The other extension of documents.
 const OTHER_EXTENSION: &str = ".markdown";
 
-/// Which document a link names. Paths are written with `/`, from the root of the folder.
+/// The document that a link names. Paths are written with `/`, from the root of the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathResolution {
-    /// The one it stands in: it names none.
+    /// The document that contains the link: it names none.
     SameDocument,
-    /// The one at this path.
+    /// The document at this path.
     Document(String),
-    /// None that there is.
+    /// No existing document.
     Missing,
-    /// Several that the name fits equally, shortest path first.
+    /// Several that match the name equally well, shortest path first.
     Ambiguous(Vec<String>),
-    /// One above the root.
+    /// A path above the root.
     OutsideRoot,
 }
 
 /// Finds the document that `link`, in the document at `from`, names.
 ///
-/// A CommonMark link is read from the folder it stands in, or from the root when it starts with `/`. A wiki link is read
-/// from the root, then from its folder, and then as the end of any path, so that a name alone is enough; of several, one in
-/// the same folder is meant. Both may leave `.md` out. `exists` says whether there is a file; `by_name` gives the paths of those whose name
-/// is the given one, with or without `.md`, in any folder. Wiki links ignore case, so `by_name` should.
+/// A CommonMark link is relative to the folder that contains it, or to the root if it starts with `/`. A wiki link is
+/// tried from the root, then from its folder, and then as the end of any path, so that a bare name is enough; of
+/// several, one in the same folder wins. Both may omit `.md`. `exists` returns whether a file exists; `by_name` returns
+/// the paths of the files with the given name, with or without `.md`, in any folder. Wiki links ignore case, so
+/// `by_name` should too.
 pub fn resolve_path(
     from: &str,
     link: &Link,
@@ -61,7 +62,7 @@ pub fn resolve_path(
     }
 }
 
-/// What names of documents have in common that wiki links take for the same one: all but case and normal form.
+/// Returns a key that is equal for names that wiki links take for the same document: it ignores case and normal form.
 #[must_use]
 pub fn name_key(name: &str) -> String {
     folded(name)
@@ -69,9 +70,9 @@ pub fn name_key(name: &str) -> String {
 
 /// Makes `link` name the document at `new_path`, in the style it has.
 ///
-/// `source` are the bytes of the document that has the link, and `from` is the path at which that one will be. A relative
-/// path stays relative, one from the root stays so, and `.md` is left out where it was. A wiki link that is a name alone
-/// stays one when `is_unique_name` says that no other document has the name of the new path.
+/// `source` is the document that contains the link, and `from` is the path it will have. A relative path stays
+/// relative, one from the root stays so, and `.md` is omitted where it was. A wiki link that is a bare name stays one
+/// if `is_unique_name` says that no other document has the name of the new path.
 #[must_use]
 pub fn repair_path(
     link: &Link,
@@ -140,12 +141,12 @@ fn wiki_path(old: &str, from: &str, target: &str, is_unique_name: bool) -> Strin
     }
 }
 
-/// Whether a wiki link's path is said to start at its own folder.
+/// Returns whether a wiki link's path is explicitly relative to its own folder.
 fn is_dotted(path: &str) -> bool {
     path.starts_with("./") || path.starts_with("../")
 }
 
-/// The documents whose path ends in `path`.
+/// Finds the documents whose path ends in `path`.
 fn by_ending(from: &str, path: &str, by_name: &dyn Fn(&str) -> Vec<String>) -> PathResolution {
     let wanted = folded(without_extension(path));
     let fits = |candidate: &str| {
@@ -182,7 +183,7 @@ fn existing(path: String, exists: &dyn Fn(&str) -> bool) -> Option<String> {
     exists(&with_extension).then_some(with_extension)
 }
 
-/// `path` seen from `base`, or `None` when it leads above the root.
+/// Resolves `path` relative to `base`, or returns `None` if it leads above the root.
 fn joined(base: &str, path: &str) -> Option<String> {
     let base = if path.starts_with('/') { "" } else { base };
     let mut segments = Vec::new();
@@ -198,7 +199,7 @@ fn joined(base: &str, path: &str) -> Option<String> {
     Some(segments.join("/"))
 }
 
-/// The path that leads from `folder` to `target`.
+/// Returns the relative path from `folder` to `target`.
 fn relative_to(folder: &str, target: &str) -> String {
     let above: Vec<&str> = folder.split('/').filter(|name| !name.is_empty()).collect();
     let names: Vec<&str> = target.split('/').collect();

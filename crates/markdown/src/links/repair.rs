@@ -9,26 +9,26 @@ use super::{
 };
 use crate::{Change, Span, trim};
 
-/// What must be done so that a link still leads where it led.
+/// The change needed so that a link still leads to its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Repair {
-    /// Nothing: it does, or it led nowhere before.
+    /// None: it still does, or it led nowhere before.
     NotNeeded,
-    /// This change of the document that has the link.
+    /// This change of the document that contains the link.
     Change(Change),
-    /// What it led to is gone, or no spelling of the link leads there.
+    /// The target was deleted, or no spelling of the link leads there.
     Impossible,
 }
 
 /// Makes `link` lead to the heading that it led to before an edit.
 ///
-/// `source` are the bytes of the document that has the link. `old` and `new` are the anchors of the document it leads to,
-/// before and after; `lineage` has, for each heading before, its index after, or `None` when it is gone. For a heading
-/// that went into another document, `new` are the anchors of that one.
+/// `source` is the document that contains the link. `old` and `new` are the anchors of the document it leads to, before
+/// and after; `lineage` maps each heading's old index to its new one, or to `None` if it was deleted. For a heading
+/// that moved to another document, `new` are the anchors of that document.
 ///
-/// An anchor becomes an anchor and a text a text; of `A#B` only the part changes whose heading did. Where that would lead
-/// elsewhere because several headings have the text, headings above are put before it, or, outside of wiki links, an
-/// anchor takes its place.
+/// An anchor stays an anchor and a text a text; of `A#B` only the part whose heading changed is rewritten. Where that
+/// would be ambiguous because several headings share the text, parent headings are put before it, or, outside wiki
+/// links, an anchor takes its place.
 #[must_use]
 pub fn repair_fragment(
     link: &Link,
@@ -71,7 +71,7 @@ pub fn repair_fragment(
         })
 }
 
-/// The ways to name the heading at `target`, best first.
+/// Returns the ways to name the heading at `target`, best first.
 fn spellings(
     link: &Link,
     spelling: Spelling,
@@ -89,7 +89,7 @@ fn spellings(
     first.into_iter().chain(text_paths(new, target)).chain(last)
 }
 
-/// The heading's text, then with the one above before it, and so on.
+/// Iterates over the heading's text, then with its parent's text before it, and so on.
 fn text_paths(new: &Anchors, target: usize) -> impl Iterator<Item = String> {
     let mut path = String::new();
     std::iter::successors(Some(target), |at| new.parent(*at)).filter_map(move |at| {
@@ -103,10 +103,10 @@ fn text_paths(new: &Anchors, target: usize) -> impl Iterator<Item = String> {
     })
 }
 
-/// The parts of a fragment, each with what it must become.
+/// The parts of a fragment, each with its new text if it changes.
 struct Parts<'a>(Vec<(&'a str, Option<String>)>);
 
-/// The parts of a fragment that names headings by their text, with new texts for those that were renamed.
+/// Splits a fragment that names headings by their text, with new texts for the renamed ones.
 fn renamed_parts<'a>(
     trace: &Trace,
     fragment: &'a str,
@@ -137,11 +137,11 @@ impl Parts<'_> {
         parts.join("#")
     }
 
-    /// Replaces from the first renamed part to the last, and all of them where they cannot be told apart.
+    /// Replaces from the first renamed part to the last, or the whole fragment if its parts cannot be located.
     fn change(&self, link: &Link, fragment: &LinkPart, source: &[u8]) -> Change {
         let raw = fragment.span.slice(source);
         let places = std::str::from_utf8(raw)
-            // Between quotes of front matter, escapes of YAML may stand in it.
+            // Between quotes in front matter, it may contain YAML escapes.
             .ok()
             .filter(|raw| {
                 let in_quotes = matches!(link.enclosure, Enclosure::FrontMatter(Some(_)));
@@ -172,7 +172,7 @@ impl Parts<'_> {
     }
 }
 
-/// Where the parts of a fragment stand in it as written.
+/// Returns the ranges of the parts of a fragment, as written.
 fn places_of_parts(raw: &str, form: LinkForm) -> Vec<Range<usize>> {
     let mut borders: Vec<Range<usize>> = if form.is_wiki() {
         raw.match_indices('#').map(|(at, _)| at..at + 1).collect()
@@ -192,7 +192,7 @@ fn places_of_parts(raw: &str, form: LinkForm) -> Vec<Range<usize>> {
     places.collect()
 }
 
-/// A fragment as it must stand in `link`, where `raw` stood.
+/// Writes a fragment for `link`, in place of `raw`.
 fn written(link: &Link, fragment: &str, raw: &[u8]) -> String {
     let parts: Vec<String> = fragment
         .split('#')

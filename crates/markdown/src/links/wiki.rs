@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{Enclosure, Link, LinkForm, LinkPart};
 use crate::{Span, trim};
 
-/// A stretch of text without a line break, in offsets of the decoded text.
+/// A part of the text without a line break, in offsets of the decoded text.
 pub(super) struct Run {
     pub(super) start: usize,
     pub(super) end: usize,
@@ -64,19 +64,20 @@ fn repeated(bytes: &[u8], at: usize, byte: u8) -> usize {
         .count()
 }
 
-/// A wiki link of which only the start was read.
+/// A wiki link of which only the start has been read.
 struct Open {
-    /// Of the two brackets.
+    /// Offset of the two opening brackets.
     start: usize,
     is_embed: bool,
-    /// Where an alias was found to start, which ends the target.
+    /// Start of the alias, which ends the target.
     target_end: Option<usize>,
-    /// Single brackets that are open in the alias.
+    /// Number of single brackets open in the alias.
     brackets: usize,
 }
 
 impl Open {
-    /// What is left of the link after `length` bytes of a bracket, a bar or a backslash.
+    /// Returns the state of the link after `length` bytes of a bracket, a bar or a backslash; `None` if it cannot be a
+    /// link.
     fn meet(mut self, bytes: &[u8], at: usize, length: usize) -> Option<Self> {
         match (bytes[at], self.target_end) {
             (b'|', None) => self.target_end = Some(at),
@@ -91,7 +92,7 @@ impl Open {
         Some(self)
     }
 
-    /// The link, when the `length` brackets at `at` close it. Inside is `None` when it names nothing.
+    /// Returns the link if the `length` brackets at `at` close it; the inner value is `None` if it names nothing.
     fn closed_by(&self, text: &str, at: usize, length: usize) -> Option<Option<Link>> {
         let of_alias = self.brackets.min(length.checked_sub(2)?);
         let target = trimmed(text, self.start + 2..self.target_end.unwrap_or(at));
@@ -121,7 +122,7 @@ impl Open {
     }
 }
 
-/// `range` without white space at its ends.
+/// Trims white space from `range`.
 fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     let whole = &text[range.clone()];
     let kept = trim(whole);

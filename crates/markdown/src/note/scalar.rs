@@ -1,8 +1,8 @@
-//! Front matter values as text, the way the contract's original, an ECMAScript program, writes them.
+//! Front matter values as text, formatted as the contract's original, an ECMAScript program, does.
 
 use crate::Value;
 
-/// The text of a value. Dates stay as written; a mapping has no text of its own.
+/// Returns the text of a value. Dates stay as written; a mapping has no text of its own.
 #[must_use]
 pub fn scalar_text(value: &Value) -> String {
     match value {

@@ -1,9 +1,9 @@
-//! The title of a note: its front matter's, else one made of its file name. Never its first heading.
+//! The title of a note: from its front matter, or else derived from its file name. Never its first heading.
 
 use super::{Note, scalar_text};
 use crate::{Value, trim};
 
-/// The whole title; `None` when nothing is left of the file name either.
+/// Returns the whole title, or `None` if it is empty even after falling back to the file name.
 pub(super) fn title(note: &Note<'_>) -> Option<String> {
     from_front_matter(note).or_else(|| from_file_name(note.path))
 }
@@ -25,7 +25,7 @@ fn from_file_name(path: &str) -> Option<String> {
     let words: Vec<&str> = stem.split(['-', '_']).collect();
     let mut title = String::with_capacity(stem.len());
     for (index, word) in words.iter().enumerate() {
-        // A run of separators is one space.
+        // A run of separators becomes one space.
         if index > 0 && !title.ends_with(' ') {
             title.push(' ');
         }

@@ -1,6 +1,6 @@
-//! Where the top-level entries of a block stand in its text, for edits that leave all other entries alone.
+//! Locates the top-level entries of a block in its text, for edits that leave all other entries alone.
 //!
-//! The parser's marks count characters, and its ends are exact for plain scalars and aliases only. The rest is found in
+//! The parser's marks count characters, and its ends are exact only for plain scalars and aliases. The rest is found in
 //! the text.
 
 use std::collections::HashMap;
@@ -9,55 +9,55 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span as Marks};
 
 use super::{key_text, scalar};
 
-/// What a block is made of.
+/// The structure of a block.
 pub(crate) enum Layout {
-    /// Comments and blank lines at most.
+    /// Nothing but comments and blank lines.
     Empty,
     /// A list or a scalar.
     NotAMapping,
     /// A mapping in braces.
     FlowMapping,
-    /// A mapping with an entry a line.
+    /// A mapping with its entries on lines of their own.
     BlockMapping {
-        /// In written order.
+        /// The entries, in written order.
         entries: Vec<Entry>,
-        /// Where the mapping is over: at the end of the text, or at a document end marker.
+        /// End of the mapping: the end of the text, or a document end marker.
         end: usize,
     },
 }
 
 /// A key and its value, in offsets of the block's text.
 pub(crate) struct Entry {
-    /// The key, or `None` when it is a merge key or an alias.
+    /// The key, or `None` for a merge key or an alias.
     pub(crate) key: Option<String>,
     pub(crate) key_start: usize,
     pub(crate) key_end: usize,
     pub(crate) shape: Shape,
-    /// After the last byte that is certainly part of the value; `key_end` when there is none. What a block collection
-    /// holds may go on behind it with empty values.
+    /// Offset after the last byte that is certainly part of the value; `key_end` if there is none. A block collection
+    /// may continue after it with empty values.
     pub(crate) value_end: usize,
-    /// The same for each item, of a list.
+    /// The same for each item of a list.
     pub(crate) item_ends: Vec<usize>,
-    /// Whether an anchor inside is used by another entry.
+    /// Whether an anchor inside is referred to by another entry.
     pub(crate) is_used_elsewhere: bool,
 }
 
 /// How a value is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Not at all.
+    /// Not written at all.
     Nothing,
     /// A plain or quoted scalar, an alias or a flow collection, on one line or more.
     Inline,
     /// A literal or folded scalar.
     BlockScalar,
-    /// Items behind dashes.
+    /// Items after dashes.
     BlockList,
     /// Keys on lines of their own.
     BlockMap,
 }
 
-/// The layout of a block that has a value, or `None` when it has none.
+/// Returns the layout of a block that has a value, or `None` if it has none.
 pub(crate) fn layout(yaml: &str) -> Option<Layout> {
     let mut finder = Finder {
         text: yaml,
@@ -79,7 +79,7 @@ pub(crate) fn layout(yaml: &str) -> Option<Layout> {
     Some(finder.root)
 }
 
-/// The first byte at or after `at` that is neither white space nor in a comment.
+/// Returns the first byte at or after `at` that is neither white space nor in a comment.
 pub(crate) fn skip_to_content(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let mut at = at;
@@ -97,7 +97,7 @@ pub(crate) fn skip_to_content(text: &str, at: usize) -> usize {
     at
 }
 
-/// The tags and anchors that stand at `at`: where the last one ends, if there is any, and where their node goes on.
+/// Reads the tags and anchors at `at`: returns the end of the last one, if any, and the start of their node.
 pub(crate) fn properties(text: &str, at: usize) -> (Option<usize>, usize) {
     let mut end = None;
     let mut at = at;
@@ -111,8 +111,8 @@ pub(crate) fn properties(text: &str, at: usize) -> (Option<usize>, usize) {
     (end, at)
 }
 
-/// Where the text of a scalar is written: between its quotes if it has any, and behind its header if it is a block.
-/// `offsets` has the byte at which each character starts, and the end.
+/// Returns the range of a scalar's text: between its quotes if it has any, and after its header if it is a block
+/// scalar. `offsets` holds the byte offset of each character, and the end.
 pub(super) fn scalar_place(
     text: &str,
     offsets: &[usize],
@@ -132,13 +132,13 @@ pub(super) fn scalar_place(
 
 struct Finder<'a> {
     text: &'a str,
-    /// The byte at which each character starts, and the end.
+    /// The byte offset of each character, and the end.
     offsets: Vec<usize>,
     depth: usize,
     root: Layout,
     entries: Vec<Entry>,
     expects_value: bool,
-    /// The entry that defines an anchor.
+    /// The entry that defines each anchor.
     anchors: HashMap<usize, usize>,
 }
 
@@ -188,7 +188,7 @@ impl Finder<'_> {
             .unwrap_or(self.text.len())
     }
 
-    /// Where a scalar ends, or `None` when nothing of it is written or only lines without text.
+    /// Returns the end of a scalar, or `None` if it is not written, or written only as lines without text.
     fn scalar_end(
         &self,
         start: usize,
@@ -224,7 +224,7 @@ impl Finder<'_> {
         });
     }
 
-    /// A scalar or an alias that is no top-level key.
+    /// Handles a scalar or an alias that is not a top-level key.
     fn node(&mut self, shape: Shape, end: Option<usize>) {
         if self.depth == 0 {
             self.root = Layout::NotAMapping;
@@ -244,7 +244,7 @@ impl Finder<'_> {
         self.reach(end);
     }
 
-    /// Notes that the value of the last entry goes as far as `end`.
+    /// Extends the value of the last entry to `end`.
     fn reach(&mut self, end: Option<usize>) {
         if let (Some(entry), Some(end)) = (self.entries.last_mut(), end) {
             entry.value_end = entry.value_end.max(end);
@@ -269,7 +269,7 @@ impl Finder<'_> {
 
     fn close(&mut self, start: usize, bracket: char, is_mapping: bool) {
         self.depth = self.depth.saturating_sub(1);
-        // A block collection ends where the next token stands, and that is never a closing bracket.
+        // The parser ends a block collection at the next token, which is never a closing bracket.
         let is_flow = self.text[start..].starts_with(bracket);
         if self.depth == 0 {
             self.root = match (is_mapping, is_flow) {
@@ -304,7 +304,7 @@ impl Finder<'_> {
     }
 }
 
-/// Where the quoted scalar that starts at `start` ends, closing quote included.
+/// Returns the end of the quoted scalar that starts at `start`, including the closing quote.
 fn quoted_end(text: &str, start: usize) -> usize {
     let mut bytes = text.bytes().enumerate().skip(start);
     let quote = bytes.next().map(|(_, quote)| quote);

@@ -1,4 +1,4 @@
-//! What an unquoted scalar means: the YAML 1.2 core schema, and dates.
+//! The meaning of unquoted scalars: the YAML 1.2 core schema, and dates.
 
 use jiff::{
     SignedDuration,
@@ -15,7 +15,7 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
-    /// The date or date-time that `written` is without quotes.
+    /// Parses `written` as an unquoted date or date-time.
     #[must_use]
     pub fn new(written: &str) -> Option<Self> {
         match resolve(written) {
@@ -24,13 +24,13 @@ impl Timestamp {
         }
     }
 
-    /// The text of the front matter.
+    /// Returns the text as written in the front matter.
     #[must_use]
     pub fn as_written(&self) -> &str {
         &self.written
     }
 
-    /// In UTC, with milliseconds: `2025-03-01T00:00:00.000Z`.
+    /// Formats the time in UTC, with milliseconds: `2025-03-01T00:00:00.000Z`.
     #[must_use]
     pub fn to_iso(&self) -> String {
         let at = self.instant;
@@ -47,7 +47,7 @@ impl Timestamp {
     }
 }
 
-/// The value of an unquoted scalar.
+/// Returns the value of an unquoted scalar.
 pub(crate) fn resolve(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
@@ -90,7 +90,7 @@ fn radix(digits: &str, radix: u32) -> Option<f64> {
         })
 }
 
-/// Digits with an optional fraction and exponent; Rust's own parser also takes words such as `infinity`.
+/// Parses digits with an optional fraction and exponent; Rust's own parser also accepts words such as `infinity`.
 fn decimal(text: &str) -> Option<f64> {
     let plain = |c: char| c.is_ascii_digit() || matches!(c, '.' | '_' | 'e' | 'E' | '+' | '-');
     let starts_well = text.starts_with(|c: char| c.is_ascii_digit())
@@ -101,8 +101,8 @@ fn decimal(text: &str) -> Option<f64> {
     text.replace('_', "").parse().ok()
 }
 
-/// `2025-03-01`, or a date and time as in `2025-3-1 10:20:30.5 +01:00`. A day or month past its end runs over into the
-/// next, as the contract's original has it.
+/// Parses `2025-03-01`, or a date and time as in `2025-3-1 10:20:30.5 +01:00`. A day or month past its end overflows
+/// into the next, as in the contract's original.
 fn timestamp(text: &str) -> Option<Timestamp> {
     let (year, rest) = digits(text, 4..=4)?;
     let (month, rest) = digits(rest.strip_prefix('-')?, 1..=2)?;
@@ -150,7 +150,7 @@ fn time_of_day(text: &str) -> Option<SignedDuration> {
     Some(SignedDuration::from_millis(seconds * 1000 + millis))
 }
 
-/// Milliseconds from the digits behind the point, and what follows them.
+/// Parses milliseconds from the digits after the point; returns them and the rest.
 fn fraction(text: &str) -> (i64, &str) {
     let end = text
         .find(|c: char| !c.is_ascii_digit())
@@ -176,7 +176,7 @@ fn zone_minutes(text: &str) -> Option<i64> {
     Some(sign * (hours * 60 + minutes))
 }
 
-/// As many leading digits as `count` allows, and the rest.
+/// Parses as many leading digits as `count` allows; returns them and the rest.
 fn digits(text: &str, count: std::ops::RangeInclusive<usize>) -> Option<(i64, &str)> {
     let found = text
         .bytes()

@@ -1,4 +1,4 @@
-//! The texts of a block: where each stands, and what it says.
+//! The strings of a block: their values and where they are written.
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 
@@ -6,19 +6,20 @@ use crate::source::Offsets;
 
 use super::{MAX_DEPTH, MAX_NODES, Value, layout::scalar_place, scalar};
 
-/// A value that is text, in offsets of the block.
+/// A string value, in offsets of the block.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Text {
-    /// What it says.
+    /// The decoded string.
     pub(crate) value: String,
-    /// Where it is written, between its quotes if it has any.
+    /// Start of the written text, after the opening quote if there is one.
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) quote: Option<char>,
 }
 
 impl Text {
-    /// From offsets of the value to those of the text between its quotes; `None` when it is written on several lines.
+    /// Returns a map from offsets in the value to offsets in the text between its quotes; `None` if it spans several
+    /// lines.
     pub(crate) fn offsets(&self, yaml: &str) -> Option<Offsets> {
         let mut written = yaml[self.start..self.end].char_indices();
         let mut pairs = Vec::new();
@@ -49,10 +50,10 @@ impl Text {
     }
 }
 
-/// What a block holds, in order, without its comments and its layout.
+/// The nodes of a block, in order, without comments and layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
-    /// A value that is text.
+    /// A string value.
     Text(String),
     /// A key or another scalar, with its tag.
     Scalar(String),
@@ -72,7 +73,7 @@ enum Next {
     Value,
 }
 
-/// The texts of a block and all its nodes, or `None` when it is not YAML, or too much of it.
+/// Returns the strings of a block and all its nodes, or `None` if it is not YAML, or too large.
 pub(crate) fn texts(yaml: &str) -> Option<(Vec<Text>, Vec<Node>)> {
     let offsets: Vec<usize> = yaml
         .char_indices()
@@ -139,7 +140,7 @@ pub(crate) fn texts(yaml: &str) -> Option<(Vec<Text>, Vec<Node>)> {
     Some((texts, nodes))
 }
 
-/// Notes that a node of the innermost collection is over.
+/// Notes that a node of the innermost collection has ended.
 fn finish(open: &mut [Next]) {
     if let Some(next) = open.last_mut() {
         *next = match next {

@@ -2,6 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
+use sectile_library::{folder::FolderStorage, library::Library, shelves::Indexes};
 use sectile_vault::{Walk, editor::EditorOptions};
 use serde_json::{Value, json};
 use tokio::{
@@ -20,9 +21,7 @@ use crate::{
     worlds::{
         docs::{self, Docs, DocsSettings, corpus::Corpus, manual},
         editor::{self, EditorWorld, ErrorStyle},
-        notebook::{
-            self, Constraints, Library, NotebookWorld, shelves::Indexes, storage::FolderStorage,
-        },
+        notebook::{self, Constraints, NotebookWorld},
         vault::{self, Vault},
     },
 };

@@ -3,7 +3,12 @@
 use std::path::Path;
 
 use clap::ValueEnum as _;
-use sectile_retrieval::{Embedder, Place, StorageError, Store, StoreError, VectorSearch as _};
+use sectile_library::{
+    LibraryError, StorageError, VectorSearch as _,
+    indexing::folder_of as folder_of_index,
+    tiers::{Models, Tier},
+};
+use sectile_retrieval::{Embedder, Place, Store, StoreError};
 use sectile_vault::{Checkup, JournalKey, Place as VaultPlace, Root, Walk};
 
 use super::{
@@ -19,12 +24,7 @@ use crate::{
     files,
     worlds::{
         docs::{DocsSettings, corpus::Corpus, manual},
-        notebook::{
-            NotebookSettings, Opened,
-            errors::NotebookError,
-            indexing::folder_of as folder_of_index,
-            tiers::{Models, Tier},
-        },
+        notebook::{NotebookSettings, Opened},
     },
 };
 
@@ -264,7 +264,7 @@ fn library(settings: &NotebookSettings) -> Result<usize, CliError> {
     };
     let collections = match opened.collections() {
         Ok(collections) => collections,
-        Err(NotebookError::UpstreamFailure { message, .. }) => {
+        Err(LibraryError::Failed { message, .. }) => {
             bad(&format!("notebook: {}", visible(&message)))?;
             return Ok(1);
         }

@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use sectile_library::folder::INDEX_FOLDER;
 use sectile_vault::{
     NearestRoot, NotePath, Root, RootError,
     editor::{EditorLimits, EditorOptions},
@@ -25,10 +26,7 @@ use super::{
 use crate::{
     files,
     mcp::{CallContext, Failure, JsonObject},
-    worlds::{
-        editor::{self, EditorWorld, ErrorStyle, Extent},
-        notebook::storage::INDEX_FOLDER,
-    },
+    worlds::editor::{self, EditorWorld, ErrorStyle, Extent},
 };
 
 /// The code of the error about a document that the root leaves out.

@@ -10,16 +10,15 @@ mod verify;
 
 use std::path::{Path, PathBuf};
 
+use sectile_library::{LibraryError, folder::MAX_NOTE_BYTES, library::Library};
+
 pub(super) use self::args::NotebookArgs;
 use self::args::{ArtifactCommand, NotebookCommand};
 use super::{
     settings::settings,
     ui::{CliError, visible},
 };
-use crate::worlds::{
-    editor,
-    notebook::{Library, Opened, errors::NotebookError, storage::MAX_NOTE_BYTES},
-};
+use crate::worlds::{editor, notebook::Opened};
 
 /// For somebody who has none.
 const WHAT_COLLECTIONS_ARE: &str = "a collection is a folder directly in ROOT, with a name that begins with neither `_` nor `.`; `.md` files directly in ROOT are \
@@ -103,12 +102,14 @@ fn collections(storage: &Library) -> Result<Vec<String>, CliError> {
 }
 
 /// What a person is told instead of a result.
-fn failed(error: &NotebookError) -> CliError {
+fn failed(error: &LibraryError) -> CliError {
     match error {
-        NotebookError::CollectionNotFound => CliError::failed("there is no such collection."),
-        NotebookError::ArtifactNotFound { .. } => CliError::failed("there is no such artifact."),
-        NotebookError::UpstreamFailure { message, .. }
-        | NotebookError::AmbiguousRequest { message, .. } => CliError::failed(visible(message)),
+        LibraryError::CollectionNotFound => CliError::failed("there is no such collection."),
+        LibraryError::ArtifactNotFound { .. } => CliError::failed("there is no such artifact."),
+        LibraryError::Failed { message, .. } | LibraryError::AmbiguousArtifact { message } => {
+            CliError::failed(visible(message))
+        }
+        LibraryError::Query(error) => CliError::failed(visible(&error.to_string())),
         _ => CliError::failed("the request cannot be met."),
     }
 }

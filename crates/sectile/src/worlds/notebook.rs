@@ -4,66 +4,47 @@
 //! until the connection ends or another one is entered. What is handed out is read and hashed in the same call.
 
 mod answers;
-pub(crate) mod artifacts;
-pub(crate) mod clock;
-pub(crate) mod collection;
 mod contexts;
 pub(crate) mod errors;
-mod facts;
-pub(crate) mod filling;
-pub(crate) mod ids;
-pub(crate) mod indexing;
-mod left_out;
-pub(crate) mod library;
 pub(crate) mod limits;
 mod naming;
+mod not_searched;
 mod open;
 mod opened;
-pub(crate) mod provenance;
-pub(crate) mod publishing;
-pub(crate) mod quote;
 mod seal;
 mod settings;
-pub(crate) mod shelf;
-pub(crate) mod shelves;
-pub(crate) mod storage;
 mod streams;
-#[cfg(test)]
-mod testing;
-pub(crate) mod tiers;
 mod tokens;
 mod tools;
 mod volatile;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub(crate) use sectile_library::{clock::Clock, library::Library};
+use sectile_library::{
+    ids::SourceId,
+    quote::{Quote, quote},
+    shelf::Found,
+    shelves::{Indexes, Shelves},
+};
 use sectile_retrieval::Query;
 use serde_json::{Value, json};
 
+use self::{
+    contexts::{Context, Contexts, Entered},
+    errors::NotebookError,
+    limits::Limit,
+    seal::Seal,
+};
 pub(crate) use self::{
-    clock::Clock,
-    library::Library,
     open::ENTRY,
     opened::Opened,
     settings::{ArtifactPlace, Constraints, NotebookSection, NotebookSettings},
-};
-use self::{
-    contexts::{Context, Contexts, Entered},
-    errors::{Gone, NotebookError},
-    ids::SourceId,
-    limits::Limit,
-    quote::{Quote, quote},
-    seal::Seal,
-    shelf::Found,
-    shelves::{Indexes, Shelves},
 };
 use crate::{
     access::Secret,
     mcp::{CallContext, JsonObject, UnknownTool, WorldSpec},
 };
-
-/// A search whose index is damaged again and again, under its hands, gives up after this many times.
-const MOST_TRIES: usize = 4;
 
 /// State of the world.
 pub(crate) struct NotebookWorld {
@@ -156,7 +137,7 @@ impl NotebookWorld {
     /// Whether what the world reads from can be used now. Waits for it.
     fn ready(&self) -> Result<(), NotebookError> {
         self.storage.ready()?;
-        self.shelves.ready()
+        Ok(self.shelves.ready()?)
     }
 
     fn now(&self) -> i64 {
@@ -205,26 +186,10 @@ impl NotebookWorld {
         most: usize,
         call: &CallContext,
     ) -> Result<Found, NotebookError> {
-        let collection = &entered.collection;
         let stop = || call.cancelled.is_cancelled();
-        let mut found = Err(NotebookError::IndexDamaged);
-        for _ in 0..MOST_TRIES {
-            let shelf = self.shelves.shelf(collection, &stop);
-            found = match &shelf {
-                Ok(shelf) => shelf.search(query, most, &stop),
-                Err(error) => Err(error.clone()),
-            };
-            match (&found, shelf) {
-                (Err(NotebookError::IndexDamaged), Ok(shelf)) => {
-                    self.shelves.reopen(collection, &shelf)?;
-                }
-                _ => break,
-            }
-        }
-        if let Err(NotebookError::CollectionNotFound) = &found {
-            self.shelves.forget(collection);
-        }
-        found
+        Ok(self
+            .shelves
+            .search(&entered.collection, query, most, &stop)?)
     }
 
     /// Reads and hashes a passage of the active collection, with `around` characters on both sides.
@@ -235,23 +200,22 @@ impl NotebookWorld {
         around: usize,
     ) -> Result<Quote, NotebookError> {
         let shelf = self.shelves.opened(&entered.collection);
-        quote(
+        let quote = quote(
             self.storage.as_ref(),
             shelf.as_deref(),
             id,
             around,
             self.clock,
-        )
+        );
+        Ok(quote?)
     }
 }
 
 /// The id that a caller passes. Whether it is of the active collection is seen from the id alone, so that nothing can be
 /// learnt of what other collections hold.
 fn source_id(entered: &Entered, given: &str) -> Result<SourceId, NotebookError> {
-    let id = SourceId::parse(given).ok_or_else(|| NotebookError::SourceNotFound {
+    let id = SourceId::parse(given).ok_or_else(|| NotebookError::SourceIdMalformed {
         source_id: given.to_owned(),
-        reason: Gone::Malformed,
-        new_source_id: None,
     })?;
     match id.collection == entered.collection {
         true => Ok(id),

@@ -2,6 +2,9 @@
 
 mod backends;
 mod editor;
+/// Shared with the tests of the frame.
+#[path = "../../../mcp/tests/it/fixture.rs"]
+mod eras;
 mod hosted;
 mod http;
 mod stdio;
@@ -11,6 +14,7 @@ mod vault;
 pub(crate) use self::{
     backends::{Backends, Where},
     editor::{Editor, TestDocuments},
+    eras::{Era, PATIENCE, initialize},
     hosted::{Caller, GATEWAY_SECRET, Gateway, More, TestHosted, error_of},
     http::{Http, HttpAnswer, parse},
     stdio::Stdio,
@@ -28,65 +32,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::{Value, json};
-
-/// How long a test waits for something that should come at once.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-
-/// The protocol eras that are served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Era {
-    /// With `initialize`.
-    Handshake,
-    /// Every request carries its own metadata.
-    Stateless,
-}
-
-impl Era {
-    pub(crate) const BOTH: [Self; 2] = [Self::Handshake, Self::Stateless];
-
-    pub(crate) fn version(self) -> &'static str {
-        match self {
-            Self::Handshake => "2025-11-25",
-            Self::Stateless => "2026-07-28",
-        }
-    }
-
-    /// A request of this era, with the metadata it needs.
-    pub(crate) fn request(self, id: u64, method: &str, params: Value) -> Value {
-        let mut params = params;
-        if self == Self::Stateless {
-            params["_meta"] = json!({
-                "io.modelcontextprotocol/protocolVersion": self.version(),
-                "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-                "io.modelcontextprotocol/clientCapabilities": {},
-            });
-        }
-        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
-    }
-
-    /// A `tools/call` of this era.
-    pub(crate) fn call(self, id: u64, tool: &str, arguments: Value) -> Value {
-        self.request(
-            id,
-            "tools/call",
-            json!({ "name": tool, "arguments": arguments }),
-        )
-    }
-}
-
-pub(crate) fn initialize(id: u64) -> Value {
-    json!({
-        "jsonrpc": "2.0",
-        "id": id,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": Era::Handshake.version(),
-            "capabilities": {},
-            "clientInfo": { "name": "test", "version": "1" },
-        },
-    })
-}
+use serde_json::Value;
 
 /// The binary, with an environment of its own.
 pub(crate) fn sectile() -> Command {

@@ -48,8 +48,6 @@ mod gate;
 mod cli;
 /// What clients can rely on: listings and schemas, pinned in files.
 mod contract;
-/// Whatever the frame offers to worlds, with worlds made for the test.
-mod frame;
 /// A hidden tool is named nowhere.
 mod hidden_names;
 /// The MCP protocol itself: eras, malformed messages, limits, shutdown.

@@ -7,7 +7,9 @@ use sectile_markdown::{
 };
 
 use super::{
-    At, EditorError, Operation, Relative, Scope, SectionRef,
+    At, CreateDocument, DeleteDocument, DeleteSection, EditText, EditorError, InsertSection,
+    MoveSection, Operation, Relative, RenameDocument, RenameSection, Scope, SetFrontMatter,
+    UpdateSection,
     characters::{check_new_path, check_text, check_value},
     conflict::Hashed,
     draft::{Draft, Found, PendingStep, Transaction},
@@ -20,71 +22,16 @@ impl Transaction<'_> {
     /// Makes one operation.
     pub(super) fn perform(&mut self, operation: &Operation) -> Result<(), EditorError> {
         match operation {
-            Operation::Insert {
-                path,
-                heading,
-                content,
-                at,
-                level,
-                headings,
-                label,
-            } => {
-                self.check_payload(content)?;
-                check_text("heading", heading, "")?;
-                check_text("content", content, "")?;
-                let (key, place) = self.place(path.as_ref(), at)?;
-                let edit = Edit::Insert {
-                    place,
-                    level: *level,
-                    heading,
-                    body: content,
-                    headings: *headings,
-                };
-                let edited = self.edit(&key, &edit, &[])?;
-                let id = edited
-                    .focus
-                    .and_then(|position| self.drafts[&key].ids.get(position).cloned());
-                if let (Some(label), Some(id)) = (label, &id) {
-                    self.labels.insert(label.clone(), id.clone());
-                }
-                self.done(&key, id, false);
-                Ok(())
-            }
-            Operation::Update { .. } => self.update(operation),
-            Operation::Delete {
-                path,
-                section,
-                expected_hash,
-            } => self.delete(path.as_ref(), section, expected_hash.as_deref()),
-            Operation::Move { .. } => self.relocate(operation),
-            Operation::Rename { .. } => self.rename(operation),
-            Operation::EditText { .. } => self.edit_text(operation),
-            Operation::SetFrontMatter { path, key, value } => {
-                let path = path.as_ref().ok_or(EditorError::NoDocument)?;
-                if let Some(value) = value {
-                    check_text("key", key, "")?;
-                    check_value(value)?;
-                }
-                let draft = self.draft(path)?;
-                let changes = match value {
-                    Some(value) => set_key(draft.text(), key, value),
-                    None => remove_key(draft.text(), key),
-                }
-                .map_err(|error| EditorError::FrontMatter(error.to_string()))?;
-                let at = draft.path.as_str().to_owned();
-                self.check_length(changes.iter().map(|change| change.text.len()).sum())?;
-                self.edit(&at, &Edit::FrontMatter(changes), &[])?;
-                self.done(&at, None, false);
-                Ok(())
-            }
-            Operation::CreateDocument { path, content } => self.create(path, content),
-            Operation::RenameDocument { path, new_path, .. } => {
-                self.rename_document(path, new_path)
-            }
-            Operation::DeleteDocument {
-                path,
-                expected_hash,
-            } => self.delete_document(path, expected_hash.as_deref()),
+            Operation::Insert(insert) => self.insert(insert),
+            Operation::Update(update) => self.update(update),
+            Operation::Delete(delete) => self.delete(delete),
+            Operation::Move(relocation) => self.relocate(relocation),
+            Operation::Rename(rename) => self.rename(rename),
+            Operation::EditText(edit) => self.edit_text(edit),
+            Operation::SetFrontMatter(set) => self.set_front_matter(set),
+            Operation::CreateDocument(create) => self.create(create),
+            Operation::RenameDocument(rename) => self.rename_document(rename),
+            Operation::DeleteDocument(delete) => self.delete_document(delete),
         }
     }
 
@@ -136,18 +83,47 @@ impl Transaction<'_> {
         }
     }
 
-    fn update(&mut self, operation: &Operation) -> Result<(), EditorError> {
-        let Operation::Update {
+    fn insert(&mut self, insert: &InsertSection) -> Result<(), EditorError> {
+        let InsertSection {
+            path,
+            heading,
+            content,
+            at,
+            level,
+            headings,
+            label,
+        } = insert;
+        self.check_payload(content)?;
+        check_text("heading", heading, "")?;
+        check_text("content", content, "")?;
+        let (key, place) = self.place(path.as_ref(), at)?;
+        let edit = Edit::Insert {
+            place,
+            level: *level,
+            heading,
+            body: content,
+            headings: *headings,
+        };
+        let edited = self.edit(&key, &edit, &[])?;
+        let id = edited
+            .focus
+            .and_then(|position| self.drafts[&key].ids.get(position).cloned());
+        if let (Some(label), Some(id)) = (label, &id) {
+            self.labels.insert(label.clone(), id.clone());
+        }
+        self.done(&key, id, false);
+        Ok(())
+    }
+
+    fn update(&mut self, update: &UpdateSection) -> Result<(), EditorError> {
+        let UpdateSection {
             path,
             section,
             content,
             scope,
             headings,
             expected_hash,
-        } = operation
-        else {
-            return Ok(());
-        };
+        } = update;
         let found = self.find(path.as_ref(), section)?;
         let expected = expected_hash.as_deref();
         let present = self.present(&found, *scope);
@@ -191,14 +167,9 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn delete(
-        &mut self,
-        path: Option<&NotePath>,
-        section: &SectionRef,
-        expected: Option<&str>,
-    ) -> Result<(), EditorError> {
-        let found = self.find(path, section)?;
-        if !self.is_current(&found, expected, Hashed::Subtree)? {
+    fn delete(&mut self, delete: &DeleteSection) -> Result<(), EditorError> {
+        let found = self.find(delete.path.as_ref(), &delete.section)?;
+        if !self.is_current(&found, delete.expected_hash.as_deref(), Hashed::Subtree)? {
             let theirs = self.subtree_text(&found);
             return Err(self.conflict(&found, Hashed::Subtree, None, None, &theirs));
         }
@@ -228,18 +199,15 @@ impl Transaction<'_> {
         draft.ids[found.position..end].to_vec()
     }
 
-    fn relocate(&mut self, operation: &Operation) -> Result<(), EditorError> {
-        let Operation::Move {
+    fn relocate(&mut self, relocation: &MoveSection) -> Result<(), EditorError> {
+        let MoveSection {
             path,
             section,
             at,
             to,
             level,
             expected_hash,
-        } = operation
-        else {
-            return Ok(());
-        };
+        } = relocation;
         let found = self.find(path.as_ref(), section)?;
         // A text that changed meanwhile moves as it is now.
         let merged = !self.is_current(&found, expected_hash.as_deref(), Hashed::Subtree)?;
@@ -282,18 +250,15 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn rename(&mut self, operation: &Operation) -> Result<(), EditorError> {
-        let Operation::Rename {
+    fn rename(&mut self, rename: &RenameSection) -> Result<(), EditorError> {
+        let RenameSection {
             path,
             section,
             heading,
             level,
             expected_hash,
             ..
-        } = operation
-        else {
-            return Ok(());
-        };
+        } = rename;
         self.check_payload(heading)?;
         let found = self.find(path.as_ref(), section)?;
         check_text("heading", heading, &self.written_heading(&found))?;
@@ -314,8 +279,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn edit_text(&mut self, operation: &Operation) -> Result<(), EditorError> {
-        let Operation::EditText {
+    fn edit_text(&mut self, edit_text: &EditText) -> Result<(), EditorError> {
+        let EditText {
             path,
             section,
             old_text,
@@ -323,10 +288,7 @@ impl Transaction<'_> {
             expected_count,
             scope,
             expected_hash,
-        } = operation
-        else {
-            return Ok(());
-        };
+        } = edit_text;
         self.check_payload(new_text)?;
         check_text("new_text", new_text, old_text)?;
         let Some(section) = section else {
@@ -363,7 +325,28 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn create(&mut self, path: &NotePath, content: &str) -> Result<(), EditorError> {
+    fn set_front_matter(&mut self, set: &SetFrontMatter) -> Result<(), EditorError> {
+        let SetFrontMatter { path, key, value } = set;
+        let path = path.as_ref().ok_or(EditorError::NoDocument)?;
+        if let Some(value) = value {
+            check_text("key", key, "")?;
+            check_value(value)?;
+        }
+        let draft = self.draft(path)?;
+        let changes = match value {
+            Some(value) => set_key(draft.text(), key, value),
+            None => remove_key(draft.text(), key),
+        }
+        .map_err(|error| EditorError::FrontMatter(error.to_string()))?;
+        let at = draft.path.as_str().to_owned();
+        self.check_length(changes.iter().map(|change| change.text.len()).sum())?;
+        self.edit(&at, &Edit::FrontMatter(changes), &[])?;
+        self.done(&at, None, false);
+        Ok(())
+    }
+
+    fn create(&mut self, create: &CreateDocument) -> Result<(), EditorError> {
+        let CreateDocument { path, content } = create;
         self.editor.check_path(path)?;
         check_new_path(path)?;
         self.check_payload(content)?;
@@ -419,7 +402,8 @@ impl Transaction<'_> {
         }
     }
 
-    fn rename_document(&mut self, path: &NotePath, new_path: &NotePath) -> Result<(), EditorError> {
+    fn rename_document(&mut self, rename: &RenameDocument) -> Result<(), EditorError> {
+        let RenameDocument { path, new_path, .. } = rename;
         if self.editor.only.is_some() {
             return Err(EditorError::OutsideRoot);
         }
@@ -455,11 +439,11 @@ impl Transaction<'_> {
         }
     }
 
-    fn delete_document(
-        &mut self,
-        path: &NotePath,
-        expected: Option<&str>,
-    ) -> Result<(), EditorError> {
+    fn delete_document(&mut self, delete: &DeleteDocument) -> Result<(), EditorError> {
+        let DeleteDocument {
+            path,
+            expected_hash,
+        } = delete;
         if self.editor.only.is_some() {
             return Err(EditorError::OutsideRoot);
         }
@@ -468,7 +452,7 @@ impl Transaction<'_> {
         let draft = self.draft(path)?;
         let key = draft.path.as_str().to_owned();
         draft.moved_to = None;
-        check_document(draft, expected, require)?;
+        check_document(draft, expected_hash.as_deref(), require)?;
         let size = draft.text().len();
         let ids = draft.ids.clone();
         let text = draft.base.as_ref().map_or(0, |base| base.bytes().len());

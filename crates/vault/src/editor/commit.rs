@@ -8,7 +8,9 @@ use std::{
 use sectile_markdown::Digest;
 
 use super::{
-    Editor, EditorError, Operation, View, Watch, WriteReport, WriteRequest,
+    CreateDocument, DeleteDocument, DeleteSection, EditText, Editor, EditorError, InsertSection,
+    MoveSection, Operation, RenameDocument, RenameSection, SetFrontMatter, UpdateSection, View,
+    Watch, WriteReport, WriteRequest,
     draft::{Draft, Plan, PlannedDocument, Transaction, fresh_index},
     foreign::{adopted, needs_snapshot},
 };
@@ -641,33 +643,36 @@ fn names(operation: &Operation) -> (Vec<&NotePath>, Vec<&str>) {
         }
     }
     match operation {
-        Operation::Insert { path, at, .. } => {
+        Operation::Insert(InsertSection { path, at, .. }) => {
             (path.iter().collect(), anchor(at).into_iter().collect())
         }
-        Operation::Update { path, section, .. }
-        | Operation::Delete { path, section, .. }
-        | Operation::Rename { path, section, .. } => {
+        Operation::Update(UpdateSection { path, section, .. })
+        | Operation::Delete(DeleteSection { path, section, .. })
+        | Operation::Rename(RenameSection { path, section, .. }) => {
             (path.iter().collect(), id(section).into_iter().collect())
         }
-        Operation::Move {
+        Operation::Move(MoveSection {
             path,
             section,
             at,
             to,
             ..
-        } => (
+        }) => (
             path.iter().chain(to).collect(),
             id(section).into_iter().chain(anchor(at)).collect(),
         ),
-        Operation::EditText { path, section, .. } => (
+        Operation::EditText(EditText { path, section, .. }) => (
             path.iter().collect(),
             section.as_ref().and_then(id).into_iter().collect(),
         ),
-        Operation::SetFrontMatter { path, .. } => (path.iter().collect(), Vec::new()),
-        Operation::CreateDocument { path, .. } | Operation::DeleteDocument { path, .. } => {
-            (vec![path], Vec::new())
+        Operation::SetFrontMatter(SetFrontMatter { path, .. }) => {
+            (path.iter().collect(), Vec::new())
         }
-        Operation::RenameDocument { path, new_path, .. } => (vec![path, new_path], Vec::new()),
+        Operation::CreateDocument(CreateDocument { path, .. })
+        | Operation::DeleteDocument(DeleteDocument { path, .. }) => (vec![path], Vec::new()),
+        Operation::RenameDocument(RenameDocument { path, new_path, .. }) => {
+            (vec![path, new_path], Vec::new())
+        }
     }
 }
 

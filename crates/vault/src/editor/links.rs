@@ -17,7 +17,9 @@ use self::{
     scan::{Fix, Fixes, Found, Scan, sections_at},
     world::World,
 };
-use super::{Editor, EditorError, Operation, Watch, draft::Transaction};
+use super::{
+    Editor, EditorError, Operation, RenameDocument, RenameSection, Watch, draft::Transaction,
+};
 use crate::NotePath;
 
 /// A link that leads nowhere, or not where it did.
@@ -121,7 +123,7 @@ impl Transaction<'_> {
         for (operation, step) in operations.iter().zip(&self.steps) {
             let id = step.section.as_deref().unwrap_or_default();
             match operation {
-                Operation::Rename { repair_links, .. } => {
+                Operation::Rename(RenameSection { repair_links, .. }) => {
                     if *repair_links {
                         permits.headings.insert(step.path.clone());
                         followed.insert(id.to_owned());
@@ -129,12 +131,12 @@ impl Transaction<'_> {
                         permits.fixed_headings.insert(id.to_owned());
                     }
                 }
-                Operation::Move { .. } => {
+                Operation::Move(_) => {
                     permits.headings.insert(step.path.clone());
                     let home = homes.get(id).map(|home| (*home).to_owned());
                     permits.headings.extend(home);
                 }
-                Operation::RenameDocument { repair_links, .. } => {
+                Operation::RenameDocument(RenameDocument { repair_links, .. }) => {
                     if *repair_links {
                         permits.paths = true;
                     } else {

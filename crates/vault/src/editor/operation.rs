@@ -9,125 +9,165 @@ use crate::NotePath;
 #[derive(Clone, Debug)]
 pub enum Operation {
     /// A new section.
-    Insert {
-        /// The document; may be left out when the place names a section.
-        path: Option<NotePath>,
-        /// Its heading.
-        heading: String,
-        /// Its text.
-        content: String,
-        /// Where.
-        at: At,
-        /// Its level, if not the one that the place suggests.
-        level: Option<u8>,
-        /// What to do with headings in the text.
-        headings: PayloadHeadings,
-        /// A name by which later operations of the same request can speak of it.
-        label: Option<String>,
-    },
+    Insert(InsertSection),
     /// Another text for a section.
-    Update {
-        /// Which document, when the section is named by its heading.
-        path: Option<NotePath>,
-        /// Which section.
-        section: SectionRef,
-        /// The text.
-        content: String,
-        /// Its own text, or all below its heading.
-        scope: Scope,
-        /// What to do with headings in the text.
-        headings: PayloadHeadings,
-        /// The hash of the text that this is based on.
-        expected_hash: Option<String>,
-    },
+    Update(UpdateSection),
     /// A section goes, with all that is below it.
-    Delete {
-        /// Which document, when the section is named by its heading.
-        path: Option<NotePath>,
-        /// Which section.
-        section: SectionRef,
-        /// The hash of the subtree that this is based on.
-        expected_hash: Option<String>,
-    },
+    Delete(DeleteSection),
     /// A section goes elsewhere, with all that is below it. Links to it, and in it, go on leading where they led.
-    Move {
-        /// Which document, when the section is named by its heading.
-        path: Option<NotePath>,
-        /// Which section.
-        section: SectionRef,
-        /// Where.
-        at: At,
-        /// Into which document, if not the same.
-        to: Option<NotePath>,
-        /// Its level there, if not the one that the place suggests.
-        level: Option<u8>,
-        /// The hash of the subtree that this is based on.
-        expected_hash: Option<String>,
-    },
+    Move(MoveSection),
     /// Another heading for a section.
-    Rename {
-        /// Which document, when the section is named by its heading.
-        path: Option<NotePath>,
-        /// Which section.
-        section: SectionRef,
-        /// The heading.
-        heading: String,
-        /// Another level, if wanted.
-        level: Option<u8>,
-        /// Whether links to the section are repaired, in all documents.
-        repair_links: bool,
-        /// The hash of the text that this is based on.
-        expected_hash: Option<String>,
-    },
+    Rename(RenameSection),
     /// Other words for the same passage.
-    EditText {
-        /// Which document.
-        path: Option<NotePath>,
-        /// Which section; without one, the whole document.
-        section: Option<SectionRef>,
-        /// What is there.
-        old_text: String,
-        /// What shall be there.
-        new_text: String,
-        /// How often it must occur.
-        expected_count: usize,
-        /// Its own text, or all below its heading.
-        scope: Scope,
-        /// The hash of the text that this is based on; of the document, when no section is named.
-        expected_hash: Option<String>,
-    },
+    EditText(EditText),
     /// A key of the front matter.
-    SetFrontMatter {
-        /// Which document.
-        path: Option<NotePath>,
-        /// The key.
-        key: String,
-        /// Its value; without one, the key goes.
-        value: Option<Value>,
-    },
+    SetFrontMatter(SetFrontMatter),
     /// A new document.
-    CreateDocument {
-        /// Its path.
-        path: NotePath,
-        /// Its text.
-        content: String,
-    },
+    CreateDocument(CreateDocument),
     /// Another path for a document.
-    RenameDocument {
-        /// Which document.
-        path: NotePath,
-        /// Its new path.
-        new_path: NotePath,
-        /// Whether links to the document, and relative ones in it, are repaired.
-        repair_links: bool,
-    },
+    RenameDocument(RenameDocument),
     /// A document goes.
-    DeleteDocument {
-        /// Which document.
-        path: NotePath,
-        /// The hash of the document that this is based on.
-        expected_hash: Option<String>,
-    },
+    DeleteDocument(DeleteDocument),
+}
+
+/// A new section.
+#[derive(Clone, Debug)]
+pub struct InsertSection {
+    /// The document; may be left out when the place names a section.
+    pub path: Option<NotePath>,
+    /// Its heading.
+    pub heading: String,
+    /// Its text.
+    pub content: String,
+    /// Where.
+    pub at: At,
+    /// Its level, if not the one that the place suggests.
+    pub level: Option<u8>,
+    /// What to do with headings in the text.
+    pub headings: PayloadHeadings,
+    /// A name by which later operations of the same request can speak of it.
+    pub label: Option<String>,
+}
+
+/// Another text for a section.
+#[derive(Clone, Debug)]
+pub struct UpdateSection {
+    /// Which document, when the section is named by its heading.
+    pub path: Option<NotePath>,
+    /// Which section.
+    pub section: SectionRef,
+    /// The text.
+    pub content: String,
+    /// Its own text, or all below its heading.
+    pub scope: Scope,
+    /// What to do with headings in the text.
+    pub headings: PayloadHeadings,
+    /// The hash of the text that this is based on.
+    pub expected_hash: Option<String>,
+}
+
+/// A section goes, with all that is below it.
+#[derive(Clone, Debug)]
+pub struct DeleteSection {
+    /// Which document, when the section is named by its heading.
+    pub path: Option<NotePath>,
+    /// Which section.
+    pub section: SectionRef,
+    /// The hash of the subtree that this is based on.
+    pub expected_hash: Option<String>,
+}
+
+/// A section goes elsewhere, with all that is below it. Links to it, and in it, go on leading where they led.
+#[derive(Clone, Debug)]
+pub struct MoveSection {
+    /// Which document, when the section is named by its heading.
+    pub path: Option<NotePath>,
+    /// Which section.
+    pub section: SectionRef,
+    /// Where.
+    pub at: At,
+    /// Into which document, if not the same.
+    pub to: Option<NotePath>,
+    /// Its level there, if not the one that the place suggests.
+    pub level: Option<u8>,
+    /// The hash of the subtree that this is based on.
+    pub expected_hash: Option<String>,
+}
+
+/// Another heading for a section.
+#[derive(Clone, Debug)]
+pub struct RenameSection {
+    /// Which document, when the section is named by its heading.
+    pub path: Option<NotePath>,
+    /// Which section.
+    pub section: SectionRef,
+    /// The heading.
+    pub heading: String,
+    /// Another level, if wanted.
+    pub level: Option<u8>,
+    /// Whether links to the section are repaired, in all documents.
+    pub repair_links: bool,
+    /// The hash of the text that this is based on.
+    pub expected_hash: Option<String>,
+}
+
+/// Other words for the same passage.
+#[derive(Clone, Debug)]
+pub struct EditText {
+    /// Which document.
+    pub path: Option<NotePath>,
+    /// Which section; without one, the whole document.
+    pub section: Option<SectionRef>,
+    /// What is there.
+    pub old_text: String,
+    /// What shall be there.
+    pub new_text: String,
+    /// How often it must occur.
+    pub expected_count: usize,
+    /// Its own text, or all below its heading.
+    pub scope: Scope,
+    /// The hash of the text that this is based on; of the document, when no section is named.
+    pub expected_hash: Option<String>,
+}
+
+/// A key of the front matter.
+#[derive(Clone, Debug)]
+pub struct SetFrontMatter {
+    /// Which document.
+    pub path: Option<NotePath>,
+    /// The key.
+    pub key: String,
+    /// Its value; without one, the key goes.
+    pub value: Option<Value>,
+}
+
+/// A new document.
+#[derive(Clone, Debug)]
+pub struct CreateDocument {
+    /// Its path.
+    pub path: NotePath,
+    /// Its text.
+    pub content: String,
+}
+
+/// Another path for a document.
+#[derive(Clone, Debug)]
+pub struct RenameDocument {
+    /// Which document.
+    pub path: NotePath,
+    /// Its new path.
+    pub new_path: NotePath,
+    /// Whether links to the document, and relative ones in it, are repaired.
+    pub repair_links: bool,
+}
+
+/// A document goes.
+#[derive(Clone, Debug)]
+pub struct DeleteDocument {
+    /// Which document.
+    pub path: NotePath,
+    /// The hash of the document that this is based on.
+    pub expected_hash: Option<String>,
 }
 
 impl Operation {
@@ -135,16 +175,18 @@ impl Operation {
     #[must_use]
     pub fn expected_hash(&self) -> Option<&str> {
         match self {
-            Self::Update { expected_hash, .. }
-            | Self::Delete { expected_hash, .. }
-            | Self::Move { expected_hash, .. }
-            | Self::Rename { expected_hash, .. }
-            | Self::EditText { expected_hash, .. }
-            | Self::DeleteDocument { expected_hash, .. } => expected_hash.as_deref(),
-            Self::Insert { .. }
-            | Self::SetFrontMatter { .. }
-            | Self::CreateDocument { .. }
-            | Self::RenameDocument { .. } => None,
+            Self::Update(UpdateSection { expected_hash, .. })
+            | Self::Delete(DeleteSection { expected_hash, .. })
+            | Self::Move(MoveSection { expected_hash, .. })
+            | Self::Rename(RenameSection { expected_hash, .. })
+            | Self::EditText(EditText { expected_hash, .. })
+            | Self::DeleteDocument(DeleteDocument { expected_hash, .. }) => {
+                expected_hash.as_deref()
+            }
+            Self::Insert(_)
+            | Self::SetFrontMatter(_)
+            | Self::CreateDocument(_)
+            | Self::RenameDocument(_) => None,
         }
     }
 }

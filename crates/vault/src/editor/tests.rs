@@ -175,18 +175,18 @@ pub(super) fn by_heading(heading: &str) -> SectionRef {
 }
 
 pub(super) fn update(path: &str, section: SectionRef, content: &str) -> Operation {
-    Operation::Update {
+    Operation::Update(UpdateSection {
         path: Some(note(path)),
         section,
         content: content.to_owned(),
         scope: Scope::Body,
         headings: PayloadHeadings::Inside,
         expected_hash: None,
-    }
+    })
 }
 
 pub(super) fn insert(path: &str, heading: &str, position: usize) -> Operation {
-    Operation::Insert {
+    Operation::Insert(InsertSection {
         path: Some(note(path)),
         heading: heading.to_owned(),
         content: format!("{heading} text."),
@@ -194,50 +194,52 @@ pub(super) fn insert(path: &str, heading: &str, position: usize) -> Operation {
         level: None,
         headings: PayloadHeadings::Inside,
         label: None,
-    }
+    })
 }
 
 pub(super) fn delete(path: &str, section: SectionRef) -> Operation {
-    Operation::Delete {
+    Operation::Delete(DeleteSection {
         path: Some(note(path)),
         section,
         expected_hash: None,
-    }
+    })
 }
 
 pub(super) fn relocate(section: SectionRef, to: Option<&str>, position: usize) -> Operation {
-    Operation::Move {
+    Operation::Move(MoveSection {
         path: None,
         section,
         at: At::Position(position),
         to: to.map(note),
         level: None,
         expected_hash: None,
-    }
+    })
 }
 
 pub(super) fn with_hash(operation: Operation, hash: &str) -> Operation {
     match operation {
-        Operation::Update {
+        Operation::Update(UpdateSection {
             path,
             section,
             content,
             scope,
             headings,
             ..
-        } => Operation::Update {
+        }) => Operation::Update(UpdateSection {
             path,
             section,
             content,
             scope,
             headings,
             expected_hash: Some(hash.to_owned()),
-        },
-        Operation::Delete { path, section, .. } => Operation::Delete {
-            path,
-            section,
-            expected_hash: Some(hash.to_owned()),
-        },
+        }),
+        Operation::Delete(DeleteSection { path, section, .. }) => {
+            Operation::Delete(DeleteSection {
+                path,
+                section,
+                expected_hash: Some(hash.to_owned()),
+            })
+        }
         other => other,
     }
 }
@@ -397,7 +399,7 @@ fn a_batch_is_all_or_nothing_over_documents_and_undone_as_one() {
     let bench = Bench::new(&[("a.md", SAMPLE), ("b/c.md", "# C\n\nc\n")]);
     let beta = bench.id("a.md", "Beta");
     let mut labelled = insert("a.md", "Made", 5);
-    if let Operation::Insert { label, .. } = &mut labelled {
+    if let Operation::Insert(InsertSection { label, .. }) = &mut labelled {
         *label = Some("made".to_owned());
     }
     let operations = vec![
@@ -424,7 +426,7 @@ fn a_batch_is_all_or_nothing_over_documents_and_undone_as_one() {
     );
     let mut operations = operations;
     operations[1] = match operations[1].clone() {
-        Operation::Insert {
+        Operation::Insert(InsertSection {
             path,
             heading,
             content,
@@ -432,7 +434,7 @@ fn a_batch_is_all_or_nothing_over_documents_and_undone_as_one() {
             headings,
             label,
             ..
-        } => Operation::Insert {
+        }) => Operation::Insert(InsertSection {
             path,
             heading,
             content,
@@ -440,7 +442,7 @@ fn a_batch_is_all_or_nothing_over_documents_and_undone_as_one() {
             headings,
             label,
             at: At::Position(4),
-        },
+        }),
         other => other,
     };
     let report = bench
@@ -472,31 +474,31 @@ fn documents_are_made_renamed_and_deleted_and_all_that_can_be_undone() {
     let bench = Bench::new(&[("a.md", SAMPLE)]);
     let beta = bench.id("a.md", "Beta");
     bench
-        .write(Operation::CreateDocument {
+        .write(Operation::CreateDocument(CreateDocument {
             path: note("new/n.md"),
             content: "# N\n".to_owned(),
-        })
+        }))
         .unwrap();
     assert_eq!(bench.text("new/n.md"), "# N\n");
-    let again = Operation::CreateDocument {
+    let again = Operation::CreateDocument(CreateDocument {
         path: note("a.md"),
         content: String::new(),
-    };
+    });
     assert_eq!(bench.write(again).unwrap_err(), EditorError::DocumentExists);
-    let rename = Operation::RenameDocument {
+    let rename = Operation::RenameDocument(RenameDocument {
         path: note("a.md"),
         new_path: note("new/a.md"),
         repair_links: false,
-    };
+    });
     bench.write(rename).unwrap();
     assert!(!bench.path("a.md").exists());
     assert_eq!(bench.id("new/a.md", "Beta"), beta);
     bench.write(update("new/a.md", by_id(&beta), "x")).unwrap();
     bench
-        .write(Operation::DeleteDocument {
+        .write(Operation::DeleteDocument(DeleteDocument {
             path: note("new/a.md"),
             expected_hash: None,
-        })
+        }))
         .unwrap();
     assert!(!bench.path("new/a.md").exists());
     let deleted = bench
@@ -682,14 +684,14 @@ fn a_single_document_behind_a_link_is_the_file_it_leads_to() {
     let editor = Editor::document(&bench.path("link.md"), options()).unwrap();
     let only = editor.only().unwrap().clone();
     let id = editor.view(&only).unwrap().ids()[3].clone();
-    let operation = Operation::Update {
+    let operation = Operation::Update(UpdateSection {
         path: None,
         section: by_id(&id),
         content: "x".to_owned(),
         scope: Scope::Body,
         headings: PayloadHeadings::Inside,
         expected_hash: None,
-    };
+    });
     write(&editor, vec![operation]).unwrap();
     assert_eq!(bench.text("real/a.md"), SAMPLE.replace("Beta body.", "x"));
     assert!(bench.path("real/.sectile").exists());
@@ -752,9 +754,11 @@ fn a_document_is_deleted_only_as_it_was_read() {
     bench
         .write(update("a.md", by_heading("Beta"), "x"))
         .unwrap();
-    let delete = |hash: String| Operation::DeleteDocument {
-        path: note("a.md"),
-        expected_hash: Some(hash),
+    let delete = |hash: String| {
+        Operation::DeleteDocument(DeleteDocument {
+            path: note("a.md"),
+            expected_hash: Some(hash),
+        })
     };
     assert_eq!(
         bench.write(delete(hash)).unwrap_err(),

@@ -1,8 +1,8 @@
--- Collections of notebooks, and all that a search needs to know of their chunks.
+-- Collections of notebooks, and everything that a search needs to know about their chunks.
 --
--- Every table is locked up by rows: whoever did not say which collection is meant (the setting sectile.collection), in the
--- same transaction, sees none. Operators that a policy is to let through to an index must be leakproof, and only plain
--- comparisons are: hence lists of chunks by the hash of a word instead of an index of arrays.
+-- Every table has row-level security: a transaction that has not named its collection (the setting sectile.collection) sees
+-- no rows. Operators that a policy is to let through to an index must be leakproof, and only plain comparisons are: hence
+-- lists of chunks by the hash of a word instead of an index of arrays.
 
 CREATE TABLE sectile.collection (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -15,7 +15,7 @@ CREATE TABLE sectile.collection (
     heading_words bigint NOT NULL,
     trail_words bigint NOT NULL,
     body_words bigint NOT NULL,
-    -- Numbers that were never used.
+    -- The first number that was never used.
     next_chunk integer NOT NULL,
     next_block integer NOT NULL,
     -- Whether there is a graph of its vectors.
@@ -33,7 +33,7 @@ CREATE TABLE sectile.notebook (
 CREATE TABLE sectile.chunk (
     collection bigint NOT NULL,
     id integer NOT NULL,
-    -- Which lists have it.
+    -- The group of lists that contains it.
     block integer NOT NULL,
     path text COLLATE "C" NOT NULL,
     number integer NOT NULL,
@@ -55,20 +55,20 @@ CREATE TABLE sectile.chunk (
 ALTER TABLE sectile.chunk ALTER COLUMN words SET STORAGE EXTERNAL;
 CREATE INDEX chunk_digest ON sectile.chunk (collection, digest);
 
--- How many chunks have each word or name (t) and each stem (s).
+-- Number of chunks with each word or name (t) and each stem (s).
 CREATE TABLE sectile.term (
     collection bigint NOT NULL,
     kind "char" NOT NULL,
     term bytea NOT NULL,
     stem bytea,
     chunks bigint NOT NULL,
-    -- In how many of them it is a word.
+    -- The number of chunks in which it is a word.
     words bigint NOT NULL,
     PRIMARY KEY (collection, kind, term)
 );
 CREATE INDEX term_stem ON sectile.term (collection, stem) WHERE stem IS NOT NULL;
 
--- Chunks by the hash of a word, name or stem, and about what it counts there; those that came together in one row.
+-- Chunks by the hash of a word, name or stem, with its approximate weight there; chunks written together share a row.
 CREATE TABLE sectile.posting (
     collection bigint NOT NULL,
     hash bigint NOT NULL,

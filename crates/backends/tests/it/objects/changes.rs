@@ -1,5 +1,5 @@
-//! Reading while others write: what is read was there as a whole, at some time of the call. `SECTILE_CASES=20000` writes as
-//! often.
+//! Reading while others write: every read is a whole state that existed at some time during the call. `SECTILE_CASES=20000`
+//! sets the number of writes.
 
 use std::{
     sync::{
@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use sectile_retrieval::{NotebookStorage, StorageError};
+use sectile_library::{NotebookStorage, StorageError};
 
 use super::{Server, open, path};
 
@@ -21,14 +21,14 @@ fn writes() -> u64 {
     asked.and_then(|cases| cases.parse().ok()).unwrap_or(600)
 }
 
-/// The bytes of a version: of a length of its own, and every line says which one it is.
+/// Returns the bytes of a version: its length is unique, and every line names the version.
 fn version(file: usize, number: u64) -> String {
     let line = format!("{file}-{number}\n");
     let lines = 1 + (number * 37) % 4000;
     line.repeat(usize::try_from(lines).unwrap())
 }
 
-/// A number that looks random, always the same.
+/// Returns the next pseudo-random number of a fixed sequence.
 fn next(state: &AtomicU64) -> u64 {
     let step = state.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
     let mixed = (step ^ (step >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -36,11 +36,11 @@ fn next(state: &AtomicU64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// What a file was, in order: a version, or nothing.
+/// The states of a file, in order: a version, or nothing.
 struct History {
-    /// Written down before it is done.
+    /// Recorded before the write.
     states: Vec<Option<u64>>,
-    /// Which of them is the last that is done.
+    /// The index of the last state whose write has finished.
     done: usize,
 }
 
@@ -65,7 +65,7 @@ fn every_read_is_a_whole_version_of_its_time() {
                     let random = AtomicU64::new(reader as u64);
                     while !is_over.load(Ordering::SeqCst) {
                         let file = usize::try_from(next(&random) % FILES as u64).unwrap();
-                        // The last state before the call may be read, and all that come until its end.
+                        // A call may read the last state before it, and all states until its end.
                         let from = histories[file].lock().unwrap().done;
                         let read = storage.read("a", &path(&format!("{file}.md"))).unwrap();
                         let possible = histories[file].lock().unwrap().states[from..].to_vec();
@@ -88,7 +88,7 @@ fn every_read_is_a_whole_version_of_its_time() {
                         let names = listed.iter().map(|one| one.notebook.as_str());
                         assert_eq!(names.filter(|name| stays(name)).count(), 1);
                     }
-                    // This server fails when a file goes while it lists.
+                    // This server fails if a file is removed while it lists.
                     Err(error) => assert!(
                         matches!(&error, StorageError::Failed { message } if message.contains("is failing")),
                         "{error}"
@@ -112,7 +112,7 @@ fn every_read_is_a_whole_version_of_its_time() {
                 thread::yield_now();
             }
         }
-        // One that ends before it is told to has failed.
+        // A reader that ends before it is told to has failed.
         let have_failed = || readers.iter().any(|reader| reader.is_finished());
         while reads.load(Ordering::Relaxed) < 200 && !have_failed() {
             thread::yield_now();

@@ -1,4 +1,4 @@
-//! What goes wrong: each a sentence, in time, and over when the fault is.
+//! Faults: each yields one sentence, in time, and is over when its cause is.
 
 use std::{
     cell::Cell,
@@ -6,14 +6,14 @@ use std::{
 };
 
 use sectile_backends::{Objects, S3Credentials};
-use sectile_retrieval::{ArtifactStorage as _, NotebookStorage, StorageError};
+use sectile_library::{ArtifactStorage as _, NotebookStorage, StorageError};
 use sectile_test_servers::Fault;
 
 use super::{Server, names, open, path};
 
-/// How long a request may take where one is meant to take too long.
+/// The request timeout of tests that mean to exceed it.
 const SHORT: Duration = Duration::from_millis(300);
-/// Long after everything that is bounded has ended, on a machine that has other things to do as well.
+/// Long after every timeout, even on a busy machine.
 const LATE: Duration = Duration::from_secs(15);
 
 fn credentials(access_key: &str, secret: &str) -> Option<S3Credentials> {
@@ -24,7 +24,7 @@ fn credentials(access_key: &str, secret: &str) -> Option<S3Credentials> {
     })
 }
 
-/// Does everything that asks the server, and gives what each says.
+/// Makes every call that sends requests, and returns their messages.
 fn complaints(server: &Server, storage: &Objects) -> Vec<String> {
     vec![
         server.complaint(storage.collections()),
@@ -51,7 +51,7 @@ fn credentials_that_are_refused() {
         for complaint in complaints(&server, &open(&settings)) {
             assert!(complaint.contains("refuses the credentials"), "{complaint}");
         }
-        // Nothing was tried again.
+        // Nothing was retried.
         assert_eq!(server.proxy.take_requests().len(), 6);
     }
 }
@@ -135,7 +135,7 @@ fn an_answer_that_breaks_off_is_no_shorter_notebook() {
         assert_eq!(read.unwrap().unwrap(), text.as_bytes());
         let requests = server.proxy.take_requests();
         assert_eq!(requests.len(), 3);
-        // From the beginning every time: an object may have changed in between.
+        // From the start every time: the object may have changed in between.
         for request in requests {
             assert_eq!(request.range.as_deref(), Some("bytes=0-1048576"));
         }
@@ -169,7 +169,7 @@ fn a_server_that_is_down_is_used_again_when_it_is_up() {
     }
     server.proxy.set(Fault::Pass);
     assert!(storage.read("a", &path("note.md")).unwrap().is_some());
-    // The server itself, with connections open to it.
+    // The server itself, while connections to it are open.
     server.s3.stop();
     let complaint = server.complaint(storage.read("a", &path("note.md")));
     let is_known = complaint.contains("broke off") || complaint.contains("cannot be reached");

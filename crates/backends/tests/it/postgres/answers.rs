@@ -1,7 +1,7 @@
-//! Where all chunks are candidates, answers are those of the embedded engine.
+//! Where all chunks are candidates, results equal those of the embedded engine.
 
+use sectile_library::{StorageError, VectorSearch as _};
 use sectile_markdown::{Digest, Span};
-use sectile_retrieval::{StorageError, VectorSearch as _};
 
 use super::fixture::{Embedded, Home, ask, load, notebooks, open, path, put, questions, update};
 
@@ -20,7 +20,7 @@ fn answers_are_those_of_the_embedded_engine() {
     }
 }
 
-/// Words, names and phrases lead to all chunks that have them, so where few have them the answers are the same too.
+/// Words, names and phrases lead to all chunks that contain them, so the results agree where few chunks do.
 #[test]
 fn few_candidates_find_what_many_find() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! What goes wrong: every time a sentence that says what to do, and never what nobody else may know.
+//! Faults: each yields a sentence that says what to do, and never discloses a secret.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -7,18 +7,16 @@ use std::{
 };
 
 use sectile_backends::{Postgres, PostgresSettings, Waiting};
+use sectile_library::{Question, StorageError, VectorIndexing as _, VectorSearch as _};
 use sectile_markdown::Digest;
-use sectile_retrieval::{
-    Embedder, EmbeddingReader, Query, Question, StorageError, VectorIndexing as _,
-    VectorSearch as _,
-};
+use sectile_retrieval::{Embedder, EmbeddingReader, Query};
 use sectile_test_servers::{Fault, Postgres as Server, Proxy};
 
 use super::fixture::{
     DATABASE, Home, PASSWORD, ROLE, ask, found, load, model, notebooks, open, put, puts, update,
 };
 
-/// Checks what is said, and that it tells nothing.
+/// Checks a message, and that it discloses nothing.
 #[track_caller]
 fn assert_says<T: std::fmt::Debug>(result: Result<T, StorageError>, words: &str) {
     let said = result.unwrap_err().to_string();
@@ -119,7 +117,7 @@ fn rights_and_extensions_that_are_missing() {
     home.server
         .sql("bare", "CREATE SCHEMA sectile AUTHORIZATION writer");
     role("bare").prepare().unwrap();
-    // Somebody who may only read can search, and nothing else.
+    // A role that may only read can search, and nothing else.
     load(&role("bare"), "docs", &notebooks(0..30));
     home.server.create_role("reader", "pass");
     let reader = open(&PostgresSettings::new(
@@ -142,7 +140,7 @@ fn a_migration_that_fails_or_is_killed_leaves_nothing() {
     home.sql("CREATE SCHEMA sectile AUTHORIZATION writer; CREATE TABLE sectile.posting ()");
     assert!(home.open().prepare().is_err());
     assert_eq!(home.sql(tables), "1");
-    // Every step of it takes a while, and the server is killed in the middle.
+    // Every step takes a while, and the server is killed in the middle.
     home.sql(
         "DROP TABLE sectile.posting;
         CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.3); END';
@@ -189,7 +187,7 @@ fn a_restart_between_two_searches_goes_unnoticed() {
     home.server.kill();
     home.server.start_again();
     assert_eq!(found(&postgres, "docs", "water gauge"), before);
-    // Connections that were cut, and nobody said so.
+    // Connections that were cut without notice.
     home.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'writer'");
     assert_eq!(found(&postgres, "docs", "water gauge"), before);
 }
@@ -202,7 +200,7 @@ fn an_update_that_is_killed_leaves_the_old_state() {
     let before = found(&postgres, "docs", "water gauge");
     for is_new in [false, true] {
         let many = puts(&notebooks(30..1_500));
-        // Some thousand rows are written by then.
+        // Some thousand rows have been written by then.
         let mut changes = many.into_iter().enumerate().map(|(number, change)| {
             if number == 480 {
                 home.server.kill();
@@ -217,12 +215,12 @@ fn an_update_that_is_killed_leaves_the_old_state() {
         let state = postgres.state("docs").unwrap();
         assert_eq!((state.chunks, state.as_of), (30, 42));
     }
-    // And it can be written again at once.
+    // The collection can be written again at once.
     update(&postgres, "docs", false, puts(&notebooks(30..60))).unwrap();
     assert_eq!(postgres.state("docs").unwrap().chunks, 60);
 }
 
-/// Makes reading chunks take very long.
+/// Makes reading chunks very slow.
 fn slow_down(home: &Home) {
     home.sql(
         "CREATE FUNCTION public.slow() RETURNS boolean LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(30); RETURN true; END';
@@ -230,7 +228,7 @@ fn slow_down(home: &Home) {
     );
 }
 
-/// How many statements of the role are running.
+/// Returns the number of running statements of the role.
 fn running(home: &Home) -> String {
     home.sql("SELECT count(*) FROM pg_stat_activity WHERE usename = 'writer' AND state = 'active'")
 }
@@ -256,7 +254,7 @@ fn a_statement_that_takes_too_long_is_ended() {
     assert_says(ask(&postgres, "docs", "water", 5), "took longer");
     assert!(start.elapsed() < Duration::from_secs(3));
     assert_nothing_runs(&home);
-    // The connection is good for others.
+    // The connection can be used by others.
     postgres.entries("docs").unwrap();
 }
 
@@ -311,7 +309,7 @@ fn a_connection_that_is_cut_in_the_middle_is_tried_again() {
     assert_eq!(found(&postgres, "docs", "water gauge"), expected);
 }
 
-/// A model that calls itself another one.
+/// A model under another name.
 struct OtherModel;
 
 impl Embedder for OtherModel {
@@ -355,7 +353,7 @@ fn an_index_of_another_model_is_refused() {
         assert_says(result, "another model");
     }
     assert_eq!(postgres.state("docs").unwrap().chunks, 30);
-    // Made anew it is theirs.
+    // A rebuilt index belongs to them.
     load(&other, "docs", &notebooks(0..3));
     assert_eq!(other.state("docs").unwrap().chunks, 3);
     assert_says(postgres.state("docs"), "another model");
@@ -375,18 +373,18 @@ fn encryption_is_verified() {
     postgres.prepare().unwrap();
     load(&postgres, "docs", &notebooks(0..30));
     assert!(!found(&postgres, "docs", "water").is_empty());
-    // In the open the server takes nobody.
+    // The server accepts no unencrypted connection.
     assert_says(
         with_url(&url.replace("require", "disable")).ready(),
         "encryption",
     );
-    // The right authority, and a host that the certificate is not for.
+    // The right authority, but a host that the certificate does not cover.
     settings.connection = url.replace("127.0.0.1", "127.0.0.2");
     assert!(open(&settings).ready().is_err());
     settings.extra_roots = Some("no certificate".to_owned());
     let made = Postgres::new(&settings, Waiting::new().unwrap(), model());
     assert_says(made.map(drop), "certificates");
-    // A server without encryption does not do where it is required.
+    // A server without encryption is refused if encryption is required.
     let plain = Home::new();
     let url = format!(
         "{}?sslmode=require",

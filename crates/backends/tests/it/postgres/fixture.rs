@@ -1,13 +1,16 @@
-//! A database of its own for each test, notebooks made of the test corpus, and the same in the embedded engine.
+//! A database for each test, notebooks made from the test corpus, and the same notebooks in the embedded engine.
 
 use std::collections::BTreeMap;
 
 use sectile_backends::{Postgres, PostgresSettings, Waiting};
+use sectile_library::{
+    Change, IndexedNotebook, LocatedHits, Question, SharedState, StorageError, VectorIndexing as _,
+    VectorSearch as _,
+};
 use sectile_markdown::{Digest, NotePath, Span};
 use sectile_retrieval::{
-    Bytes, Change, Chunk, Corpus, Embedder as _, IndexedNotebook, LocatedHits, Passage, Place,
-    Query, Question, Recorder, Segment, SegmentBuilder, SharedState, StaticModel, StorageError,
-    VectorIndexing as _, VectorSearch as _,
+    Bytes, Chunk, Corpus, Embedder as _, Passage, Place, Query, Recorder, Segment, SegmentBuilder,
+    StaticModel,
 };
 use sectile_test_corpus::{Passage as Prose, Queries, passages};
 use sectile_test_servers::Postgres as Server;
@@ -20,7 +23,7 @@ pub(crate) fn model() -> &'static StaticModel {
     sectile_retrieval::built_in().unwrap()
 }
 
-/// A server with an empty database, in which a role without any privilege but to make a schema can work.
+/// A server with an empty database, where a role works that may only create a schema.
 pub(crate) struct Home {
     pub(crate) server: Server,
 }
@@ -38,13 +41,13 @@ impl Home {
         home
     }
 
-    /// As the superuser, whom no policy binds.
+    /// Runs statements as the superuser, whom no policy binds.
     #[track_caller]
     pub(crate) fn sql(&self, statements: &str) -> String {
         self.server.sql(DATABASE, statements)
     }
 
-    /// With batches so small that most of what tests write are several.
+    /// Returns settings with batches so small that most tests write several.
     pub(crate) fn settings(&self) -> PostgresSettings {
         PostgresSettings {
             batch: 50,
@@ -52,14 +55,14 @@ impl Home {
         }
     }
 
-    /// With all chunks as candidates, unless a test wants otherwise.
+    /// Opens the index with all chunks as candidates, unless a test wants otherwise.
     pub(crate) fn open(&self) -> Postgres {
         let mut settings = self.settings();
         settings.candidates = 100_000;
         open(&settings)
     }
 
-    /// Opened and prepared.
+    /// Opens and prepares the index.
     #[track_caller]
     pub(crate) fn prepared(&self) -> Postgres {
         let postgres = self.open();
@@ -100,13 +103,13 @@ impl Text {
 /// Notebooks by their paths.
 pub(crate) type Notebooks = BTreeMap<String, Vec<Text>>;
 
-/// Every passage of the corpus as a notebook of one chunk, called by its number.
+/// Returns every passage of the corpus as a notebook of one chunk, named by its number.
 pub(crate) fn singles() -> Notebooks {
     let single = |one: &Prose| (format!("{}.md", one.id), vec![Text::new("", &one.text)]);
     passages().iter().map(single).collect()
 }
 
-/// Some passages as notebooks of three chunks each, with the first words of a text as its heading.
+/// Returns some passages as notebooks of three chunks each, with the first words of a passage as its heading.
 pub(crate) fn notebooks(texts: std::ops::Range<usize>) -> Notebooks {
     let start = texts.start / 3;
     let of = |(number, texts): (usize, &[Prose])| {
@@ -188,7 +191,7 @@ pub(crate) fn ask(
     })
 }
 
-/// The notebooks that are found, best first.
+/// Returns the notebooks that are found, best first.
 #[track_caller]
 pub(crate) fn found(postgres: &Postgres, collection: &str, text: &str) -> Vec<String> {
     let found = ask(postgres, collection, text, 10).unwrap();
@@ -225,7 +228,7 @@ impl Embedded {
         Self { corpus, chunks }
     }
 
-    /// Compares what both say to a question.
+    /// Compares both results for a question.
     #[track_caller]
     pub(crate) fn compare(&self, postgres: &Postgres, collection: &str, text: &str) {
         let query = Query::parse(text).unwrap();
@@ -251,7 +254,7 @@ impl Embedded {
         }
     }
 
-    /// The numbers of the best notebooks.
+    /// Returns the numbers of the best notebooks.
     pub(crate) fn best(&self, text: &str) -> Vec<String> {
         let query = Query::parse(text).unwrap();
         let mut reader = model().reader();
@@ -262,7 +265,7 @@ impl Embedded {
     }
 }
 
-/// Questions of every kind.
+/// Returns questions of every kind.
 pub(crate) fn questions() -> Vec<String> {
     let mut questions: Vec<String> = [
         "",

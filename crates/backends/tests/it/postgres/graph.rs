@@ -1,14 +1,14 @@
-//! Large collections: a graph of vectors, used by the database, that costs next to nothing in quality.
+//! Large collections: a graph of vectors that the database uses and that costs almost no quality.
 
 use sectile_backends::Postgres;
-use sectile_retrieval::{Change, VectorIndexing as _, VectorSearch as _};
+use sectile_library::{Change, VectorIndexing as _, VectorSearch as _};
 use sectile_test_corpus::{Queries, queries};
 
 use super::fixture::{Embedded, Home, ask, load, open, path, singles, update};
 
 const GRAPHS: &str = "SELECT count(*) FROM pg_indexes WHERE indexdef LIKE '%hnsw%'";
 
-/// nDCG@10 in percent, where each question has one right answer.
+/// Returns nDCG@10 in percent, where each question has one right answer.
 fn quality(kind: Queries, best: impl Fn(&str) -> Vec<String>) -> f64 {
     let (mut sum, mut count) = (0.0, 0.0);
     // All of them take minutes without optimisation.
@@ -35,7 +35,7 @@ fn best(postgres: &Postgres, text: &str) -> Vec<String> {
 fn a_graph_costs_less_than_a_point_of_quality() {
     let home = Home::new();
     home.prepared();
-    // So few vectors would be compared whole, graph or not.
+    // PostgreSQL would compare this few vectors one by one, graph or not.
     home.sql("ALTER ROLE writer SET enable_sort = off");
     let mut settings = home.settings();
     settings.candidates = 100;
@@ -53,7 +53,7 @@ fn a_graph_costs_less_than_a_point_of_quality() {
     assert!(scans(&home) > 0, "the graph was not used");
 }
 
-/// How often graphs were used, as far as sessions have told.
+/// Returns how often graphs were used, as far as sessions have reported it.
 fn scans(home: &Home) -> i64 {
     let scans = "SELECT sum(idx_scan) FROM pg_stat_user_indexes WHERE indexrelname LIKE 'vector_%'";
     home.sql(scans).parse().unwrap()
@@ -75,7 +75,7 @@ fn graphs_come_and_go_with_the_size() {
     assert!(!state.is_exact);
     assert!(!postgres.state("docs").unwrap().is_exact);
     assert_eq!(home.sql(GRAPHS), "1");
-    // Other collections have their own, and one that is made anew has a new one.
+    // Other collections have graphs of their own, and a rebuilt collection gets a new one.
     load(&postgres, "others", &super::fixture::notebooks(0..330));
     load(&postgres, "small", &super::fixture::notebooks(0..30));
     assert_eq!(home.sql(GRAPHS), "2");
@@ -90,7 +90,7 @@ fn graphs_come_and_go_with_the_size() {
     assert_eq!(home.sql(GRAPHS), "0");
 }
 
-/// How often an index was used, the database counts itself.
+/// The database itself counts how often an index is used.
 #[test]
 fn the_database_uses_the_graph() {
     let home = Home::new();
@@ -103,7 +103,7 @@ fn the_database_uses_the_graph() {
     load(&postgres, "small", &super::fixture::notebooks(0..150));
     let used = || scans(&home);
     let wait_for = |least: i64| {
-        // Sessions tell what they did within a second.
+        // Sessions report their statistics within a second.
         let is_told = (0..100).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(50));
             used() >= least

@@ -1,6 +1,6 @@
-//! A collection is seen by those who asked for it, whatever it is called.
+//! A collection is visible only to transactions that name it, whatever its name.
 
-use sectile_retrieval::{StorageError, VectorIndexing as _, VectorSearch as _};
+use sectile_library::{StorageError, VectorIndexing as _, VectorSearch as _};
 
 use super::fixture::{DATABASE, Home, PASSWORD, ROLE, Text, ask, found, load, update};
 

@@ -1,4 +1,4 @@
-//! Changes: all of them or none, and in the end as if everything had been loaded at once.
+//! Changes: all or none, with the same result as if everything had been loaded at once.
 
 use std::sync::{
     Barrier,
@@ -6,13 +6,13 @@ use std::sync::{
 };
 
 use sectile_backends::Postgres;
-use sectile_retrieval::{Change, StorageError, VectorIndexing as _, VectorSearch as _};
+use sectile_library::{Change, StorageError, VectorIndexing as _, VectorSearch as _};
 
 use super::fixture::{
     Embedded, Home, Text, entry, found, load, notebooks, path, put, puts, questions, update,
 };
 
-/// What is counted of words, whatever the collection is called.
+/// Returns the word counts, without the collection's name.
 fn counted(home: &Home, collection: &str) -> String {
     home.sql(&format!(
         "SELECT kind, term, stem, chunks, words FROM sectile.term
@@ -20,7 +20,7 @@ fn counted(home: &Home, collection: &str) -> String {
     ))
 }
 
-/// What lists have, by chunk instead of by number.
+/// Returns the entries of the lists, by chunk instead of by number.
 fn listed(home: &Home, collection: &str) -> String {
     home.sql(&format!(
         "SELECT md5(string_agg(l, ' ' ORDER BY l)), count(*) FROM (
@@ -32,7 +32,7 @@ fn listed(home: &Home, collection: &str) -> String {
     ))
 }
 
-/// How many chunks are in lists that do not say so.
+/// Returns the number of chunks listed under a block that is not theirs.
 fn misplaced(home: &Home) -> String {
     home.sql(
         "SELECT count(*) FROM sectile.posting p CROSS JOIN unnest(p.chunks) AS x (id)
@@ -60,7 +60,7 @@ fn what_grew_is_like_what_was_loaded_at_once() {
     let postgres = home.prepared();
     let mut notebooks = notebooks(0..150);
     load(&postgres, "grown", &notebooks);
-    // Some are replaced, some removed, some new; a name becomes a word, and a word is gone altogether.
+    // Some are replaced, some removed, some new; a name becomes a word, and a word disappears altogether.
     let replaced: Vec<String> = notebooks.keys().step_by(4).cloned().collect();
     let removed: Vec<String> = notebooks.keys().skip(1).step_by(5).cloned().collect();
     let mut changes = Vec::new();
@@ -86,7 +86,7 @@ fn what_grew_is_like_what_was_loaded_at_once() {
     update(&postgres, "grown", false, vec![put(gone, &texts)]).unwrap();
     notebooks.insert(gone.clone(), texts);
     same_as_fresh(&home, &postgres, &notebooks);
-    // The same notebook several times in one go: the last counts.
+    // The same notebook several times in one update: the last one counts.
     let texts = vec![Text::new("Last", "of all")];
     let changes = vec![
         put(gone, &[Text::new("First", "version")]),
@@ -116,7 +116,7 @@ fn many_batches_are_one_change() {
     let state = load(&postgres, "grown", &notebooks);
     assert_eq!((state.notebooks, state.chunks), (2_000, 2_000));
     assert_eq!(home.sql("SELECT count(*) FROM sectile.chunk"), "2000");
-    // Lists are of four batches.
+    // Lists cover four batches.
     let blocks = home.sql("SELECT count(DISTINCT block) FROM sectile.posting");
     assert_eq!((blocks.as_str(), misplaced(&home).as_str()), ("10", "0"));
     let embedded = Embedded::new(&notebooks);
@@ -219,7 +219,7 @@ fn of_two_writers_the_second_is_told() {
     std::thread::scope(|scope| {
         let first = scope.spawn(|| {
             let mut is_first = true;
-            // So many that some are written before the last.
+            // Enough that some are written before the last.
             let changes = puts(&super::fixture::notebooks(0..1_200)).into_iter();
             let mut changes = changes.enumerate().map(|(number, change)| {
                 if number == 399 && std::mem::take(&mut is_first) {
@@ -236,7 +236,7 @@ fn of_two_writers_the_second_is_told() {
             error.to_string().starts_with("Somebody else is writing"),
             "{error}"
         );
-        // Another collection is nobody's concern, and readers see what was there.
+        // Another collection is not affected, and readers see the old state.
         update(&other, "others", true, vec![put("x.md", &[])]).unwrap();
         assert_eq!(other.state("docs").unwrap().chunks, 6);
         tried.wait();

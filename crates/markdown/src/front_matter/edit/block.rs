@@ -1,4 +1,4 @@
-//! Which bytes of a block an edit replaces. Offsets count from the start of the YAML.
+//! Finds the bytes of a block that an edit replaces. Offsets count from the start of the YAML.
 
 use super::{
     FrontMatterError, NewValue, entry_line,
@@ -16,14 +16,14 @@ pub(super) struct Block<'a> {
     line_end: &'static str,
 }
 
-/// An entry and the place in the text where it has to be over.
+/// An entry, and the offset by which it must end.
 struct Found {
     entry: Entry,
     limit: usize,
 }
 
 impl<'a> Block<'a> {
-    /// The block that was found in `text`.
+    /// Takes the block `found` in `text`.
     pub(super) fn new(text: &'a str, found: FrontMatter) -> Self {
         Self {
             yaml: &text[found.yaml.range()],
@@ -31,7 +31,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Gives `key`, which has the value `old`, a new one.
+    /// Replaces `old`, the value of `key`.
     pub(super) fn set(
         &self,
         key: &str,
@@ -49,7 +49,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Takes out the lines of `key`, which is there.
+    /// Removes the lines of `key`, which must exist.
     pub(super) fn remove(&self, key: &str) -> Result<Change, FrontMatterError> {
         let (entries, end) = match yaml::layout(self.yaml) {
             Some(Layout::BlockMapping { entries, end }) => (entries, end),
@@ -65,7 +65,7 @@ impl<'a> Block<'a> {
 
     fn find(&self, entries: Vec<Entry>, end: usize, key: &str) -> Result<Found, FrontMatterError> {
         let mut entries = entries.into_iter();
-        // The key is there, so without an entry it comes from a merge or an alias.
+        // The key exists, so without an entry it comes from a merge or an alias.
         let entry = entries
             .find(|entry| entry.key.as_deref() == Some(key))
             .filter(|entry| !entry.is_used_elsewhere)
@@ -121,7 +121,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The value of a key that has none, on the key's line.
+    /// Inserts a value on the line of a key that has none.
     fn insert_value(&self, after_colon: usize, new: NewValue<'_>) -> Change {
         let line = line_at(self.yaml.as_bytes(), after_colon);
         let rest = &self.yaml[after_colon..line.content_end];
@@ -133,7 +133,7 @@ impl<'a> Block<'a> {
         Change::new(Span::new(at, at), format!("{space}{}", new.text()))
     }
 
-    /// A list or mapping on lines of its own becomes a value on the key's line.
+    /// Replaces a list or mapping on lines of its own with a value on the key's line.
     fn replace_collection(
         &self,
         found: &Found,
@@ -153,7 +153,7 @@ impl<'a> Block<'a> {
         Ok(vec![value, Change::new(lines, "")])
     }
 
-    /// New items for a list with dashes. Lines of items that stay at its start and end keep their bytes.
+    /// Replaces the items of a block list. Unchanged items at its start and end keep their bytes.
     fn replace_items(
         &self,
         found: &Found,
@@ -222,7 +222,7 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// The offset after the colon of an entry, which stands on the line of the key.
+    /// Returns the offset after the colon of an entry, which must be on the line of the key.
     fn after_colon(&self, entry: &Entry) -> Result<usize, FrontMatterError> {
         let behind = &self.yaml[entry.key_end..];
         let colon = behind.trim_start_matches([' ', '\t']);
@@ -233,7 +233,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Where the `|` or `>` of a block scalar, with its indicators, ends.
+    /// Returns the end of the `|` or `>` of a block scalar, including its indicators.
     fn header_end(&self, start: usize) -> usize {
         let (_, header) = properties(self.yaml, start);
         self.yaml[header..]
@@ -241,7 +241,7 @@ impl<'a> Block<'a> {
             .map_or(self.yaml.len(), |length| header + length)
     }
 
-    /// Where the last line of an entry ends. Comments and blank lines behind its value are not part of it.
+    /// Returns the end of the last line of an entry. Comments and blank lines after its value are not part of it.
     fn lines_end(&self, found: &Found) -> Result<usize, FrontMatterError> {
         let after_colon = self.after_colon(&found.entry)?;
         let certain = match found.entry.shape {
@@ -255,7 +255,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The end of the last line from `start` to `limit` that is neither blank nor a comment, or `start`.
+    /// Returns the end of the last line from `start` to `limit` that is neither blank nor a comment, or `start`.
     fn last_content_end(&self, start: usize, limit: usize) -> usize {
         let bytes = self.yaml.as_bytes();
         let mut end = start;
@@ -276,12 +276,12 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The lines of a list with dashes.
+/// The lines of a block list.
 struct ListLines {
     lines: Span,
-    /// Where the line of each dash starts.
+    /// Start of the line of each dash.
     starts: Vec<usize>,
-    /// What stands before an item.
+    /// The indentation and dash before an item.
     prefix: String,
 }
 

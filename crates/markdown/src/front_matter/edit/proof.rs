@@ -1,4 +1,4 @@
-//! The proof of an edit: the changed note, read again, differs in what was asked for and in nothing else.
+//! Proves an edit: the changed note, parsed again, differs in what was requested and in nothing else.
 
 use super::{FrontMatterError, NewValue, mapping, reads_as};
 use crate::{
@@ -6,17 +6,17 @@ use crate::{
     front_matter::{byte_order_mark_len, written::Dates},
 };
 
-/// What is known before the change, and what should be there after it.
+/// The state before the change, and the intended result.
 pub(super) struct Proof<'a> {
     pub(super) source: &'a Source<'a>,
     pub(super) before: &'a Mapping,
     pub(super) key: &'a str,
-    /// The new value, or `None` when the key should be gone.
+    /// The new value, or `None` if the key is to be removed.
     pub(super) asked: Option<NewValue<'a>>,
 }
 
 impl Proof<'_> {
-    /// `changes` of the decoded text as changes of `bytes`, when they do what they should.
+    /// Converts `changes` of the decoded text into changes of `bytes`, provided that they have the intended effect.
     pub(super) fn of(
         &self,
         bytes: &[u8],
@@ -68,8 +68,8 @@ impl Proof<'_> {
         stays && reads_as(&Value::Map(before), &Value::Map(after), Dates::AsDates)
     }
 
-    /// Outside of the YAML nothing is different, apart from the delimiter lines of a new block and a blank line behind
-    /// it.
+    /// Returns whether nothing outside the YAML differs, apart from the delimiter lines of a new block and a blank line
+    /// after it.
     fn surroundings_are_the_same(&self, before: &[u8], after: &[u8], changed: &Source<'_>) -> bool {
         let Some(new) = changed.front_matter() else {
             return false;
@@ -91,7 +91,7 @@ impl Proof<'_> {
     }
 
     fn sections_are_the_same(&self, old_len: usize, new_len: usize, changed: &Source<'_>) -> bool {
-        // All growth is above the first heading.
+        // The text grows only above the first heading.
         let moved = |at: usize| (at + new_len).checked_sub(old_len);
         let (old, new) = (self.source.parse(), changed.parse());
         old.sections().len() == new.sections().len()

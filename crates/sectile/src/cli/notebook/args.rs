@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-
-use crate::worlds::notebook::artifacts::{ArtifactType, Maker, Status};
+use sectile_library::artifacts::{ArtifactType, Maker, Status};
 
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct NotebookArgs {

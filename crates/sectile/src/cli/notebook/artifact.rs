@@ -4,8 +4,19 @@ mod step;
 
 use std::path::Path;
 
+use sectile_library::{
+    ARTIFACTS,
+    artifacts::{
+        self, Maker, Record, SIDECAR, Status, is_deliverable,
+        record::{Payload, Source, Step, is_payload_name, is_plain_name},
+    },
+    clock::Clock,
+    folder::MAX_NOTE_BYTES,
+    is_notebook,
+    library::Library,
+    provenance::step_links,
+};
 use sectile_markdown::Digest;
-use sectile_retrieval::{ARTIFACTS, is_notebook};
 use sectile_vault::NotePath;
 use serde_json::json;
 
@@ -14,16 +25,6 @@ use super::{args::AddArgs, failed, open, require};
 use crate::{
     cli::ui::{CliError, DIM, GOOD, NAME, Styled, print, visible},
     files,
-    worlds::notebook::{
-        artifacts::{
-            self, Maker, Record, SIDECAR, Status, is_deliverable,
-            record::{Payload, Source, Step, is_payload_name, is_plain_name},
-        },
-        clock::Clock,
-        library::Library,
-        provenance::step_links,
-        storage::MAX_NOTE_BYTES,
-    },
 };
 
 pub(super) fn add(args: &AddArgs, clock: Clock) -> Result<(), CliError> {

@@ -12,7 +12,15 @@ use std::{
 };
 
 use sectile_backends::Postgres;
-use sectile_retrieval::{Embedder, StoreError, TOP};
+use sectile_library::{
+    LibraryError, TOP,
+    filling::{self, Filled, Filling, fill},
+    indexing::{self, IndexingError, Job, Report},
+    library::Library,
+    publishing::publish,
+    tiers::Models,
+};
+use sectile_retrieval::{Embedder, StoreError};
 use serde::Serialize;
 
 use self::progress::{FillingBar, bar};
@@ -25,18 +33,7 @@ use crate::{
         interrupt::Interrupt,
         ui::{CliError, DIM, NAME, Styled, counted, print, tell, visible},
     },
-    worlds::{
-        editor,
-        notebook::{
-            Opened,
-            errors::NotebookError,
-            filling::{self, Filled, Filling, fill},
-            indexing::{self, IndexingError, Job, Report},
-            library::Library,
-            publishing::publish,
-            tiers::Models,
-        },
-    },
+    worlds::{editor, notebook::Opened},
 };
 
 /// How often notebooks are indexed again that changed while the second tier was filled.
@@ -218,7 +215,7 @@ impl Indexing<'_> {
         }
         let listed = match self.library.notebooks(collection, &|| self.is_stopped()) {
             // They went away since.
-            Err(NotebookError::CollectionNotFound) => return Ok(Vec::new()),
+            Err(LibraryError::CollectionNotFound) => return Ok(Vec::new()),
             listed => listed.map_err(explained)?,
         };
         let names = listed.into_iter().take(MOST_NAMED);
@@ -288,17 +285,17 @@ impl Indexing<'_> {
     }
 }
 
-fn explained(error: NotebookError) -> CliError {
+fn explained(error: LibraryError) -> CliError {
     explained_with(error.into(), "")
 }
 
 /// What a person is told. `busy` is for when another process has the right to write.
 fn explained_with(error: IndexingError, busy: &str) -> CliError {
     match error {
-        IndexingError::Notebooks(NotebookError::CollectionNotFound) => {
+        IndexingError::Notebooks(LibraryError::CollectionNotFound) => {
             CliError::failed("the collection went away while it was read.")
         }
-        IndexingError::Notebooks(NotebookError::Cancelled) => {
+        IndexingError::Notebooks(LibraryError::Cancelled) => {
             CliError::failed("stopped before the index was written; what was there is as it was.")
                 .next("run the same command again")
         }

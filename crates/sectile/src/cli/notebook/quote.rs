@@ -1,18 +1,16 @@
 //! `sectile notebook quote`: a passage by its id, verified, from a shell.
 
+use sectile_library::{
+    Gone, LibraryError,
+    ids::SourceId,
+    quote::{Quote, quote as read},
+};
 use serde_json::json;
 
 use super::{args::QuoteArgs, failed, open};
 use crate::{
     cli::ui::{CliError, DIM, GOOD, NAME, Styled, print, visible},
-    worlds::{
-        editor,
-        notebook::{
-            errors::{Gone, NotebookError},
-            ids::SourceId,
-            quote::{Quote, quote as read},
-        },
-    },
+    worlds::editor,
 };
 
 pub(super) fn quote(args: &QuoteArgs) -> Result<(), CliError> {
@@ -66,8 +64,8 @@ fn visible_lines(text: &str) -> String {
     lines.join("\n")
 }
 
-fn gone(error: &NotebookError) -> CliError {
-    let NotebookError::SourceNotFound {
+fn gone(error: &LibraryError) -> CliError {
+    let LibraryError::SourceNotFound {
         reason,
         new_source_id,
         ..

@@ -2,19 +2,16 @@
 
 use std::{cmp::Reverse, slice, sync::Arc};
 
+use sectile_library::{
+    LibraryError,
+    shelf::{Found, Hit, Shelf},
+};
 use serde_json::json;
 
 use super::{args::SearchArgs, collections, failed, open, require};
 use crate::{
     cli::ui::{CliError, DIM, NAME, Styled, print, visible},
-    worlds::{
-        editor,
-        notebook::{
-            Opened,
-            errors::NotebookError,
-            shelf::{Found, Hit, Shelf},
-        },
-    },
+    worlds::{editor, notebook::Opened},
 };
 
 /// Characters of a passage that are shown.
@@ -45,7 +42,7 @@ fn search_one(
     args: &SearchArgs,
     collection: &str,
     query: &str,
-) -> Result<Found, NotebookError> {
+) -> Result<Found, LibraryError> {
     let place = storage
         .indexes(args.index.as_deref())
         .of(collection, None)?;
@@ -72,7 +69,7 @@ fn search_all(storage: &Opened, args: &SearchArgs, query: &str) -> Result<FoundI
     for collection in collections(storage)? {
         let mut found = match search_one(storage, args, &collection, query) {
             // It went away since the names were listed.
-            Err(NotebookError::CollectionNotFound) => continue,
+            Err(LibraryError::CollectionNotFound) => continue,
             found => found.map_err(|error| failed(&error))?,
         };
         all.hits.append(&mut found.hits);

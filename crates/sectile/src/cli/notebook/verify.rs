@@ -1,16 +1,14 @@
 //! `sectile notebook verify`: everything hashed again.
 
+use sectile_library::{
+    artifacts::{self, Checked, Drift},
+    library::Library,
+    provenance::{self, CollectionRoot},
+};
 use serde::Serialize;
 
 use super::{args::VerifyArgs, collections, failed, open, require};
-use crate::{
-    cli::ui::{BAD, CliError, DIM, GOOD, NAME, Styled, print, visible},
-    worlds::notebook::{
-        artifacts::{self, Checked, Drift},
-        library::Library,
-        provenance::{self, CollectionRoot},
-    },
-};
+use crate::cli::ui::{BAD, CliError, DIM, GOOD, NAME, Styled, print, visible};
 
 /// What came of a collection.
 #[derive(Serialize)]

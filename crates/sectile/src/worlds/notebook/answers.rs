@@ -1,15 +1,18 @@
 //! Parts that several answers have.
 
 use schemars::JsonSchema;
-use serde::Serialize;
-
-use super::{
-    errors::{Gone, NotebookError},
+use sectile_library::{
+    Gone,
     ids::SourceId,
-    left_out::{NotSearched, named},
     quote::Quote,
     shelf::{IndexState, Scores},
     tiers::Tier,
+};
+use serde::Serialize;
+
+use super::{
+    errors::NotebookError,
+    not_searched::{NotSearched, named},
 };
 
 /// What was searched, and with what.

@@ -12,6 +12,7 @@ use std::{
 };
 
 use schemars::JsonSchema;
+use sectile_library::tiers::Tier;
 use serde::Serialize;
 
 use super::{
@@ -19,7 +20,6 @@ use super::{
     locked,
     seal::Seal,
     streams::{End, Running, Stream, Streams},
-    tiers::Tier,
     tokens::uuid,
 };
 
@@ -296,14 +296,12 @@ impl Handed {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::{
-            shelf::{Found, IndexState},
-            streams::Beginning,
-            testing::Memory,
-        },
-        *,
+    use sectile_library::{
+        shelf::{Found, IndexState},
+        testing::Memory,
     };
+
+    use super::{super::streams::Beginning, *};
     use crate::access::Secret;
 
     /// A stream of nothing.

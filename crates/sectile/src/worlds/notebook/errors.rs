@@ -2,55 +2,27 @@
 
 use std::borrow::Cow;
 
-use sectile_retrieval::StorageError;
+use sectile_library::{FailedPart, Gone, LibraryError, ids::SourceId};
 use serde_json::{Value, json};
 
-use super::ids::SourceId;
 use crate::mcp::{
     ErrorCard, ErrorList, Failure, FailureKind, JsonObject, Refused, Said, quoted, told,
 };
 
-/// Why a passage that an id names cannot be quoted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Gone {
-    /// The notebook is there, but its bytes at that place are others now, and the passage is nowhere else.
-    Changed,
-    /// The same passage is somewhere else now.
-    Moved,
-    /// The notebook is gone.
-    Deleted,
-    /// The notebook is there, but has grown beyond what is read.
-    TooLarge,
-    /// The text is no id at all.
-    Malformed,
-}
-
-/// The part that failed, for the operator who has to look at it, with the kind of its storage, such as `folder`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Upstream {
-    Notebooks(&'static str),
-    Artifacts(&'static str),
-    Index(&'static str),
-    /// This process, or the system that it runs on.
-    Server,
-}
-
-impl Upstream {
-    /// What the caller can do about it.
-    fn recovery(self) -> String {
-        let ask = |kind: &str, what: &str| {
-            format!(
-                "Call again; if it happens again, ask the operator to look at the {kind} of the {what}."
-            )
-        };
-        match self {
-            Self::Notebooks(kind) => ask(kind, "notebooks"),
-            Self::Artifacts(kind) => ask(kind, "artifacts"),
-            Self::Index(kind) => ask(kind, "index"),
-            Self::Server => {
-                "Call again; if it happens again, ask the operator to look at the server's log."
-                    .to_owned()
-            }
+/// What the caller can do about a part that failed.
+fn recovery_of(part: FailedPart) -> String {
+    let ask = |kind: &str, what: &str| {
+        format!(
+            "Call again; if it happens again, ask the operator to look at the {kind} of the {what}."
+        )
+    };
+    match part {
+        FailedPart::Notebooks(kind) => ask(kind, "notebooks"),
+        FailedPart::Artifacts(kind) => ask(kind, "artifacts"),
+        FailedPart::Index(kind) => ask(kind, "index"),
+        FailedPart::Process => {
+            "Call again; if it happens again, ask the operator to look at the server's log."
+                .to_owned()
         }
     }
 }
@@ -72,6 +44,10 @@ pub(crate) enum NotebookError {
         reason: Gone,
         new_source_id: Option<SourceId>,
     },
+    /// The text is no id at all.
+    SourceIdMalformed {
+        source_id: String,
+    },
     SourceOutsideCollection {
         source_id: String,
     },
@@ -92,7 +68,7 @@ pub(crate) enum NotebookError {
     /// A storage failed, or this process did. One sentence, without a path of this machine.
     UpstreamFailure {
         message: String,
-        at: Upstream,
+        at: FailedPart,
     },
     /// The files of an index are not what they were when it was opened. It is opened again, or made again in memory.
     IndexDamaged,
@@ -101,35 +77,43 @@ pub(crate) enum NotebookError {
 }
 
 impl NotebookError {
-    /// What a storage said, and which one it was.
-    pub(crate) fn of_storage(error: StorageError, at: Upstream) -> Self {
-        match error {
-            StorageError::CollectionNotFound => Self::CollectionNotFound,
-            StorageError::Cancelled => Self::Cancelled,
-            StorageError::OtherRules { message } | StorageError::Failed { message } => {
-                Self::UpstreamFailure { message, at }
-            }
-        }
-    }
-
     /// A failure of this process, or of the system that it runs on.
     pub(crate) fn of_server(message: impl Into<String>) -> Self {
         Self::UpstreamFailure {
             message: message.into(),
-            at: Upstream::Server,
+            at: FailedPart::Process,
         }
     }
 }
 
-impl Gone {
-    /// The word in `context.reason`.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Changed => "changed",
-            Self::Moved => "moved",
-            Self::Deleted => "deleted",
-            Self::TooLarge => "too_large",
-            Self::Malformed => "malformed",
+impl From<LibraryError> for NotebookError {
+    /// Every cause, by name: a new one has to say what callers hear of it.
+    fn from(error: LibraryError) -> Self {
+        match error {
+            LibraryError::CollectionNotFound => Self::CollectionNotFound,
+            LibraryError::SourceNotFound {
+                source_id,
+                reason,
+                new_source_id,
+            } => Self::SourceNotFound {
+                source_id,
+                reason,
+                new_source_id,
+            },
+            LibraryError::ArtifactNotFound { artifact_id } => {
+                Self::ArtifactNotFound { artifact_id }
+            }
+            LibraryError::AmbiguousArtifact { message } => Self::AmbiguousRequest {
+                argument: "artifact_id",
+                message,
+            },
+            LibraryError::Query(error) => Self::AmbiguousRequest {
+                argument: "query",
+                message: error.to_string(),
+            },
+            LibraryError::Failed { message, at } => Self::UpstreamFailure { message, at },
+            LibraryError::IndexDamaged => Self::IndexDamaged,
+            LibraryError::Cancelled => Self::Cancelled,
         }
     }
 }
@@ -287,8 +271,8 @@ impl NotebookError {
                 Gone::Moved => &MOVED,
                 Gone::Deleted => &DELETED,
                 Gone::TooLarge => &TOO_LARGE,
-                Gone::Malformed => &MALFORMED,
             },
+            Self::SourceIdMalformed { .. } => &MALFORMED,
             Self::SourceOutsideCollection { .. } => &OUTSIDE,
             Self::ArtifactNotFound { .. } => &NO_ARTIFACT,
             Self::StreamTokenInvalid { .. } => &TOKEN,
@@ -308,6 +292,9 @@ impl NotebookError {
             Self::SourceNotFound {
                 source_id, reason, ..
             } => gone(source_id, *reason).into(),
+            Self::SourceIdMalformed { source_id } => {
+                format!("{} is not the id of a passage.", quoted(source_id)).into()
+            }
             Self::SourceOutsideCollection { source_id } => match SourceId::parse(source_id) {
                 Some(id) => format!(
                     "The passage is in the collection {}, not in the active one.",
@@ -331,8 +318,8 @@ impl NotebookError {
     /// What the caller can do about it.
     fn recovery(&self) -> Cow<'static, str> {
         match self {
-            Self::UpstreamFailure { at, .. } => at.recovery().into(),
-            Self::IndexDamaged => Upstream::Index("folder").recovery().into(),
+            Self::UpstreamFailure { at, .. } => recovery_of(*at).into(),
+            Self::IndexDamaged => recovery_of(FailedPart::Index("folder")).into(),
             Self::Cancelled => "Call again if the answer is still wanted.".into(),
             _ => self.row().recovery.into(),
         }
@@ -356,6 +343,9 @@ impl NotebookError {
                     facts["new_source_id"] = id.to_string().into();
                 }
                 facts
+            }
+            Self::SourceIdMalformed { source_id } => {
+                json!({ "source_id": shown(source_id), "reason": "malformed" })
             }
             Self::SourceOutsideCollection { source_id } => {
                 json!({ "source_id": shown(source_id) })
@@ -388,7 +378,6 @@ fn gone(source_id: &str, reason: Gone) -> String {
         Gone::TooLarge => format!(
             "The notebook {notebook} is larger now than a notebook may be, so nothing of it is read."
         ),
-        Gone::Malformed => format!("{} is not the id of a passage.", quoted(source_id)),
     }
 }
 
@@ -512,6 +501,8 @@ pub(super) fn list() -> ErrorList {
 
 #[cfg(test)]
 mod tests {
+    use sectile_library::StorageError;
+
     use super::*;
 
     /// One of each cause.
@@ -532,7 +523,9 @@ mod tests {
             gone(Gone::Moved),
             gone(Gone::Deleted),
             gone(Gone::TooLarge),
-            gone(Gone::Malformed),
+            NotebookError::SourceIdMalformed {
+                source_id: source_id.clone(),
+            },
             NotebookError::SourceOutsideCollection {
                 source_id: source_id.clone(),
             },
@@ -610,10 +603,8 @@ mod tests {
 
     #[test]
     fn an_id_is_not_repeated_without_end() {
-        let error = NotebookError::SourceNotFound {
+        let error = NotebookError::SourceIdMalformed {
             source_id: "é".repeat(5000),
-            reason: Gone::Malformed,
-            new_source_id: None,
         };
         let object = error_object(&Failure::from(error));
         let shown = object["error"]["source_id"].as_str().expect("an id");
@@ -622,8 +613,9 @@ mod tests {
 
     #[test]
     fn recovery_texts_name_the_storage_that_is_really_used() {
-        let recovery = |at: Upstream| {
-            let error = NotebookError::of_storage(StorageError::failed("It failed."), at);
+        let recovery = |at: FailedPart| {
+            let error = LibraryError::of_storage(StorageError::failed("It failed."), at);
+            let error = NotebookError::from(error);
             let object = error_object(&Failure::from(error));
             object["error"]["recovery"]
                 .as_str()
@@ -631,11 +623,20 @@ mod tests {
                 .to_owned()
         };
         for (at, named) in [
-            (Upstream::Notebooks("folder"), "the folder of the notebooks"),
-            (Upstream::Notebooks("bucket"), "the bucket of the notebooks"),
-            (Upstream::Artifacts("bucket"), "the bucket of the artifacts"),
-            (Upstream::Index("database"), "the database of the index"),
-            (Upstream::Server, "the server's log"),
+            (
+                FailedPart::Notebooks("folder"),
+                "the folder of the notebooks",
+            ),
+            (
+                FailedPart::Notebooks("bucket"),
+                "the bucket of the notebooks",
+            ),
+            (
+                FailedPart::Artifacts("bucket"),
+                "the bucket of the artifacts",
+            ),
+            (FailedPart::Index("database"), "the database of the index"),
+            (FailedPart::Process, "the server's log"),
         ] {
             let said = recovery(at);
             assert!(said.ends_with(&format!("look at {named}.")), "{said}");

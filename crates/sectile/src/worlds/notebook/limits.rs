@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use sectile_retrieval::{MAX_QUERY_BYTES, MAX_QUERY_WORDS, MOST_CORRECTED, StorageLimit};
+use sectile_library::{
+    StorageLimit, artifacts, collection, facts, indexing, left_out, quote, shelves,
+};
+use sectile_retrieval::{MAX_QUERY_BYTES, MAX_QUERY_WORDS, MOST_CORRECTED};
 use serde::Serialize;
 
-use super::{
-    Constraints, NotebookWorld, artifacts, collection, contexts, errors, facts, indexing, left_out,
-    quote, seal, shelves, streams, tools,
-};
+use super::{Constraints, NotebookWorld, contexts, errors, seal, streams, tools};
 
 /// One limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -178,7 +178,6 @@ mod tests {
 
     /// Numbers that bound no call, and why each is none of a caller's business.
     const INTERNAL: [(&str, &str); 31] = [
-        ("MOST_TRIES", "how often a damaged index is opened again"),
         ("artifacts::SET_BYTES", "an estimate, within max_list_bytes"),
         ("artifacts::SHOWN", "names in a message"),
         ("artifacts::record::FORMAT", "a version"),
@@ -214,9 +213,13 @@ mod tests {
         ),
         ("shelf::meant::TOGETHER", "how work is divided"),
         ("shelf::snapshot::MOST_IN_MEMORY", "how an index is divided"),
+        (
+            "shelves::MOST_TRIES",
+            "how often a damaged index is opened again",
+        ),
         ("shelves::PATIENCE", "how waiting is done"),
         (
-            "storage::MAX_NOTE_BYTES",
+            "folder::MAX_NOTE_BYTES",
             "the default of max_notebook_bytes",
         ),
         ("tools::next_stream_chunk::PAUSE", "how waiting is done"),
@@ -227,7 +230,7 @@ mod tests {
     ];
 
     /// Numbers that a storage reports itself.
-    const OF_STORAGE: [&str; 1] = ["storage::MAX_ARTIFACT_FOLDERS"];
+    const OF_STORAGE: [&str; 1] = ["folder::MAX_ARTIFACT_FOLDERS"];
 
     /// The constants in a file that are numbers or times, outside its tests.
     fn constants(text: &str) -> impl Iterator<Item = &str> {
@@ -246,7 +249,7 @@ mod tests {
         })
     }
 
-    /// Every such constant of this world, as a path below it.
+    /// Every such constant in a folder of modules, as a path below it.
     fn all_constants(folder: &Path, module: &str, found: &mut BTreeSet<String>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -263,9 +266,11 @@ mod tests {
 
     #[test]
     fn list_constraints_names_every_limit_that_is_in_the_code() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/worlds/notebook");
+        let own_crate = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut found = BTreeSet::new();
-        all_constants(&folder, "", &mut found);
+        for folder in ["src/worlds/notebook", "../library/src"] {
+            all_constants(&own_crate.join(folder), "", &mut found);
+        }
         let own = include_str!("../notebook.rs");
         found.extend(constants(own).map(str::to_owned));
         let named = FIXED

@@ -1,12 +1,9 @@
 //! Names that may have been meant, for errors about names that lead nowhere.
 
+use sectile_library::{LibraryError, artifacts, library::Library};
 use serde_json::json;
 
-use super::{
-    artifacts,
-    errors::{NotebookError, shown},
-    library::Library,
-};
+use super::errors::{NotebookError, shown};
 use crate::mcp::{CallContext, Failure, MAX_OFFERED, nearest, quoted};
 
 /// The tools that show all names. A caller who may not use them is not offered any.
@@ -15,12 +12,12 @@ const LIST_ARTIFACT_SETS: &str = "list_artifact_sets";
 
 /// The failure of a call that names a collection.
 pub(super) fn of_collection(
-    error: impl Into<NotebookError>,
+    error: LibraryError,
     storage: &Library,
     wanted: &str,
     call: &CallContext,
 ) -> Failure {
-    let error = error.into();
+    let error = NotebookError::from(error);
     if error != NotebookError::CollectionNotFound {
         return error.into();
     }
@@ -39,11 +36,12 @@ pub(super) fn of_collection(
 
 /// The failure of a call that names an artifact of `collection`.
 pub(super) fn of_artifact(
-    error: NotebookError,
+    error: LibraryError,
     storage: &Library,
     collection: &str,
     call: &CallContext,
 ) -> Failure {
+    let error = NotebookError::from(error);
     let NotebookError::ArtifactNotFound { artifact_id } = &error else {
         return error.into();
     };

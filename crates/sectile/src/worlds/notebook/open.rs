@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{NotebookWorld, Opened, clock, limits::Limit, spec};
+use sectile_library::clock;
+
+use super::{NotebookWorld, Opened, limits::Limit, spec};
 use crate::{
     mcp::Surface,
     worlds::{OpenError, PathArgument, ServeContext, WorldEntry},

@@ -7,10 +7,13 @@ use std::{
 };
 
 use sectile_backends::{Objects, Postgres, S3Settings, Waiting};
-use sectile_retrieval::{ArtifactStorage, NotebookStorage, built_in};
+use sectile_library::{
+    ArtifactStorage, NotebookStorage, folder::FolderStorage, library::Library, shelves::Indexes,
+};
+use sectile_retrieval::built_in;
 use sectile_vault::Walk;
 
-use super::{ArtifactPlace, Library, NotebookSettings, shelves::Indexes, storage::FolderStorage};
+use super::{ArtifactPlace, NotebookSettings};
 use crate::worlds::OpenError;
 
 /// A library that was opened.

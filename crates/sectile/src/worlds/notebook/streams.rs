@@ -10,20 +10,18 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use sectile_markdown::{Digest, Document, Source, Span};
-use sectile_vault::NotePath;
-
-pub(crate) use self::chunks::{Chunk, Reading};
-use super::{
-    answers::tier_change,
+use sectile_library::{
     artifacts::{self, LinkedArtifacts},
-    errors::NotebookError,
     ids::SourceId,
-    left_out::told,
     library::Library,
     shelf::{Found, Hit, Scores},
     tiers::Tier,
 };
+use sectile_markdown::{Digest, Document, Source, Span};
+use sectile_vault::NotePath;
+
+pub(crate) use self::chunks::{Chunk, Reading};
+use super::{answers::tier_change, errors::NotebookError, not_searched::told};
 
 /// Most streams of one context; the oldest makes room for a new one.
 pub(crate) const MOST_STREAMS: usize = 8;
@@ -157,6 +155,7 @@ impl Stream {
             }),
             notebooks => {
                 artifacts::linked_to(storage, &stream.collection, notebooks, MOST_LINKS, stop)
+                    .map_err(NotebookError::from)
             }
         };
         stream.linked = match linked {

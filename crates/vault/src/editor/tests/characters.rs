@@ -13,7 +13,7 @@ fn refused(field: &'static str, character: char) -> EditorError {
 }
 
 fn edit_text(old_text: &str, new_text: &str) -> Operation {
-    Operation::EditText {
+    Operation::EditText(EditText {
         path: Some(note("a.md")),
         section: None,
         old_text: old_text.to_owned(),
@@ -21,33 +21,33 @@ fn edit_text(old_text: &str, new_text: &str) -> Operation {
         expected_count: 1,
         scope: Scope::Body,
         expected_hash: None,
-    }
+    })
 }
 
 fn rename(section: SectionRef, heading: &str) -> Operation {
-    Operation::Rename {
+    Operation::Rename(RenameSection {
         path: Some(note("a.md")),
         section,
         heading: heading.to_owned(),
         level: None,
         repair_links: true,
         expected_hash: None,
-    }
+    })
 }
 
 fn front_matter(key: &str, value: Value) -> Operation {
-    Operation::SetFrontMatter {
+    Operation::SetFrontMatter(SetFrontMatter {
         path: Some(note("a.md")),
         key: key.to_owned(),
         value: Some(value),
-    }
+    })
 }
 
 fn create(path: &str, content: &str) -> Operation {
-    Operation::CreateDocument {
+    Operation::CreateDocument(CreateDocument {
         path: note(path),
         content: content.to_owned(),
-    }
+    })
 }
 
 /// Every operation that brings new text, with `bad` in it, and what is refused.

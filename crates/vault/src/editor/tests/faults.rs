@@ -178,37 +178,37 @@ fn edit() -> Vec<Operation> {
 }
 
 fn batch() -> Vec<Operation> {
-    let to_other = Operation::Move {
+    let to_other = Operation::Move(MoveSection {
         path: Some(note("a.md")),
         section: by_heading("Beta"),
         at: At::Position(1),
         to: Some(note("b/c.md")),
         level: None,
         expected_hash: None,
-    };
+    });
     vec![to_other, update("a.md", by_heading("Alpha"), "Batch.")]
 }
 
 fn create() -> Vec<Operation> {
-    vec![Operation::CreateDocument {
+    vec![Operation::CreateDocument(CreateDocument {
         path: note("new/n.md"),
         content: "# N\n\n## M\n".to_owned(),
-    }]
+    })]
 }
 
 fn rename_document() -> Vec<Operation> {
-    vec![Operation::RenameDocument {
+    vec![Operation::RenameDocument(RenameDocument {
         path: note("a.md"),
         new_path: note("moved/a.md"),
         repair_links: false,
-    }]
+    })]
 }
 
 fn delete_document() -> Vec<Operation> {
-    vec![Operation::DeleteDocument {
+    vec![Operation::DeleteDocument(DeleteDocument {
         path: note("a.md"),
         expected_hash: None,
-    }]
+    })]
 }
 
 fn undo_entry(number: u64) -> UndoRequest {

@@ -8,18 +8,18 @@ use super::*;
 const JOURNAL: &str = ".sectile/journal";
 
 fn rename(from: &str, to: &str) -> Operation {
-    Operation::RenameDocument {
+    Operation::RenameDocument(RenameDocument {
         path: note(from),
         new_path: note(to),
         repair_links: false,
-    }
+    })
 }
 
 fn delete(path: &str) -> Operation {
-    Operation::DeleteDocument {
+    Operation::DeleteDocument(DeleteDocument {
         path: note(path),
         expected_hash: None,
-    }
+    })
 }
 
 fn set_mode(path: &Path, mode: u32) {

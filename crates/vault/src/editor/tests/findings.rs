@@ -43,15 +43,17 @@ fn documents_with_the_same_lock_go_into_one_request() {
 #[test]
 fn a_batch_goes_on_with_a_document_that_it_renames() {
     let bench = Bench::new(&[("a.md", SAMPLE)]);
-    let rename = |from: &str, to: &str| Operation::RenameDocument {
-        path: note(from),
-        new_path: note(to),
-        repair_links: false,
+    let rename = |from: &str, to: &str| {
+        Operation::RenameDocument(RenameDocument {
+            path: note(from),
+            new_path: note(to),
+            repair_links: false,
+        })
     };
-    let create = Operation::CreateDocument {
+    let create = Operation::CreateDocument(CreateDocument {
         path: note("x.md"),
         content: "# X\n".to_owned(),
-    };
+    });
     let operations = vec![
         rename("a.md", "b.md"),
         insert("b.md", "In b", 0),
@@ -104,11 +106,11 @@ fn another_programs_edit_is_taken_back_once() {
 fn a_rename_is_not_undone_when_the_document_has_moved_on() {
     let bench = Bench::new(&[("a.md", SAMPLE)]);
     for (from, to) in [("a.md", "b.md"), ("b.md", "c.md")] {
-        let rename = Operation::RenameDocument {
+        let rename = Operation::RenameDocument(RenameDocument {
             path: note(from),
             new_path: note(to),
             repair_links: false,
-        };
+        });
         bench.write(rename).unwrap();
     }
     let first = UndoRequest {
@@ -126,14 +128,14 @@ fn a_rename_is_not_undone_when_the_document_has_moved_on() {
 #[test]
 fn an_edit_that_changes_nothing_is_no_entry() {
     let bench = Bench::new(&[("a.md", SAMPLE)]);
-    let same = Operation::Rename {
+    let same = Operation::Rename(RenameSection {
         path: Some(note("a.md")),
         section: by_heading("Beta"),
         heading: "Beta".to_owned(),
         level: None,
         repair_links: false,
         expected_hash: None,
-    };
+    });
     assert_eq!(bench.write(same).unwrap().entry, None);
     assert_eq!(bench.undo("a.md").unwrap_err(), EditorError::NothingToUndo);
 }

@@ -426,7 +426,7 @@ fn a_link_with_the_name_of_a_document_leads_to_documents_only() {
             bench.editor.root().read(&path, 1000),
             Err(ReadError::NotFound)
         );
-        let edit = Operation::EditText {
+        let edit = Operation::EditText(EditText {
             path: Some(path.clone()),
             section: None,
             old_text: "[core]".to_owned(),
@@ -434,12 +434,12 @@ fn a_link_with_the_name_of_a_document_leads_to_documents_only() {
             expected_count: 1,
             scope: Scope::Body,
             expected_hash: None,
-        };
+        });
         assert_eq!(bench.write(edit).unwrap_err(), EditorError::NotMarkdown);
-        let delete = Operation::DeleteDocument {
+        let delete = Operation::DeleteDocument(DeleteDocument {
             path,
             expected_hash: None,
-        };
+        });
         // A link is not deleted, and this one leads to no document that could be named instead.
         let refused = bench.write(delete).unwrap_err();
         assert_eq!(refused, EditorError::DocumentNotFound);
@@ -467,19 +467,19 @@ fn what_is_hidden_ignored_or_excluded_can_be_read_and_not_written() {
         assert_eq!(editor.view(&note(path)).unwrap().bytes(), SAMPLE.as_bytes());
         let refused = write(&editor, vec![update(path, by_heading("Beta"), "x")]);
         assert_eq!(refused.unwrap_err(), EditorError::NotADocument, "{path}");
-        let rename = Operation::RenameDocument {
+        let rename = Operation::RenameDocument(RenameDocument {
             path: note("a.md"),
             new_path: note(&path.replace("a.md", "b.md")),
             repair_links: true,
-        };
+        });
         let refused = write(&editor, vec![rename]);
         assert_eq!(refused.unwrap_err(), EditorError::NotADocument, "{path}");
     }
     for path in ["out/new/b.md", ".git/b.md", "new/.x/b.md"] {
-        let create = Operation::CreateDocument {
+        let create = Operation::CreateDocument(CreateDocument {
             path: note(path),
             content: "# B\n".to_owned(),
-        };
+        });
         let refused = write(&editor, vec![create]);
         assert_eq!(refused.unwrap_err(), EditorError::NotADocument, "{path}");
         let folder = bench.path(path).parent().unwrap().to_path_buf();

@@ -39,19 +39,21 @@ fn a_purge_finds_what_stands_in_no_single_entry() {
     let bench = Bench::new(&[("b.md", &format!("# {SECRET} here\n\nb\n"))]);
     bench.id("b.md", &format!("{SECRET} here"));
     fs::write(bench.path("b.md"), "# Else\n\nb\n").unwrap();
-    let create = Operation::CreateDocument {
+    let create = Operation::CreateDocument(CreateDocument {
         path: note("a.md"),
         content: format!("# A\n\nkey: {SECRET}\n\n# {SECRET}\n\ntext\n"),
-    };
+    });
     bench.write(create).unwrap();
-    let edit = |old: &str, new: &str| Operation::EditText {
-        path: Some(note("a.md")),
-        section: None,
-        old_text: old.to_owned(),
-        new_text: new.to_owned(),
-        expected_count: 1,
-        scope: Scope::Subtree,
-        expected_hash: None,
+    let edit = |old: &str, new: &str| {
+        Operation::EditText(EditText {
+            path: Some(note("a.md")),
+            section: None,
+            old_text: old.to_owned(),
+            new_text: new.to_owned(),
+            expected_count: 1,
+            scope: Scope::Subtree,
+            expected_hash: None,
+        })
     };
     bench.write(edit("text", "other text")).unwrap();
     bench

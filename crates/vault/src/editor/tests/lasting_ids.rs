@@ -179,7 +179,7 @@ impl Model {
                 let (path, made) = (self.path(*at), self.fresh());
                 self.look(&path);
                 let position = position % (self.documents[&path].len() + 1);
-                let insert = Operation::Insert {
+                let insert = Operation::Insert(InsertSection {
                     path: Some(note(&path)),
                     at: At::Position(position),
                     heading: made.heading,
@@ -187,7 +187,7 @@ impl Model {
                     level: Some(1),
                     headings: PayloadHeadings::Inside,
                     label: None,
-                };
+                });
                 write(&self.editor, vec![insert]).unwrap();
                 self.load(&path);
                 self.look(&path);

@@ -12,43 +12,43 @@ mod obsidian;
 mod properties;
 
 fn rename(path: &str, section: SectionRef, heading: &str) -> Operation {
-    Operation::Rename {
+    Operation::Rename(RenameSection {
         path: Some(note(path)),
         section,
         heading: heading.to_owned(),
         level: None,
         repair_links: true,
         expected_hash: None,
-    }
+    })
 }
 
 fn rename_only(path: &str, section: SectionRef, heading: &str) -> Operation {
     match rename(path, section, heading) {
-        Operation::Rename {
+        Operation::Rename(RenameSection {
             path,
             section,
             heading,
             level,
             expected_hash,
             ..
-        } => Operation::Rename {
+        }) => Operation::Rename(RenameSection {
             path,
             section,
             heading,
             level,
             repair_links: false,
             expected_hash,
-        },
+        }),
         other => other,
     }
 }
 
 fn rename_document(path: &str, new_path: &str) -> Operation {
-    Operation::RenameDocument {
+    Operation::RenameDocument(RenameDocument {
         path: note(path),
         new_path: note(new_path),
         repair_links: true,
-    }
+    })
 }
 
 /// What a report says of broken links, short.
@@ -175,7 +175,7 @@ fn a_section_in_another_document_is_followed_and_its_own_links_still_lead_there(
     let before = texts(&bench);
     let moved = bench.id("a.md", "Moved");
     let report = bench
-        .write(Operation::Move {
+        .write(Operation::Move(MoveSection {
             path: None,
             section: by_id(&moved),
             at: At::Next {
@@ -185,7 +185,7 @@ fn a_section_in_another_document_is_followed_and_its_own_links_still_lead_there(
             to: Some(note("sub/b.md")),
             level: None,
             expected_hash: None,
-        })
+        }))
         .unwrap();
     assert_eq!(broken(&report.broken_links), [""; 0]);
     assert_eq!(
@@ -330,20 +330,20 @@ fn broken_links_are_reported() {
         ["b.md:3 a#Three: no such heading"]
     );
     let report = bench
-        .write(Operation::DeleteDocument {
+        .write(Operation::DeleteDocument(DeleteDocument {
             path: note("b.md"),
             expected_hash: None,
-        })
+        }))
         .unwrap();
     assert_eq!(
         broken(&report.broken_links),
         ["c.md:1 b.md: no such document"]
     );
     let report = bench
-        .write(Operation::CreateDocument {
+        .write(Operation::CreateDocument(CreateDocument {
             path: note("d.md"),
             content: "# D\n\n[ok](a.md#four) [no](a.md#nine) [[Nowhere]] [[c]] [x](../x.md) [f](.) [w](https://no.where)\n".to_owned(),
-        })
+        }))
         .unwrap();
     assert_eq!(
         broken(&report.broken_links),
@@ -367,7 +367,7 @@ fn broken_links_are_reported() {
     // What was broken before is not told again.
     let report = bench.write(insert("a.md", "More", 1)).unwrap();
     assert_eq!(broken(&report.broken_links), [""; 0]);
-    let edit = Operation::EditText {
+    let edit = Operation::EditText(EditText {
         path: Some(note("a.md")),
         section: None,
         old_text: "no.md".to_owned(),
@@ -375,7 +375,7 @@ fn broken_links_are_reported() {
         expected_count: 1,
         scope: Scope::Body,
         expected_hash: None,
-    };
+    });
     let report = bench.write(edit).unwrap();
     assert_eq!(
         report.broken_links.len(),
@@ -570,7 +570,7 @@ fn an_editor_of_one_document_touches_and_tells_of_no_other() {
 }
 
 fn insert_text(path: &str, heading: &str, content: &str) -> Operation {
-    Operation::Insert {
+    Operation::Insert(InsertSection {
         path: Some(note(path)),
         heading: heading.to_owned(),
         content: content.to_owned(),
@@ -578,7 +578,7 @@ fn insert_text(path: &str, heading: &str, content: &str) -> Operation {
         level: None,
         headings: PayloadHeadings::Inside,
         label: None,
-    }
+    })
 }
 
 #[test]

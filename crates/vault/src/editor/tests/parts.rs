@@ -31,14 +31,14 @@ fn pages(text: &str) -> Vec<String> {
 }
 
 fn replacing(content: &str, scope: Scope, expected: Option<&str>) -> Operation {
-    Operation::Update {
+    Operation::Update(UpdateSection {
         path: Some(note("a.md")),
         section: by_heading("One"),
         content: content.to_owned(),
         scope,
         headings: PayloadHeadings::Inside,
         expected_hash: expected.map(str::to_owned),
-    }
+    })
 }
 
 /// Lines with characters of all lengths, none of which begins a heading.
@@ -120,7 +120,7 @@ fn a_marked_hash_guards_every_other_change() {
         (&part_hash(&info.hash), &part_hash(&info.subtree_hash))
     );
     let section = by_heading("One");
-    let edit = Operation::EditText {
+    let edit = Operation::EditText(EditText {
         path: Some(note("a.md")),
         section: Some(section.clone()),
         old_text: "Some words.".to_owned(),
@@ -128,14 +128,16 @@ fn a_marked_hash_guards_every_other_change() {
         expected_count: 20,
         scope: Scope::Body,
         expected_hash: Some(hash),
-    };
+    });
     let report = bench.write(edit).unwrap();
     assert!(!report.steps[0].merged);
     // The section has changed since.
-    let delete = |expected_hash: String| Operation::Delete {
-        path: Some(note("a.md")),
-        section: section.clone(),
-        expected_hash: Some(expected_hash),
+    let delete = |expected_hash: String| {
+        Operation::Delete(DeleteSection {
+            path: Some(note("a.md")),
+            section: section.clone(),
+            expected_hash: Some(expected_hash),
+        })
     };
     let refused = bench.write(delete(subtree_hash)).unwrap_err();
     assert!(matches!(refused, EditorError::Conflict(_)), "{refused:?}");

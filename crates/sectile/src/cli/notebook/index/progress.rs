@@ -6,11 +6,9 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sectile_library::filling::Progress;
 
-use crate::{
-    cli::ui::{tell, visible},
-    worlds::notebook::filling::Progress,
-};
+use crate::cli::ui::{tell, visible};
 
 /// Between two lines.
 const PAUSE: Duration = Duration::from_secs(10);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use sectile_vault::{
     NotePath,
-    editor::{Conflict, Operation, SectionRef},
+    editor::{Conflict, CreateDocument, Operation, RenameDocument, SectionRef},
 };
 
 use super::*;
@@ -226,14 +226,16 @@ fn message_names_the_path_the_candidates_and_what_to_do_next() {
 fn message_names_the_documents_that_a_change_is_about() {
     let path = |text| NotePath::parse_vault(text).unwrap();
     let context = CallContext::without_client();
-    let rename = [Operation::RenameDocument {
+    let rename = [Operation::RenameDocument(RenameDocument {
         path: path("a.md"),
         new_path: path("b.png"),
         repair_links: true,
-    }];
-    let create = |name| Operation::CreateDocument {
-        path: path(name),
-        content: String::new(),
+    })];
+    let create = |name| {
+        Operation::CreateDocument(CreateDocument {
+            path: path(name),
+            content: String::new(),
+        })
     };
     let several = [create("a.md"), create("b.md")];
     for (operations, error, message) in [

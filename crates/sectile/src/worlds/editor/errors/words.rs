@@ -3,7 +3,11 @@
 use sectile_markdown::edit::EditError;
 use sectile_vault::{
     NotePath,
-    editor::{At, Candidate, EditorError, Operation, SectionRef, is_markdown},
+    editor::{
+        At, Candidate, CreateDocument, DeleteDocument, DeleteSection, EditText, EditorError,
+        InsertSection, MoveSection, Operation, RenameDocument, RenameSection, SectionRef,
+        SetFrontMatter, UpdateSection, is_markdown,
+    },
 };
 
 use crate::mcp::{CallContext, may_be_repeated, quoted};
@@ -66,54 +70,54 @@ impl<'a> About<'a> {
     fn add(&mut self, operation: &'a Operation) {
         let mut section = None;
         match operation {
-            Operation::Insert { path, at, .. } => {
+            Operation::Insert(InsertSection { path, at, .. }) => {
                 self.paths.extend(path);
                 if let At::Next { anchor, .. } = at {
                     section = Some(anchor);
                 }
             }
-            Operation::Move {
+            Operation::Move(MoveSection {
                 path,
                 to,
                 section: moved,
                 ..
-            } => {
+            }) => {
                 self.paths.extend(path.iter().chain(to));
                 section = Some(moved);
             }
-            Operation::Update {
+            Operation::Update(UpdateSection {
                 path,
                 section: named,
                 ..
-            }
-            | Operation::Delete {
+            })
+            | Operation::Delete(DeleteSection {
                 path,
                 section: named,
                 ..
-            }
-            | Operation::Rename {
+            })
+            | Operation::Rename(RenameSection {
                 path,
                 section: named,
                 ..
-            } => {
+            }) => {
                 self.paths.extend(path);
                 section = Some(named);
             }
-            Operation::EditText {
+            Operation::EditText(EditText {
                 path,
                 section: named,
                 ..
-            } => {
+            }) => {
                 self.paths.extend(path);
                 section = named.as_ref();
             }
-            Operation::SetFrontMatter { path, .. } => self.paths.extend(path),
-            Operation::CreateDocument { path, .. } => self.targets.push(path),
-            Operation::RenameDocument { path, new_path, .. } => {
+            Operation::SetFrontMatter(SetFrontMatter { path, .. }) => self.paths.extend(path),
+            Operation::CreateDocument(CreateDocument { path, .. }) => self.targets.push(path),
+            Operation::RenameDocument(RenameDocument { path, new_path, .. }) => {
                 self.paths.push(path);
                 self.targets.push(new_path);
             }
-            Operation::DeleteDocument { path, .. } => self.paths.push(path),
+            Operation::DeleteDocument(DeleteDocument { path, .. }) => self.paths.push(path),
         }
         self.heading = section.and_then(|section| section.heading.as_deref());
     }

@@ -3,7 +3,13 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use sectile_vault::{NotePath, editor::Operation};
+use sectile_vault::{
+    NotePath,
+    editor::{
+        CreateDocument, DeleteDocument, DeleteSection, EditText, InsertSection, MoveSection,
+        Operation, RenameDocument, RenameSection, SetFrontMatter, UpdateSection,
+    },
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -156,7 +162,7 @@ fn operation(
     let target = section(edit.section_id.clone(), None);
     let expected_hash = edit.expected_hash.clone();
     Ok(match edit.operation {
-        Does::InsertSection => Operation::Insert {
+        Does::InsertSection => Operation::Insert(InsertSection {
             path: world.document_unless_id(&own, edit.anchor.as_deref(), context)?,
             heading: needed(
                 edit.heading,
@@ -167,8 +173,8 @@ fn operation(
             level: edit.level,
             headings: edit.headings.into(),
             label: edit.label,
-        },
-        Does::UpdateSection => Operation::Update {
+        }),
+        Does::UpdateSection => Operation::Update(UpdateSection {
             path: of_section()?,
             section: section(edit.section_id.clone(), edit.heading),
             content: needed(
@@ -178,13 +184,13 @@ fn operation(
             scope: edit.scope.into(),
             headings: edit.headings.into(),
             expected_hash,
-        },
-        Does::DeleteSection => Operation::Delete {
+        }),
+        Does::DeleteSection => Operation::Delete(DeleteSection {
             path: of_section()?,
             section: section(edit.section_id.clone(), edit.heading),
             expected_hash,
-        },
-        Does::MoveSection => Operation::Move {
+        }),
+        Does::MoveSection => Operation::Move(MoveSection {
             path: of_section()?,
             section: target,
             at: at(
@@ -200,8 +206,8 @@ fn operation(
                 .transpose()?,
             level: edit.level,
             expected_hash,
-        },
-        Does::RenameSection => Operation::Rename {
+        }),
+        Does::RenameSection => Operation::Rename(RenameSection {
             path: of_section()?,
             section: target,
             heading: needed(
@@ -211,8 +217,8 @@ fn operation(
             level: edit.level,
             repair_links: edit.repair_links.unwrap_or(true),
             expected_hash,
-        },
-        Does::EditText => Operation::EditText {
+        }),
+        Does::EditText => Operation::EditText(EditText {
             path: of_section()?,
             section: edit.section_id.clone().map(|id| section(Some(id), None)),
             old_text: needed(
@@ -226,7 +232,7 @@ fn operation(
             expected_count: edit.expected_count.unwrap_or(1),
             scope: edit.scope.into(),
             expected_hash,
-        },
+        }),
         Does::SetFrontMatter
         | Does::CreateDocument
         | Does::RenameDocument
@@ -244,23 +250,23 @@ fn document_operation(
     path: NotePath,
 ) -> Result<Operation, Failure> {
     Ok(match edit.operation {
-        Does::CreateDocument => Operation::CreateDocument {
+        Does::CreateDocument => Operation::CreateDocument(CreateDocument {
             path,
             content: edit.content.unwrap_or_default(),
-        },
-        Does::RenameDocument => Operation::RenameDocument {
+        }),
+        Does::RenameDocument => Operation::RenameDocument(RenameDocument {
             path,
             new_path: world.path(&needed(
                 edit.new_path,
                 "Invalid arguments: rename_document needs new_path.",
             )?)?,
             repair_links: edit.repair_links.unwrap_or(true),
-        },
-        Does::DeleteDocument => Operation::DeleteDocument {
+        }),
+        Does::DeleteDocument => Operation::DeleteDocument(DeleteDocument {
             path,
             expected_hash: edit.expected_hash,
-        },
-        _ => Operation::SetFrontMatter {
+        }),
+        _ => Operation::SetFrontMatter(SetFrontMatter {
             path: Some(path),
             key: needed(edit.key, "Invalid arguments: set_front_matter needs key.")?,
             value: match (&edit.value, edit.remove) {
@@ -272,6 +278,6 @@ fn document_operation(
                     ));
                 }
             },
-        },
+        }),
     })
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use sectile_vault::editor::Operation;
+use sectile_vault::editor::{CreateDocument, Operation};
 use serde::Deserialize;
 
 use super::super::{
@@ -44,9 +44,9 @@ fn planned(world: &EditorWorld, params: Params, _: &CallContext) -> Result<Write
         .path
         .as_deref()
         .ok_or_else(|| bad_arguments("Invalid arguments: path is required."))?;
-    let operation = Operation::CreateDocument {
+    let operation = Operation::CreateDocument(CreateDocument {
         path: world.path(path)?,
         content: params.content,
-    };
+    });
     Ok(Write::new("create_document", "Document created.", operation).with(params.options))
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use sectile_vault::editor::Operation;
+use sectile_vault::editor::{DeleteDocument, Operation};
 use serde::Deserialize;
 
 use super::super::{
@@ -47,10 +47,10 @@ fn planned(world: &EditorWorld, params: Params, _: &CallContext) -> Result<Write
         .path
         .as_deref()
         .ok_or_else(|| bad_arguments("Invalid arguments: path is required."))?;
-    let operation = Operation::DeleteDocument {
+    let operation = Operation::DeleteDocument(DeleteDocument {
         path: world.path(path)?,
         expected_hash: params.expected_hash,
-    };
+    });
     Ok(
         Write::new("delete_document", "Document deleted.", operation)
             .confirmed(params.confirm)

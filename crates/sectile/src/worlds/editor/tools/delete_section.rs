@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use sectile_vault::editor::Operation;
+use sectile_vault::editor::{DeleteSection, Operation};
 use serde::Deserialize;
 
 use super::super::{
@@ -44,11 +44,11 @@ struct Params {
 }
 
 fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    let operation = Operation::Delete {
+    let operation = Operation::Delete(DeleteSection {
         path: world.document_unless_id(&params.options, params.section_id.as_deref(), context)?,
         section: section(params.section_id, params.heading),
         expected_hash: params.expected_hash,
-    };
+    });
     Ok(Write::new("delete_section", "Section deleted.", operation)
         .confirmed(params.confirm)
         .with(params.options))

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use sectile_vault::editor::Operation;
+use sectile_vault::editor::{EditText, Operation};
 use serde::Deserialize;
 
 use super::super::{
@@ -55,7 +55,7 @@ fn once() -> usize {
 }
 
 fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    let operation = Operation::EditText {
+    let operation = Operation::EditText(EditText {
         path: world.document_unless_id(&params.options, params.section_id.as_deref(), context)?,
         section: params.section_id.map(|id| section(Some(id), None)),
         old_text: params.old_text,
@@ -63,6 +63,6 @@ fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result
         expected_count: params.expected_count,
         scope: params.scope.into(),
         expected_hash: params.expected_hash,
-    };
+    });
     Ok(Write::new("edit_text", "Text edited.", operation).with(params.options))
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use sectile_vault::editor::Operation;
+use sectile_vault::editor::{InsertSection, Operation};
 use serde::Deserialize;
 
 use super::super::{
@@ -51,7 +51,7 @@ struct Params {
 }
 
 fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    let operation = Operation::Insert {
+    let operation = Operation::Insert(InsertSection {
         path: world.document_unless_id(&params.options, params.anchor.as_deref(), context)?,
         heading: params.heading,
         content: params.content,
@@ -59,6 +59,6 @@ fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result
         level: params.level,
         headings: params.headings.into(),
         label: None,
-    };
+    });
     Ok(Write::new("insert_section", "Section inserted.", operation).with(params.options))
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use sectile_vault::editor::Operation;
+use sectile_vault::editor::{MoveSection, Operation};
 use serde::Deserialize;
 
 use super::super::{
@@ -50,7 +50,7 @@ struct Params {
 }
 
 fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    let operation = Operation::Move {
+    let operation = Operation::Move(MoveSection {
         path: world.document_unless_id(&params.options, Some(&params.section_id), context)?,
         section: section(Some(params.section_id), None),
         at: at(
@@ -62,6 +62,6 @@ fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result
         to: params.to_path.map(|path| world.path(&path)).transpose()?,
         level: params.level,
         expected_hash: params.expected_hash,
-    };
+    });
     Ok(Write::new("move_section", "Section moved.", operation).with(params.options))
 }

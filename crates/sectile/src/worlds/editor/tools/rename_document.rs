@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use sectile_vault::editor::Operation;
+use sectile_vault::editor::{Operation, RenameDocument};
 use serde::Deserialize;
 
 use super::super::{
@@ -44,10 +44,10 @@ fn yes() -> bool {
 }
 
 fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    let operation = Operation::RenameDocument {
+    let operation = Operation::RenameDocument(RenameDocument {
         path: world.named_document(params.options.path.as_deref(), context)?,
         new_path: world.path(&params.new_path)?,
         repair_links: params.repair_links,
-    };
+    });
     Ok(Write::new("rename_document", "Document renamed.", operation).with(params.options))
 }

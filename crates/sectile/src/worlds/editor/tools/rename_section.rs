@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use sectile_vault::editor::Operation;
+use sectile_vault::editor::{Operation, RenameSection};
 use serde::Deserialize;
 
 use super::super::{
@@ -51,13 +51,13 @@ fn yes() -> bool {
 }
 
 fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    let operation = Operation::Rename {
+    let operation = Operation::Rename(RenameSection {
         path: world.document_unless_id(&params.options, Some(&params.section_id), context)?,
         section: section(Some(params.section_id), None),
         heading: params.heading,
         level: params.level,
         repair_links: params.repair_links,
         expected_hash: params.expected_hash,
-    };
+    });
     Ok(Write::new("rename_section", "Section renamed.", operation).with(params.options))
 }

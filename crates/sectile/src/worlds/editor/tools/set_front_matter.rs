@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use sectile_vault::editor::Operation;
+use sectile_vault::editor::{Operation, SetFrontMatter};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -60,10 +60,10 @@ fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result
             ));
         }
     };
-    let operation = Operation::SetFrontMatter {
+    let operation = Operation::SetFrontMatter(SetFrontMatter {
         path: Some(world.named_document(params.options.path.as_deref(), context)?),
         key: params.key,
         value,
-    };
+    });
     Ok(Write::new("set_front_matter", "Front matter changed.", operation).with(params.options))
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use sectile_vault::editor::Operation;
+use sectile_vault::editor::{Operation, UpdateSection};
 use serde::Deserialize;
 
 use super::super::{
@@ -48,13 +48,13 @@ struct Params {
 }
 
 fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    let operation = Operation::Update {
+    let operation = Operation::Update(UpdateSection {
         path: world.document_unless_id(&params.options, Some(&params.section_id), context)?,
         section: section(Some(params.section_id), None),
         content: params.content,
         scope: params.scope.into(),
         headings: params.headings.into(),
         expected_hash: params.expected_hash,
-    };
+    });
     Ok(Write::new("update_section", "Section updated.", operation).with(params.options))
 }

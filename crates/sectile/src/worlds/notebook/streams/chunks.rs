@@ -3,16 +3,18 @@
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
+use sectile_library::{
+    artifacts::{ArtifactLink, LinkedArtifacts},
+    ids::SourceId,
+    quote::Quote,
+};
 use sectile_vault::NotePath;
 use serde::Serialize;
 
 use super::{
     super::{
         answers::{GoneNote, ScoreParts, Verdict, counted, score},
-        artifacts::{ArtifactLink, LinkedArtifacts},
         errors::NotebookError,
-        ids::SourceId,
-        quote::Quote,
     },
     Cluster, MOST_LINKS, Reference, SECTIONS_A_CHUNK, Step, Stream,
 };

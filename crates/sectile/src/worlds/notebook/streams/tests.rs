@@ -2,19 +2,17 @@
 
 use std::cell::RefCell;
 
+use sectile_library::{
+    Gone,
+    artifacts::{ArtifactLink, ArtifactType, Staleness, Status},
+    left_out::{LeftOut, WhyLeftOut},
+    quote::Quote,
+    shelf::IndexState,
+    testing::{Memory, sidecar},
+};
 use serde_json::Value;
 
-use super::{
-    super::{
-        artifacts::{ArtifactLink, ArtifactType, Staleness, Status},
-        errors::Gone,
-        left_out::{LeftOut, WhyLeftOut},
-        quote::Quote,
-        shelf::IndexState,
-        testing::{Memory, sidecar},
-    },
-    *,
-};
+use super::*;
 
 const NOTE: &str = "# One\n\nalpha beta\n\nalpha gamma\n\n# Two\n\nalpha delta\n";
 

@@ -9,11 +9,12 @@ use super::super::{
     NotebookWorld,
     answers::Searched,
     check_query,
+    errors::NotebookError,
     streams::{Beginning, Step, Stream},
     tokens::uuid,
 };
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Handler, Pace, Tool, input_schema, output_schema, run,
 };
 
 pub(super) const TOOL: Tool<NotebookWorld> = Tool {
@@ -86,7 +87,7 @@ fn handle(
     world: &NotebookWorld,
     params: Params,
     call: &CallContext,
-) -> Result<(Begun, Facts), Failure> {
+) -> Result<(Begun, Facts), NotebookError> {
     let entered = world.entered(params.context_handle.as_deref(), call)?;
     check_query(&params.query)?;
     let most = world.constraints.max_search_results;

@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
+use sectile_library::shelf::IndexState;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    super::{NotebookWorld, answers::retrieval, contexts::AccessRecord, shelf::IndexState},
+    super::{NotebookWorld, answers::retrieval, contexts::AccessRecord, errors::NotebookError},
     NAMES,
 };
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Handler, Pace, Tool, input_schema, output_schema, run,
 };
 
 pub(super) const TOOL: Tool<NotebookWorld> = Tool {
@@ -150,7 +151,7 @@ fn handle(
     world: &NotebookWorld,
     params: Params,
     call: &CallContext,
-) -> Result<(Described, Facts), Failure> {
+) -> Result<(Described, Facts), NotebookError> {
     let context = world.context(params.context_handle.as_deref(), call)?;
     let session = context.as_ref().map(|context| Session {
         active_collection: context.collection(),

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
+use sectile_library::collection;
 use serde::{Deserialize, Serialize};
 
-use super::super::{NotebookWorld, collection, naming};
+use super::super::{NotebookWorld, errors::NotebookError, naming};
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
@@ -74,7 +75,7 @@ fn handle(
     storage
         .require(&params.collection_id)
         .map_err(|error| naming::of_collection(error, storage, &params.collection_id, call))?;
-    let title = collection::title(storage, &params.collection_id)?;
+    let title = collection::title(storage, &params.collection_id).map_err(NotebookError::from)?;
     let collection_id = params.collection_id;
     let caller = call.caller();
     if let Some(given_up) = &params.context_handle {

@@ -3,13 +3,10 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
+use sectile_library::provenance::{self, Provenance};
 use serde::{Deserialize, Serialize};
 
-use super::super::{
-    NotebookWorld, naming,
-    provenance::{self, Provenance},
-    source_id,
-};
+use super::super::{NotebookWorld, errors::NotebookError, naming, source_id};
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };
@@ -67,7 +64,8 @@ fn handle(
     let provenance = match params.id_type {
         IdType::Source => {
             let id = source_id(&entered, &params.id)?;
-            provenance::of_source(storage, &world.quote(&entered, &id, 0)?, &stop)?
+            provenance::of_source(storage, &world.quote(&entered, &id, 0)?, &stop)
+                .map_err(NotebookError::from)?
         }
         IdType::Artifact => {
             provenance::of_artifact(storage, &entered.collection, &params.id, &stop)

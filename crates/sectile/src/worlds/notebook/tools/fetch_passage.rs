@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
+use sectile_library::quote::Quote;
 use serde::{Deserialize, Serialize};
 
 use super::super::{
     NotebookWorld,
     errors::{NotebookError, about_source},
-    quote::Quote,
     source_id,
 };
 use crate::mcp::{

@@ -3,14 +3,12 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
+use sectile_library::artifacts::{self, ArtifactSets};
 use serde::{Deserialize, Serialize};
 
-use super::super::{
-    NotebookWorld,
-    artifacts::{self, ArtifactSets},
-};
+use super::super::{NotebookWorld, errors::NotebookError};
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Handler, Pace, Tool, input_schema, output_schema, run,
 };
 
 pub(super) const TOOL: Tool<NotebookWorld> = Tool {
@@ -47,7 +45,7 @@ fn handle(
     world: &NotebookWorld,
     params: Params,
     call: &CallContext,
-) -> Result<(Listed, Facts), Failure> {
+) -> Result<(Listed, Facts), NotebookError> {
     let entered = world.entered(params.context_handle.as_deref(), call)?;
     let stop = || call.cancelled.is_cancelled();
     let storage = world.storage.as_ref();

@@ -3,14 +3,12 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
+use sectile_library::collection::{self, CollectionCard};
 use serde::{Deserialize, Serialize};
 
-use super::super::{
-    NotebookWorld,
-    collection::{self, CollectionCard},
-};
+use super::super::{NotebookWorld, errors::NotebookError};
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Handler, Pace, Tool, input_schema, output_schema, run,
 };
 
 pub(super) const TOOL: Tool<NotebookWorld> = Tool {
@@ -59,7 +57,7 @@ fn handle(
     world: &NotebookWorld,
     params: Params,
     call: &CallContext,
-) -> Result<(Listed, Facts), Failure> {
+) -> Result<(Listed, Facts), NotebookError> {
     let stop = || call.cancelled.is_cancelled();
     let data_as_of = world.now();
     let cards = collection::cards(world.storage.as_ref(), params.cursor.as_deref(), &stop)?;

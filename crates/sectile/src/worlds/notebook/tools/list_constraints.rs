@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 use super::super::{
     NotebookWorld,
     contexts::{HANDLE_IDLE_S, MOST_HANDLES},
+    errors::NotebookError,
     limits::{self, Limit},
     seal::SEALED_HANDLE_S,
     streams::MOST_STREAMS,
     volatile::{VOLATILE, VOLATILE_RULES},
 };
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Handler, Pace, Tool, input_schema, output_schema, run,
 };
 
 pub(super) const TOOL: Tool<NotebookWorld> = Tool {
@@ -138,7 +139,7 @@ fn handle(
     world: &NotebookWorld,
     _: Params,
     call: &CallContext,
-) -> Result<(Listed, Facts), Failure> {
+) -> Result<(Listed, Facts), NotebookError> {
     if let Some(context) = world.context(None, call)? {
         context.record(world.now(), "list_constraints", Vec::new());
     }

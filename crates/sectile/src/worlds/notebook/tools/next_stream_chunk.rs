@@ -7,15 +7,16 @@ use std::{
 };
 
 use schemars::JsonSchema;
+use sectile_library::artifacts;
 use serde::Deserialize;
 
 use super::super::{
-    NotebookWorld, artifacts,
+    NotebookWorld,
     errors::NotebookError,
     streams::{Chunk, Reading, Stream},
 };
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
+    Access, CallContext, Facts, Handler, Pace, Tool, input_schema, output_schema, run,
 };
 
 pub(super) const TOOL: Tool<NotebookWorld> = Tool {
@@ -62,7 +63,7 @@ fn handle(
     world: &NotebookWorld,
     params: Params,
     call: &CallContext,
-) -> Result<(Chunk, Facts), Failure> {
+) -> Result<(Chunk, Facts), NotebookError> {
     let entered = world.entered(params.context_handle.as_deref(), call)?;
     let running = entered.context.stream(&params.stream_token, world.now())?;
     let stop = || call.cancelled.is_cancelled();
@@ -77,9 +78,11 @@ fn handle(
         },
         linked: &|notebooks, most| {
             artifacts::linked_to(storage, &entered.collection, notebooks, most, &stop)
+                .map_err(NotebookError::from)
         },
         links: &|notebooks, ids| {
             artifacts::links(storage, &entered.collection, notebooks, ids, &stop)
+                .map_err(NotebookError::from)
         },
     };
     let mut chunk = stream.pull(&reading)?;

@@ -3,13 +3,10 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
+use sectile_library::artifacts::{self, Artifact};
 use serde::Deserialize;
 
-use super::super::{
-    NotebookWorld,
-    artifacts::{self, Artifact},
-    naming,
-};
+use super::super::{NotebookWorld, naming};
 use crate::mcp::{
     Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
 };

@@ -3,6 +3,7 @@
 use std::{borrow::Cow, time::Instant};
 
 use schemars::JsonSchema;
+use sectile_library::shelf::Hit;
 use sectile_retrieval::Correction;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -11,11 +12,10 @@ use super::super::{
     NotebookWorld,
     answers::{ScoreParts, Searched, SourcePointer, score, snippet},
     check_query,
-    shelf::Hit,
+    errors::NotebookError,
 };
 use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, JsonObject, Pace, Tool, input_schema,
-    output_schema, run,
+    Access, CallContext, Facts, Handler, JsonObject, Pace, Tool, input_schema, output_schema, run,
 };
 
 /// Most characters of a preview.
@@ -183,7 +183,7 @@ fn handle(
     world: &NotebookWorld,
     params: Params,
     call: &CallContext,
-) -> Result<(Answered, Facts), Failure> {
+) -> Result<(Answered, Facts), NotebookError> {
     let started = Instant::now();
     let entered = world.entered(params.context_handle.as_deref(), call)?;
     check_query(&params.query)?;

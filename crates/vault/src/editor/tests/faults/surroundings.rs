@@ -60,10 +60,10 @@ fn a_document_that_vanished_or_became_a_folder_is_not_found() {
     bench.write(insert("b.md", "Works", 0)).unwrap();
     fs::remove_dir(bench.path("a.md")).unwrap();
     // A new document at the same place is another document, and the old ids stay away from it.
-    let made = Operation::CreateDocument {
+    let made = Operation::CreateDocument(CreateDocument {
         path: note("a.md"),
         content: "# Beta\n".to_owned(),
-    };
+    });
     let report = bench.write(made).unwrap();
     let view = report.documents[0].view.clone().unwrap();
     assert_ne!(view.ids()[0], beta);
@@ -224,25 +224,25 @@ fn below_a_mount_point(folder: &Path) {
         assert!(text.starts_with("# Made\n"));
         take_back(&editor, &undo(&a, false)).unwrap();
         assert_eq!(fs::read_to_string(folder.join(&a)).unwrap(), SAMPLE);
-        let made = Operation::CreateDocument {
+        let made = Operation::CreateDocument(CreateDocument {
             path: note(&format!("{mount}/new/n.md")),
             content: "# N\n".to_owned(),
-        };
+        });
         write(&editor, vec![made]).unwrap();
         for (from, to) in [(a.as_str(), "moved.md"), ("moved.md", a.as_str())] {
-            let moved = Operation::RenameDocument {
+            let moved = Operation::RenameDocument(RenameDocument {
                 path: note(from),
                 new_path: note(to),
                 repair_links: false,
-            };
+            });
             write(&editor, vec![moved]).unwrap();
             assert_eq!(fs::read_to_string(folder.join(to)).unwrap(), SAMPLE);
             assert!(!folder.join(from).exists());
         }
-        let deleted = Operation::DeleteDocument {
+        let deleted = Operation::DeleteDocument(DeleteDocument {
             path: note(&a),
             expected_hash: None,
-        };
+        });
         let entry = write(&editor, vec![deleted]).unwrap().entry.unwrap();
         take_back(&editor, &undo_entry(entry)).unwrap();
         check_whole(folder, mount);

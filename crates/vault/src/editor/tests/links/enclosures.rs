@@ -108,11 +108,11 @@ fn links_of_front_matter_and_html_are_checked_and_told_when_they_are_new() {
         ]
     );
     let report = bench
-        .write(Operation::SetFrontMatter {
+        .write(Operation::SetFrontMatter(SetFrontMatter {
             path: Some(note("a.md")),
             key: "next".to_owned(),
             value: Some(sectile_markdown::Value::String("[[gone]]".to_owned())),
-        })
+        }))
         .unwrap();
     assert_eq!(
         broken(&report.broken_links),
@@ -190,10 +190,10 @@ fn a_link_of_the_file_system_is_neither_renamed_nor_deleted() {
     });
     let renamed = bench.write(rename_document("alias.md", "c.md"));
     assert_eq!(renamed.map(|_| ()), refused);
-    let deleted = bench.write(Operation::DeleteDocument {
+    let deleted = bench.write(Operation::DeleteDocument(DeleteDocument {
         path: note("alias.md"),
         expected_hash: None,
-    });
+    }));
     assert_eq!(deleted.map(|_| ()), refused);
     assert_eq!(bench.text("alias.md"), "# A\n");
     let onto = bench.write(rename_document("b.md", "dangling.md"));

@@ -18,11 +18,11 @@ fn set_aliases(path: &str, aliases: &[&str]) -> Operation {
     let list = aliases
         .iter()
         .map(|alias| Value::String((*alias).to_owned()));
-    Operation::SetFrontMatter {
+    Operation::SetFrontMatter(SetFrontMatter {
         path: Some(note(path)),
         key: "aliases".to_owned(),
         value: (!aliases.is_empty()).then(|| Value::List(list.collect())),
-    }
+    })
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn an_edit_that_takes_a_block_away_names_the_links_to_it() {
     let text = "# A\n\n## Keep\n\nText. ^kept\n\n## Go\n\nA claim. ^claim\n";
     let linking = "# B\n\n[[a#^claim]] ![[a#^claim]]\n\n[[a#^kept]]\n";
     let go = || by_heading("Go");
-    let edit_text = Operation::EditText {
+    let edit_text = Operation::EditText(EditText {
         path: Some(note("a.md")),
         section: None,
         old_text: " ^claim".to_owned(),
@@ -61,7 +61,7 @@ fn an_edit_that_takes_a_block_away_names_the_links_to_it() {
         expected_count: 1,
         scope: Scope::Body,
         expected_hash: None,
-    };
+    });
     for operation in [
         delete("a.md", go()),
         update("a.md", go(), "No claim."),
@@ -206,7 +206,7 @@ fn aliases_of_the_front_matter_are_names_of_a_document() {
 
 /// A new section with this text.
 fn with_section(path: &str, text: &str) -> Operation {
-    Operation::Insert {
+    Operation::Insert(InsertSection {
         path: Some(note(path)),
         heading: "New".to_owned(),
         content: text.to_owned(),
@@ -214,7 +214,7 @@ fn with_section(path: &str, text: &str) -> Operation {
         level: None,
         headings: PayloadHeadings::Inside,
         label: None,
-    }
+    })
 }
 
 #[test]
@@ -275,10 +275,10 @@ fn an_alias_that_goes_breaks_its_links_and_says_so() {
     );
     bench.undo("c.md").unwrap();
     let path = note("a.md");
-    let operation = Operation::DeleteDocument {
+    let operation = Operation::DeleteDocument(DeleteDocument {
         path,
         expected_hash: None,
-    };
+    });
     let report = bench.write(operation).unwrap();
     assert_eq!(broken(&report.broken_links), gone);
 }

@@ -305,14 +305,14 @@ proptest! {
         let (heads, tails) = (ids(from), ids(PATHS[moved[1].index(PATHS.len())]));
         prop_assume!(!heads.is_empty() && !tails.is_empty());
         let mut operations = vec![
-            Operation::Rename {
+            Operation::Rename(RenameSection {
                 path: None,
                 section: by_id(&heads[renamed[1].index(heads.len())]),
                 heading: "New name".to_owned(),
                 level: None,
                 repair_links: true,
                 expected_hash: None,
-            },
+            }),
             relocate(by_id(&tails[moved[2].index(tails.len())]), Some(to), 0),
             rename_document(PATHS[path.index(PATHS.len())], "x/new.md"),
         ];

@@ -16,19 +16,19 @@ pub(super) fn operation(
     fresh: &str,
 ) -> Option<Operation> {
     match (act, path) {
-        (Act::CreateDocument { text }, _) => Some(Operation::CreateDocument {
+        (Act::CreateDocument { text }, _) => Some(Operation::CreateDocument(CreateDocument {
             path: note(fresh),
             content: text.clone(),
-        }),
-        (Act::RenameDocument, Some(path)) => Some(Operation::RenameDocument {
+        })),
+        (Act::RenameDocument, Some(path)) => Some(Operation::RenameDocument(RenameDocument {
             path: note(path),
             new_path: note(fresh),
             repair_links: false,
-        }),
-        (Act::DeleteDocument, Some(path)) => Some(Operation::DeleteDocument {
+        })),
+        (Act::DeleteDocument, Some(path)) => Some(Operation::DeleteDocument(DeleteDocument {
             path: note(path),
             expected_hash: None,
-        }),
+        })),
         (act, path) => section_operation(now, act, path?),
     }
 }
@@ -63,7 +63,7 @@ fn section_operation(now: &Snapshot, act: &Act, path: &str) -> Option<Operation>
             level,
             heading,
             body,
-        } => Operation::Insert {
+        } => Operation::Insert(InsertSection {
             path: named,
             heading: heading.clone(),
             content: body.clone(),
@@ -71,7 +71,7 @@ fn section_operation(now: &Snapshot, act: &Act, path: &str) -> Option<Operation>
             level: *level,
             headings: PayloadHeadings::Rebase,
             label: None,
-        },
+        }),
         Act::Update {
             section: nth,
             body,
@@ -85,11 +85,11 @@ fn section_operation(now: &Snapshot, act: &Act, path: &str) -> Option<Operation>
             let text = text_of(now.bytes.get(path)?, at, *subtree)?;
             update_of(section(*nth)?, text, *subtree)
         }
-        Act::Delete { section: nth } => Operation::Delete {
+        Act::Delete { section: nth } => Operation::Delete(DeleteSection {
             path: named,
             section: section(*nth)?,
             expected_hash: None,
-        },
+        }),
         Act::Move {
             section: nth,
             at,
@@ -98,28 +98,28 @@ fn section_operation(now: &Snapshot, act: &Act, path: &str) -> Option<Operation>
         } => {
             let other = now.sections.keys().find(|other| *other != path);
             let to = other.filter(|_| *across).map_or(path, String::as_str);
-            Operation::Move {
+            Operation::Move(MoveSection {
                 path: named,
                 section: section(*nth)?,
                 at: place(&now.sections[to], *at, *relative),
                 to: Some(note(to)),
                 level: None,
                 expected_hash: None,
-            }
+            })
         }
         Act::Rename {
             section: nth,
             heading,
             level,
-        } => Operation::Rename {
+        } => Operation::Rename(RenameSection {
             path: named,
             section: section(*nth)?,
             heading: heading.clone(),
             level: *level,
             repair_links: false,
             expected_hash: None,
-        },
-        Act::EditText { section: nth, new } => Operation::EditText {
+        }),
+        Act::EditText { section: nth, new } => Operation::EditText(EditText {
             path: named,
             section: match nth {
                 Some(nth) => Some(section(*nth)?),
@@ -130,25 +130,25 @@ fn section_operation(now: &Snapshot, act: &Act, path: &str) -> Option<Operation>
             expected_count: 1,
             scope: Scope::Subtree,
             expected_hash: None,
-        },
-        Act::FrontMatter { key, value } => Operation::SetFrontMatter {
+        }),
+        Act::FrontMatter { key, value } => Operation::SetFrontMatter(SetFrontMatter {
             path: named,
             key: ["title", "tags", "new"][*key].to_owned(),
             value: value.clone().map(Value::String),
-        },
+        }),
         _ => return None,
     })
 }
 
 fn update_of(section: SectionRef, content: String, subtree: bool) -> Operation {
-    Operation::Update {
+    Operation::Update(UpdateSection {
         path: None,
         section,
         content,
         scope: if subtree { Scope::Subtree } else { Scope::Body },
         headings: PayloadHeadings::Rebase,
         expected_hash: None,
-    }
+    })
 }
 
 /// What a caller gets as the text of a section.

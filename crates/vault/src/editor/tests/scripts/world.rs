@@ -551,14 +551,14 @@ impl World {
         let alive: BTreeSet<&String> = self.now.all().map(|known| &known.id).collect();
         let dead = self.ever.keys().filter(|id| !alive.contains(id)).take(3);
         for id in dead {
-            let update = Operation::Update {
+            let update = Operation::Update(UpdateSection {
                 path: None,
                 section: by_id(id),
                 content: "x".to_owned(),
                 scope: Scope::Body,
                 headings: PayloadHeadings::Inside,
                 expected_hash: None,
-            };
+            });
             let error = write(&other, vec![update]).unwrap_err();
             assert!(
                 matches!(

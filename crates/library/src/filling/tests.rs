@@ -1,0 +1,400 @@
+//! The second tier is filled once, whatever happens meanwhile, and answers when it is complete.
+#![expect(clippy::disallowed_methods, reason = "files are damaged here")]
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use sectile_retrieval::{StoreError, built_in};
+
+use crate::{
+    filling::*,
+    indexing::{Job, Report, update},
+    shelf::{Found, IndexPlace, Shelf},
+    testing::{Memory, Second},
+    tiers::{Models, Tier},
+};
+
+const QUERIES: [&str; 4] = [
+    "keep apples cool",
+    "boats",
+    "yellow fruit",
+    "where it is dry",
+];
+
+/// A collection with an index in a folder.
+struct Case {
+    storage: Memory,
+    folder: tempfile::TempDir,
+}
+
+fn notebook(number: usize) -> String {
+    format!(
+        "# Apples {number}\n\nApples of tree {number} are red.\n\n## Storage\n\nKeep number {number} cool and dry.\n\n\
+         ## Always\n\nThe same everywhere.\n"
+    )
+}
+
+impl Case {
+    /// So many notebooks of three passages, and one of one.
+    fn new(notebooks: usize) -> Self {
+        let storage = Memory::default();
+        for number in 0..notebooks {
+            let name = format!("n{number:03}.md");
+            storage.write("lab", &name, notebook(number).as_bytes());
+        }
+        storage.write("lab", "z.md", b"Boats float on water.\n");
+        Self {
+            storage,
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn index(&self) -> Report {
+        let listed = self.storage.notebooks("lab", &|| false).unwrap();
+        let job = Job {
+            storage: &self.storage,
+            collection: "lab",
+            embedder: built_in().unwrap(),
+            stop: &|| false,
+            progress: &|| {},
+        };
+        update(job, self.folder.path(), &listed, || 7).unwrap()
+    }
+
+    fn try_fill(
+        &self,
+        second: &Second,
+        threads: usize,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Filled, IndexingError> {
+        let job = Filling {
+            storage: &self.storage,
+            collection: "lab",
+            first: built_in().unwrap(),
+            second,
+            threads,
+            stop,
+            progress: &|progress| assert!(progress.done <= progress.all, "{progress:?}"),
+        };
+        fill(job, self.folder.path())
+    }
+
+    fn fill(&self, second: &Second) -> Filled {
+        self.try_fill(second, 2, &|| false).unwrap()
+    }
+
+    fn shelf(&self, second: Option<&'static Second>) -> Arc<Shelf> {
+        let models = Models {
+            first: built_in().unwrap(),
+            second: second.map(|second| second as &'static dyn Embedder),
+        };
+        let place = IndexPlace::Here(Some(self.folder.path().to_owned()), models, None);
+        let shelf = Shelf::open(self.storage.library(), "lab", place, || 1_000, &|| false).unwrap();
+        shelf.refresh().unwrap();
+        shelf
+    }
+
+    /// The files of the second tier.
+    fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        let entries = std::fs::read_dir(self.folder.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names
+            .filter(|name| name.contains("meaning-"))
+            .map(|name| (name.clone(), std::fs::read(self.path(&name)).unwrap()))
+            .collect()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+/// Which tier answers, and the digest of all answers.
+fn answers(shelf: &Shelf) -> (Tier, Digest) {
+    let found = QUERIES.map(|query| shelf.search(query, 10, &|| false).unwrap());
+    let tier = found[0].state.tier;
+    assert!(found.iter().all(|found| found.state.tier == tier));
+    let hits: Vec<_> = found.iter().map(|Found { hits, .. }| hits).collect();
+    (tier, Digest::of(format!("{hits:?}").as_bytes()))
+}
+
+/// Says to stop after so many looks.
+fn after(looks: usize) -> impl Fn() -> bool + Sync {
+    let left = AtomicUsize::new(looks);
+    move || {
+        let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+            left.checked_sub(1)
+        });
+        taken.is_err()
+    }
+}
+
+#[test]
+fn a_collection_switches_over_when_everything_is_there() {
+    let second = Second::new("one");
+    let case = Case::new(20);
+    case.index();
+    let without = answers(&case.shelf(None));
+    assert_eq!(without.0, Tier::Static);
+    let shelf = case.shelf(Some(second));
+    assert_eq!(answers(&shelf), without);
+    let stopped = case.try_fill(second, 1, &after(25)).unwrap();
+    assert!(!stopped.complete && stopped.filled > 0, "{stopped:?}");
+    shelf.refresh().unwrap();
+    assert_eq!(answers(&shelf), without);
+    let filled = case.fill(second);
+    assert!(filled.complete, "{filled:?}");
+    assert_eq!((filled.passages, filled.filled), (61, 61));
+    assert_eq!(filled.embedded + filled.cached, 61);
+    shelf.refresh().unwrap();
+    let meant = answers(&shelf);
+    assert_eq!(meant.0, Tier::Transformer);
+    assert_ne!(meant.1, without.1);
+    assert_eq!(shelf.state().model, "one");
+    assert_eq!(answers(&case.shelf(Some(second))), meant, "opened afresh");
+    assert_eq!(
+        answers(&case.shelf(None)),
+        without,
+        "the first tier is as it was"
+    );
+    assert_eq!(case.fill(second).embedded, 0);
+}
+
+#[test]
+fn files_do_not_depend_on_threads_or_interruptions() {
+    let second = Second::new("one");
+    let cases = [(1, usize::MAX), (3, usize::MAX), (1, 9), (2, 16)].map(|(threads, looks)| {
+        let case = Case::new(12);
+        case.index();
+        let mut runs = 0;
+        while !case
+            .try_fill(second, threads, &after(looks + runs))
+            .unwrap()
+            .complete
+        {
+            runs += 1;
+        }
+        assert!(runs > 0 || looks == usize::MAX);
+        (case.files(), answers(&case.shelf(Some(second))))
+    });
+    assert_eq!(cases[0].0.len(), 1, "{:?}", cases[0].0.keys());
+    for case in &cases[1..] {
+        assert_eq!(*case, cases[0]);
+    }
+}
+
+#[test]
+fn only_what_changed_is_embedded_again_wherever_it_goes() {
+    let second = Second::new("one");
+    let case = Case::new(20);
+    case.index();
+    // What is the same in all notebooks is embedded once below each title.
+    case.fill(second);
+    assert_eq!(second.embedded(), 61);
+    // The same model, counted apart: a shelf embeds a few changes itself.
+    let beside = Second::new("one");
+    let shelf = case.shelf(Some(beside));
+    // Until small segments are made one.
+    for round in 0..10 {
+        let text = notebook(round).replace("red", "green");
+        case.storage
+            .write("lab", &format!("n{round:03}.md"), text.as_bytes());
+        case.index();
+        let filled = case.fill(second);
+        assert_eq!(
+            (filled.embedded, second.embedded()),
+            (1, 1),
+            "{round}: {filled:?}"
+        );
+        assert!(filled.complete && filled.cached == 60, "{filled:?}");
+        shelf.refresh().unwrap();
+        assert_eq!(shelf.state().tier, Tier::Transformer, "{round}");
+        let segments = Store::at(case.folder.path()).unwrap().unwrap();
+        let stored = segments.read(Some(built_in().unwrap())).unwrap().unwrap();
+        assert_eq!(case.files().len(), stored.segments.len(), "{round}");
+    }
+    // Everything anew, as one made at once.
+    let afresh = Case::new(0);
+    for number in 0..20 {
+        let name = format!("n{number:03}.md");
+        let path = NotePath::parse_vault(&name).unwrap();
+        let bytes = case.storage.read("lab", &path).unwrap().unwrap();
+        afresh.storage.write("lab", &name, &bytes);
+    }
+    afresh.index();
+    afresh.fill(second);
+    assert_eq!(answers(&shelf), answers(&afresh.shelf(Some(second))));
+}
+
+#[test]
+fn an_index_made_anew_is_filled_where_documents_count_again() {
+    let second = Second::new("one");
+    let case = Case::new(3);
+    case.index();
+    // One that does not count any more when it is filled.
+    case.storage.write("lab", "z.md", b"Trains.\n");
+    case.index();
+    case.fill(second);
+    case.storage
+        .write("lab", "z.md", b"Boats float on water.\n");
+    // The same segment as the first.
+    std::fs::remove_file(case.path("manifest")).unwrap();
+    case.index();
+    assert_eq!(answers(&case.shelf(Some(second))).0, Tier::Static);
+    assert_eq!(second.embedded(), 10);
+    let filled = case.fill(second);
+    assert!(filled.complete && filled.embedded == 1, "{filled:?}");
+    assert_eq!(answers(&case.shelf(Some(second))).0, Tier::Transformer);
+}
+
+#[test]
+fn damaged_and_foreign_files_are_as_good_as_missing() {
+    let second = Second::new("one");
+    let case = Case::new(6);
+    case.index();
+    let without = answers(&case.shelf(None));
+    case.fill(second);
+    let meant = answers(&case.shelf(Some(second)));
+    let whole = case.files();
+    let (name, bytes) = whole.first_key_value().unwrap();
+    let mut harmed = 0;
+    for at in (0..bytes.len()).step_by(61) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x55;
+        std::fs::write(case.path(name), &damaged).unwrap();
+        let shelf = case.shelf(Some(second));
+        let now = answers(&shelf);
+        // A byte between two parts is nobody's.
+        assert!(now == without || (now == meant && bytes[at] == 0), "{at}");
+        harmed += usize::from(now == without);
+        second.embedded();
+        assert!(case.fill(second).complete);
+        shelf.refresh().unwrap();
+        assert_eq!(answers(&shelf), meant, "{at}");
+    }
+    assert!(harmed > 10);
+    for other in [&b""[..], b"x", &bytes[..bytes.len() / 2]] {
+        std::fs::write(case.path(name), other).unwrap();
+        assert_eq!(answers(&case.shelf(Some(second))), without);
+        assert!(case.fill(second).complete);
+        assert_eq!(case.files(), whole);
+    }
+}
+
+#[test]
+fn another_model_begins_anew_and_takes_the_place_of_the_old_one() {
+    let (one, two) = (Second::new("one"), Second::new("two"));
+    let case = Case::new(4);
+    case.index();
+    case.fill(one);
+    let old = case.files();
+    let without = answers(&case.shelf(None));
+    assert_eq!(answers(&case.shelf(Some(two))), without);
+    let filled = case.fill(two);
+    assert_eq!((filled.embedded, filled.cached), (13, 0));
+    assert_eq!(answers(&case.shelf(Some(two))).0, Tier::Transformer);
+    assert_eq!(answers(&case.shelf(Some(one))), without);
+    assert!(case.files().keys().all(|name| !old.contains_key(name)));
+}
+
+#[test]
+fn there_is_one_filler_at_a_time_and_the_index_can_be_written_meanwhile() {
+    let second = Second::new("one");
+    let case = Case::new(8);
+    case.index();
+    let (busy, updated) = (AtomicBool::new(false), AtomicBool::new(false));
+    let looks = AtomicUsize::new(0);
+    let filled = case.try_fill(second, 1, &|| {
+        // In the middle of the work.
+        if looks.fetch_add(1, Ordering::Relaxed) == 10 {
+            let error = case.try_fill(second, 1, &|| false).unwrap_err();
+            let is_busy = matches!(error, IndexingError::Store(StoreError::Busy));
+            busy.store(is_busy, Ordering::Relaxed);
+            case.storage
+                .write("lab", "new.md", b"# Quince\n\nYellow.\n");
+            updated.store(case.index().written, Ordering::Relaxed);
+        }
+        false
+    });
+    let filled = filled.unwrap();
+    assert!(busy.into_inner() && updated.into_inner());
+    // It went round again.
+    assert!(filled.complete && filled.passages == 26, "{filled:?}");
+    assert_eq!(answers(&case.shelf(Some(second))).0, Tier::Transformer);
+}
+
+#[test]
+fn notebooks_that_change_during_the_work_are_left_and_said() {
+    let second = Second::new("one");
+    let case = Case::new(8);
+    case.index();
+    case.storage.write("lab", "n003.md", b"# Other\n\nOther.\n");
+    case.storage.remove("lab", "n004.md");
+    let filled = case.fill(second);
+    assert!(!filled.complete, "{filled:?}");
+    assert_eq!(
+        (filled.changed, filled.filled, filled.passages),
+        (2, 19, 25)
+    );
+    assert_eq!(second.embedded(), 19);
+    assert_eq!(case.shelf(Some(second)).state().tier, Tier::Static);
+    case.index();
+    let filled = case.fill(second);
+    assert!(filled.complete && filled.embedded == 1, "{filled:?}");
+    assert!(case.files().keys().all(|name| !name.contains("part")));
+}
+
+#[test]
+fn a_few_changes_in_memory_are_embedded_beside_and_many_are_not() {
+    let second = Second::new("one");
+    let case = Case::new(4);
+    case.index();
+    case.fill(second);
+    second.embedded();
+    let shelf = case.shelf(Some(second));
+    let tier = |wanted: Tier, query: &str, count: usize| {
+        for _ in 0..500 {
+            let found = shelf.search(query, 50, &|| false).unwrap();
+            let is_fresh = found
+                .hits
+                .iter()
+                .filter(|hit| hit.text.contains("quince"))
+                .count()
+                == count;
+            if is_fresh && found.state.tier == wanted && found.state.changed == Some(0) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("{query}: {:?}", shelf.state());
+    };
+    case.storage
+        .write("lab", "new.md", b"# Fruit\n\nA quince is yellow.\n");
+    shelf.look_again();
+    tier(Tier::Transformer, "quince", 1);
+    assert_eq!(second.embedded(), 1);
+    // What is the same in an edited notebook is taken from the disk.
+    let edited = notebook(2) + "\n## More\n\nAnother quince.\n";
+    case.storage.write("lab", "n002.md", edited.as_bytes());
+    shelf.look_again();
+    tier(Tier::Transformer, "quince", 2);
+    assert_eq!(second.embedded(), 1);
+    // The same as one that was filled.
+    let now = answers(&shelf);
+    let copy = Case::new(4);
+    copy.storage
+        .write("lab", "new.md", b"# Fruit\n\nA quince is yellow.\n");
+    copy.storage.write("lab", "n002.md", edited.as_bytes());
+    copy.index();
+    copy.fill(second);
+    assert_eq!(now, answers(&copy.shelf(Some(second))));
+    let many: String = (0..300)
+        .map(|at| format!("# {at}\n\nOne quince more.\n\n"))
+        .collect();
+    case.storage.write("lab", "many.md", many.as_bytes());
+    shelf.look_again();
+    tier(Tier::Static, "quince", 50);
+}

@@ -1,0 +1,328 @@
+//! Notebooks in a folder.
+//!
+//! A folder is a storage: each folder directly in it is a collection, unless its name begins with `_` or `.`; every `.md`
+//! file below a collection is a notebook, except below its `_artifacts` folder. The `.md` files directly in it are one more
+//! collection, [`TOP`]. What is hidden, ignored, excluded or
+//! behind a link is not there at all: neither listed nor read.
+
+use std::{
+    any::Any,
+    cell::Cell,
+    io,
+    path::{Path, PathBuf},
+};
+
+use notify::{RecursiveMode, Watcher as _};
+use sectile_markdown::NotePath;
+use sectile_vault::{FileStamp, ReadError, Root, RootError, Walk, WalkError};
+
+use crate::storage::{
+    ARTIFACTS, ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, StorageLimit, TOP,
+    is_at_top, is_collection_name, is_notebook,
+};
+
+/// The name of the folder inside the private folder that has the indexes, where no other place is given for them.
+pub const INDEX_FOLDER: &str = "notebook";
+/// What people call it.
+const KIND: &str = "folder";
+/// Folders below `_artifacts` of a collection.
+const MAX_ARTIFACT_FOLDERS: usize = 10_000;
+
+/// The most bytes of a notebook, when nobody says otherwise.
+pub const MAX_NOTE_BYTES: u64 = 8 << 20;
+
+/// Collections in a folder.
+#[derive(Debug)]
+pub struct FolderStorage {
+    root: Root,
+    walk: Walk,
+    max_note_bytes: u64,
+}
+
+impl FolderStorage {
+    /// The storage in the folder `location`. `walk` says which files count, by paths below that folder.
+    pub fn open(location: &Path, walk: Walk, max_note_bytes: u64) -> Result<Self, RootError> {
+        Ok(Self {
+            root: Root::open(location)?,
+            walk,
+            max_note_bytes,
+        })
+    }
+
+    /// Where the folder is. For watching it, and for commands that add to it.
+    pub fn location(&self) -> &Path {
+        self.root.location()
+    }
+
+    /// Where indexes are, unless somebody says otherwise.
+    pub fn index_folder(&self) -> PathBuf {
+        self.root.private_location().join(INDEX_FOLDER)
+    }
+
+    /// Makes the folder that [`Self::index_folder`] is in.
+    pub fn make_private_folder(&self) -> io::Result<()> {
+        self.root.make_private()
+    }
+
+    /// The bytes of a file that is behind no link, or `None` when there is none.
+    fn plain(&self, path: &NotePath) -> Result<Option<Vec<u8>>, StorageError> {
+        match self.root.read_plain(path, self.max_note_bytes) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(ReadError::Unreadable(kind)) => Err(StorageError::failed(format!(
+                "A file of the collection cannot be read ({kind})."
+            ))),
+            Err(ReadError::TooManyOpenFiles) => Err(StorageError::failed(
+                "A file of the collection cannot be read: too many files are open.",
+            )),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// The path of a file of a collection, where it can be one.
+    fn path_of(collection: &str, file: &NotePath) -> Option<NotePath> {
+        if collection == TOP {
+            return Some(file.clone()).filter(is_at_top);
+        }
+        let whole = format!("{collection}/{file}");
+        let path = NotePath::parse_vault(&whole).ok();
+        path.filter(|path| path.as_str() == whole && is_collection_name(collection))
+    }
+
+    /// Whether the folder has a collection called exactly so, byte for byte.
+    fn has(&self, collection: &str) -> Result<bool, StorageError> {
+        if collection == TOP {
+            let has = self.root.has_at_top(&self.walk, &is_notebook);
+            return has.map_err(|error| failed(&error));
+        }
+        if !is_collection_name(collection) {
+            return Ok(false);
+        }
+        let folders = self
+            .root
+            .folders(&self.walk)
+            .map_err(|error| failed(&error))?;
+        Ok(folders.iter().any(|name| name == collection))
+    }
+}
+
+impl NotebookStorage for FolderStorage {
+    fn max_notebook_bytes(&self) -> u64 {
+        self.max_note_bytes
+    }
+
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn collections(&self) -> Result<Vec<String>, StorageError> {
+        let mut folders = self
+            .root
+            .folders(&self.walk)
+            .map_err(|error| failed(&error))?;
+        folders.retain(|name| is_collection_name(name));
+        if self.has(TOP)? {
+            folders.push(TOP.to_owned());
+            folders.sort();
+        }
+        Ok(folders)
+    }
+
+    fn notebooks(
+        &self,
+        collection: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<Listed>, StorageError> {
+        self.require(collection)?;
+        let listed = match collection {
+            TOP => self.root.list_top(&self.walk, stop),
+            _ => self.root.list(collection, &self.walk, stop),
+        };
+        let listed = match listed {
+            Ok(listed) => listed,
+            Err(error) if is_absence(&error) => return Err(StorageError::CollectionNotFound),
+            Err(error) => return Err(failed(&error)),
+        };
+        Ok(listed
+            .into_iter()
+            .filter(|(file, _)| is_notebook(file))
+            .map(|(notebook, stamp)| Listed {
+                notebook,
+                stamp: condensed(&stamp),
+            })
+            .collect())
+    }
+
+    fn read(&self, collection: &str, file: &NotePath) -> Result<Option<Vec<u8>>, StorageError> {
+        let gone = || self.require(collection).map(|()| None);
+        let Some(path) = Self::path_of(collection, file) else {
+            return gone();
+        };
+        let is_wanted = !is_notebook(file) || self.walk.includes(path.as_str());
+        if !is_wanted
+            || !self
+                .root
+                .reaches(&path, &self.walk)
+                .map_err(|error| failed(&error))?
+        {
+            return gone();
+        }
+        match self.plain(&path)? {
+            Some(bytes) => Ok(Some(bytes)),
+            None => gone(),
+        }
+    }
+
+    fn read_listed(
+        &self,
+        collection: &str,
+        file: &NotePath,
+    ) -> Result<Option<Vec<u8>>, StorageError> {
+        match Self::path_of(collection, file) {
+            Some(path) => self.plain(&path),
+            None => Ok(None),
+        }
+    }
+
+    fn require(&self, collection: &str) -> Result<(), StorageError> {
+        match self.has(collection)? {
+            true => Ok(()),
+            false => Err(StorageError::CollectionNotFound),
+        }
+    }
+
+    fn watch(
+        &self,
+        collection: &str,
+        changed: Box<dyn Fn() + Send + Sync>,
+    ) -> Option<Box<dyn Any + Send + Sync>> {
+        let told = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            let is_read_only = event.is_ok_and(|event| event.kind.is_access());
+            if !is_read_only {
+                changed();
+            }
+        });
+        let mut watcher = told.ok()?;
+        let (folder, mode) = match collection {
+            TOP => (
+                self.root.location().to_path_buf(),
+                RecursiveMode::NonRecursive,
+            ),
+            _ => (
+                self.root.location().join(collection),
+                RecursiveMode::Recursive,
+            ),
+        };
+        if let Err(error) = watcher.watch(&folder, mode) {
+            tracing::warn!(kind = ?error.kind, "changes to notebooks are noticed only now and then");
+            return None;
+        }
+        Some(Box::new(watcher))
+    }
+
+    fn name(&self) -> Option<String> {
+        let name = self.root.location().file_name()?;
+        name.to_str().map(str::to_owned)
+    }
+}
+
+impl ArtifactStorage for FolderStorage {
+    fn artifact_storage_kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn artifact_limits(&self) -> &'static [StorageLimit] {
+        &[StorageLimit {
+            name: "max_artifact_folders",
+            value: MAX_ARTIFACT_FOLDERS as u64,
+            bounds: "folders below `_artifacts` of a collection",
+        }]
+    }
+
+    fn artifact_files(
+        &self,
+        collection: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<NotePath>, StorageError> {
+        let folder = match collection {
+            // There may be artifacts here of notebooks that are elsewhere.
+            TOP => ARTIFACTS.to_owned(),
+            _ => {
+                self.require(collection)?;
+                format!("{collection}/{ARTIFACTS}")
+            }
+        };
+        let folders = Cell::new(0_usize);
+        let is_enough = || {
+            folders.set(folders.get() + 1);
+            folders.get() > MAX_ARTIFACT_FOLDERS || stop()
+        };
+        let listed = match self.root.list_files(&folder, &self.walk, &is_enough) {
+            Ok(listed) => listed,
+            Err(WalkError::Stopped) if folders.get() <= MAX_ARTIFACT_FOLDERS => {
+                return Err(StorageError::Cancelled);
+            }
+            Err(WalkError::Stopped) => {
+                return Err(StorageError::failed(format!(
+                    "`{ARTIFACTS}` of the collection has more than {MAX_ARTIFACT_FOLDERS} folders."
+                )));
+            }
+            Err(error) if is_absence(&error) => {
+                return self.require(collection).map(|()| Vec::new());
+            }
+            Err(error) => return Err(failed(&error)),
+        };
+        let files = listed.iter().filter_map(|(file, _)| {
+            let path = format!("{ARTIFACTS}/{file}");
+            NotePath::parse_vault(&path).ok()
+        });
+        Ok(files.collect())
+    }
+
+    fn read_artifact(
+        &self,
+        collection: &str,
+        file: &NotePath,
+    ) -> Result<Option<Vec<u8>>, StorageError> {
+        match file.segments().next() {
+            Some(ARTIFACTS) => self.read(collection, file),
+            _ => self.require(collection).map(|()| None),
+        }
+    }
+}
+
+fn condensed(stamp: &FileStamp) -> Stamp {
+    Stamp {
+        bytes: stamp.bytes,
+        modified: stamp.modified_ns.div_euclid(1_000_000),
+        changed: u64::try_from(stamp.modified_ns.max(stamp.changed_ns)).unwrap_or_default(),
+        state: [
+            stamp.bytes,
+            stamp.modified_ns.cast_unsigned(),
+            stamp.changed_ns.cast_unsigned(),
+            stamp.file,
+        ],
+    }
+}
+
+fn is_absence(error: &WalkError) -> bool {
+    matches!(
+        error,
+        WalkError::Unreadable(io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    )
+}
+
+fn failed(error: &WalkError) -> StorageError {
+    match error {
+        WalkError::Stopped => StorageError::Cancelled,
+        WalkError::Unreadable(kind) => StorageError::failed(format!(
+            "The folder of the notebooks cannot be read ({kind})."
+        )),
+        WalkError::TooManyOpenFiles => StorageError::failed(
+            "The folder of the notebooks cannot be read: too many files are open.",
+        ),
+        _ => StorageError::failed("The folder of the notebooks cannot be read."),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,593 @@
+//! Notebooks made searchable: read, cut into chunks, and put into segments, several at a time.
+//!
+//! Which notebooks share a segment depends on their sizes and on the machine. No answer depends on it.
+
+use std::{
+    path::Path,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use sectile_markdown::{Chunks, Digest, Document, NotePath, Source, chunks};
+use sectile_retrieval::{
+    Chunk, Embedder, EmbeddingReader, Entry, Manifest, Passage, Place, SegmentBuilder, Store,
+    StoreError, Stored,
+};
+use serde::Serialize;
+
+use crate::{
+    clock::Clock,
+    error::{FailedPart, LibraryError},
+    facts::notebook_facts,
+    left_out::WhyLeftOut,
+    library::Library,
+    locked,
+    storage::Listed,
+};
+
+/// Blocks are put together up to so many bytes.
+pub const LONGEST_CHUNK: usize = 2_000;
+/// All segments that are being made at the same time are made of about so many bytes of notebooks.
+const BYTES_AT_A_TIME: u64 = 12 << 20;
+const MOST_THREADS: usize = 8;
+/// The place of a notebook that could not be read.
+const NOWHERE: Place = Place {
+    segment: u32::MAX as usize,
+    document: 0,
+};
+/// The place of a notebook that was too large to be read.
+const NOWHERE_FOR_SIZE: Place = Place {
+    document: 1,
+    ..NOWHERE
+};
+/// Segments with fewer documents than this are small.
+const SMALL: usize = 256;
+/// So many small segments are made one.
+const MANY_SMALL: usize = 8;
+
+/// What is indexed, and with what.
+#[derive(Clone, Copy)]
+pub struct Job<'a> {
+    /// Where the notebooks are read from.
+    pub storage: &'a Library,
+    /// The name of the collection.
+    pub collection: &'a str,
+    /// The model that gives each passage its vector.
+    pub embedder: &'a dyn Embedder,
+    /// Says whether nobody waits any longer.
+    pub stop: &'a (dyn Fn() -> bool + Sync),
+    /// Called for each notebook that was looked at.
+    pub progress: &'a (dyn Fn() + Sync),
+}
+
+/// A notebook to look at.
+pub struct Wanted<'a> {
+    /// The notebook as the storage lists it.
+    pub listed: &'a Listed,
+    /// The digest of what is indexed of it already.
+    pub known: Option<Digest>,
+}
+
+/// What became of a notebook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is what is indexed already.
+    Same,
+    /// It is in the segment with this number, counted from the first that was made, with so many chunks.
+    Indexed {
+        /// The digest of its bytes.
+        digest: Digest,
+        /// The segment, and the document in it.
+        place: Place,
+        /// How many chunks it was cut into.
+        chunks: usize,
+    },
+    /// It cannot be read.
+    LeftOut(WhyLeftOut),
+}
+
+/// The place of a notebook that nothing is indexed of.
+pub fn nowhere(why: WhyLeftOut) -> Place {
+    match why {
+        WhyLeftOut::TooLarge => NOWHERE_FOR_SIZE,
+        WhyLeftOut::Unreadable => NOWHERE,
+    }
+}
+
+/// Why nothing is indexed of the notebook at this place, where that is so.
+pub(crate) fn why_nowhere(place: Place) -> Option<WhyLeftOut> {
+    let is_for_size = place == NOWHERE_FOR_SIZE;
+    (place.segment == NOWHERE.segment).then_some(match is_for_size {
+        true => WhyLeftOut::TooLarge,
+        false => WhyLeftOut::Unreadable,
+    })
+}
+
+/// Whether a notebook that nothing is indexed of is small enough to be tried again: what could not be read then may be readable now.
+pub(crate) fn may_be_readable_now(place: Place, listed: &Listed, max_notebook_bytes: u64) -> bool {
+    why_nowhere(place).is_some() && listed.stamp.bytes <= max_notebook_bytes
+}
+
+/// Makes segments of notebooks. `put` takes care of each; what it returns comes back in the order of the segments.
+pub fn build<T: Send>(
+    job: Job<'_>,
+    wanted: &[Wanted<'_>],
+    put: impl Fn(Vec<u8>) -> Result<T, LibraryError> + Sync,
+) -> Result<(Vec<T>, Vec<Outcome>), LibraryError> {
+    let threads = threads();
+    let batches = batches(wanted, BYTES_AT_A_TIME / threads as u64);
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(batches.len()));
+    let work = || {
+        let mut reader = job.embedder.reader();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(batch) = batches.get(number) else {
+                return;
+            };
+            let result = build_one(job, &mut *reader, batch, &put);
+            let failed = result.is_err();
+            locked(&done).push((number, result));
+            if failed {
+                // Nobody wants the rest.
+                next.store(batches.len(), Ordering::Relaxed);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(batches.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(number, _)| *number);
+    let mut files = Vec::new();
+    let mut outcomes = Vec::with_capacity(wanted.len());
+    for (_, result) in done {
+        let (file, some) = result?;
+        let segment = files.len();
+        files.extend(file);
+        outcomes.extend(some.into_iter().map(|outcome| match outcome {
+            Outcome::Indexed {
+                digest,
+                place,
+                chunks,
+            } => Outcome::Indexed {
+                digest,
+                place: Place { segment, ..place },
+                chunks,
+            },
+            outcome => outcome,
+        }));
+    }
+    Ok((files, outcomes))
+}
+
+/// Notebooks that come into one segment: one after the other, up to about so many bytes.
+fn batches<'w, 'l>(wanted: &'w [Wanted<'l>], bytes: u64) -> Vec<&'w [Wanted<'l>]> {
+    let mut batches = Vec::new();
+    let (mut start, mut sum) = (0, 0);
+    for (at, one) in wanted.iter().enumerate() {
+        if sum > 0 && sum + one.listed.stamp.bytes > bytes {
+            batches.push(&wanted[start..at]);
+            (start, sum) = (at, 0);
+        }
+        sum += one.listed.stamp.bytes;
+    }
+    if start < wanted.len() {
+        batches.push(&wanted[start..]);
+    }
+    batches
+}
+
+fn build_one<T>(
+    job: Job<'_>,
+    reader: &mut dyn EmbeddingReader,
+    batch: &[Wanted<'_>],
+    put: &impl Fn(Vec<u8>) -> Result<T, LibraryError>,
+) -> Result<(Option<T>, Vec<Outcome>), LibraryError> {
+    let mut builder = SegmentBuilder::new(Some((job.embedder, reader)));
+    let mut documents = 0;
+    let mut outcomes = Vec::with_capacity(batch.len());
+    for wanted in batch {
+        if (job.stop)() {
+            return Err(LibraryError::Cancelled);
+        }
+        let notebook = &wanted.listed.notebook;
+        let why = WhyLeftOut::of(wanted.listed, job.storage.max_notebook_bytes());
+        let read = match why {
+            WhyLeftOut::TooLarge => Ok(None),
+            WhyLeftOut::Unreadable => job.storage.read_listed(job.collection, notebook),
+        };
+        let bytes = match read {
+            Ok(bytes) => bytes,
+            // What cannot be read cannot be found either; the rest can.
+            Err(LibraryError::Failed { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        (job.progress)();
+        let Some(bytes) = bytes else {
+            outcomes.push(Outcome::LeftOut(why));
+            continue;
+        };
+        let digest = Digest::of(&bytes);
+        if wanted.known == Some(digest) {
+            outcomes.push(Outcome::Same);
+            continue;
+        }
+        builder.document();
+        let chunks = add(&mut builder, &bytes, notebook);
+        let place = Place {
+            segment: 0,
+            document: documents,
+        };
+        documents += 1;
+        outcomes.push(Outcome::Indexed {
+            digest,
+            place,
+            chunks,
+        });
+    }
+    let file = if documents > 0 {
+        Some(put(builder.finish())?)
+    } else {
+        None
+    };
+    Ok((file, outcomes))
+}
+
+/// Adds the chunks of a notebook. How many there are is returned.
+fn add(builder: &mut SegmentBuilder<'_>, bytes: &[u8], notebook: &NotePath) -> usize {
+    let cut = CutNotebook::new(bytes, notebook);
+    for number in 0..cut.chunks.chunks.len() {
+        let (chunk, path) = cut.chunk(bytes, number);
+        let plain = cut.chunks.chunks[number].plain.as_str();
+        builder.chunk(&chunk, &passage_of(&path, plain));
+    }
+    cut.chunks.chunks.len()
+}
+
+/// A chunk as it is searched: its text below the title and the headings above it.
+pub(crate) fn passage_of<'a>(path: &[&'a str], body: &'a str) -> Passage<'a> {
+    let (heading, trail) = match path.split_last() {
+        Some((heading, trail)) => (*heading, trail.to_vec()),
+        None => ("", Vec::new()),
+    };
+    Passage {
+        heading,
+        trail,
+        body,
+    }
+}
+
+/// How many threads cut notebooks.
+pub fn threads() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    cores.min(MOST_THREADS)
+}
+
+/// A notebook cut into chunks.
+pub(crate) struct CutNotebook {
+    pub title: String,
+    pub chunks: Chunks,
+    /// Where each line ends.
+    line_ends: Vec<usize>,
+}
+
+impl CutNotebook {
+    pub(crate) fn new(bytes: &[u8], notebook: &NotePath) -> Self {
+        Self {
+            title: notebook_facts(bytes, notebook).title,
+            chunks: chunks(&Source::new(bytes), LONGEST_CHUNK),
+            line_ends: memchr::memchr_iter(b'\n', bytes).collect(),
+        }
+    }
+
+    /// A chunk as it is kept, and the title and headings above it.
+    pub(crate) fn chunk(&self, bytes: &[u8], number: usize) -> (Chunk, Vec<&str>) {
+        let chunk = &self.chunks.chunks[number];
+        let path = self.path(chunk.section);
+        let chunk = Chunk {
+            span: chunk.span,
+            digest: Digest::of(chunk.span.slice(bytes)),
+            line: self.line_of(chunk.span.start),
+        };
+        (chunk, path)
+    }
+
+    /// The line that a byte is in, counted from 1.
+    pub(crate) fn line_of(&self, at: usize) -> usize {
+        self.line_ends.partition_point(|end| *end < at) + 1
+    }
+
+    /// The title, and the headings of the section with this index and of those above it, outermost first.
+    pub(crate) fn path(&self, section: Option<usize>) -> Vec<&str> {
+        let document = &self.chunks.document;
+        let headings = section.map_or_else(Vec::new, |index| headings_above(document, index));
+        // A first heading that says the title again says nothing more.
+        let title = Some(self.title.as_str()).filter(|title| headings.first() != Some(title));
+        title.into_iter().chain(headings).collect()
+    }
+
+    /// The index of the section that a byte is in.
+    pub(crate) fn section_at(&self, at: usize) -> Option<usize> {
+        let sections = self.chunks.document.top_level();
+        sections
+            .take_while(|(_, section, _)| section.heading.start <= at)
+            .last()
+            .map(|(index, ..)| index)
+    }
+}
+
+/// The texts of a heading and those above it, outermost first.
+fn headings_above(document: &Document, index: usize) -> Vec<&str> {
+    let sections = document.sections();
+    let chain = std::iter::successors(Some(index), |at| sections[*at].extent?.parent);
+    let mut headings: Vec<&str> = chain.map(|at| sections[at].text.as_str()).collect();
+    headings.reverse();
+    headings.retain(|heading| !heading.is_empty());
+    headings
+}
+
+/// Why an index was not written.
+#[derive(Debug)]
+pub enum IndexingError {
+    /// The notebooks cannot be read.
+    Notebooks(LibraryError),
+    /// The index cannot be read or written.
+    Store(StoreError),
+}
+
+impl From<LibraryError> for IndexingError {
+    fn from(error: LibraryError) -> Self {
+        Self::Notebooks(error)
+    }
+}
+
+impl From<StoreError> for IndexingError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<std::io::Error> for IndexingError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+/// What was done to an index.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Notebooks that are in it now.
+    pub notebooks: usize,
+    /// Of these, how many were read and put in.
+    pub indexed: usize,
+    /// Notebooks that are not there any more.
+    pub removed: usize,
+    /// Notebooks that cannot be read.
+    pub unreadable: usize,
+    /// Chunks that are in it now.
+    pub chunks: usize,
+    /// Why everything was made anew, when there was something before.
+    pub remade: Option<String>,
+    /// Whether anything was written.
+    pub written: bool,
+}
+
+impl Report {
+    /// What both came to, one after the other.
+    pub fn and_then(self, later: Self) -> Self {
+        Self {
+            indexed: self.indexed + later.indexed,
+            removed: self.removed + later.removed,
+            remade: self.remade.or(later.remade),
+            written: self.written || later.written,
+            ..later
+        }
+    }
+}
+
+/// The folder of a collection's index below the folder of all.
+pub fn folder_of(all: &Path, collection: &str) -> std::path::PathBuf {
+    // Names of collections may be longer than names of folders, or differ in case only.
+    let digest = Digest::of(collection.as_bytes()).to_string();
+    all.join(&digest[..16])
+}
+
+/// Brings the index of a collection at `location` up to date.
+pub fn update(
+    job: Job<'_>,
+    location: &Path,
+    listed: &[Listed],
+    clock: Clock,
+) -> Result<Report, IndexingError> {
+    let store = Store::make_at(location)?;
+    let writer = store.writer()?;
+    let mut report = Report::default();
+    let old = match store.read(Some(job.embedder)) {
+        Ok(Some(old)) if old.manifest.name == job.collection => Some(old),
+        Ok(_) => None,
+        Err(StoreError::Format(error)) => {
+            report.remade = Some(error.to_string());
+            None
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let as_of = clock();
+    let plan = Plan::new(listed, old.as_ref(), job.storage.max_notebook_bytes());
+    let put = |file: Vec<u8>| {
+        writer.add(&file).map_err(|error| LibraryError::Failed {
+            message: format!("The index cannot be written ({}).", error.kind()),
+            at: FailedPart::Index("folder"),
+        })
+    };
+    let (names, outcomes) = build(job, &plan.wanted, put)?;
+    let mut manifest = Manifest {
+        name: job.collection.to_owned(),
+        made_at: as_of,
+        segments: plan.segments.clone(),
+        entries: plan.entries(listed, &outcomes),
+    };
+    manifest.segments.extend(names);
+    report.chunks = chunks_of(&manifest.entries, old.as_ref(), &outcomes);
+    drop_unused_segments(&mut manifest);
+    report.notebooks = manifest.entries.len();
+    report.indexed = outcomes
+        .iter()
+        .filter(|outcome| matches!(outcome, Outcome::Indexed { .. }))
+        .count();
+    report.unreadable = manifest
+        .entries
+        .iter()
+        .filter(|entry| why_nowhere(entry.place).is_some())
+        .count();
+    report.removed = plan.removed;
+    let is_same = old.as_ref().is_some_and(|old| {
+        old.manifest.entries == manifest.entries && old.manifest.segments == manifest.segments
+    });
+    if is_same {
+        // Nothing is written when nothing changed; the index is as good as new, but for what a killed run may have left.
+        writer.clean(&manifest.segments)?;
+        return Ok(report);
+    }
+    writer.commit(&manifest)?;
+    report.written = true;
+    Ok(report)
+}
+
+/// How many chunks documents have: those in old segments, and those that were indexed now.
+fn chunks_of(entries: &[Entry], old: Option<&Stored>, outcomes: &[Outcome]) -> usize {
+    let kept = entries.iter();
+    let kept = kept.map(|entry| old.map_or(0, |old| old.chunks_at(entry.place)));
+    let new = outcomes.iter().map(|outcome| match outcome {
+        Outcome::Indexed { chunks, .. } => *chunks,
+        _ => 0,
+    });
+    kept.chain(new).sum()
+}
+
+/// Which notebooks are looked at, and what is known of the others.
+struct Plan<'l> {
+    wanted: Vec<Wanted<'l>>,
+    /// For each listed notebook: what is known of it, and whether it is looked at.
+    known: Vec<(Option<Entry>, bool)>,
+    segments: Vec<String>,
+    removed: usize,
+}
+
+impl<'l> Plan<'l> {
+    fn new(listed: &'l [Listed], old: Option<&Stored>, max_notebook_bytes: u64) -> Self {
+        let entries: &[Entry] = old.map_or(&[], |old| &old.manifest.entries);
+        let dissolved = old.map(dissolved).unwrap_or_default();
+        let mut plan = Self {
+            wanted: Vec::new(),
+            known: Vec::with_capacity(listed.len()),
+            segments: old.map_or_else(Vec::new, |old| old.manifest.segments.clone()),
+            removed: 0,
+        };
+        let mut found = 0;
+        for one in listed {
+            let name = one.notebook.as_str();
+            let at = entries.binary_search_by(|entry| entry.name.as_str().cmp(name));
+            let entry = at.ok().map(|at| entries[at].clone());
+            found += usize::from(entry.is_some());
+            let is_dissolved = |entry: &Entry| dissolved.contains(&entry.place.segment);
+            let is_current = |entry: &Entry| {
+                entry.stamp == one.stamp.state
+                    && !is_dissolved(entry)
+                    && !may_be_readable_now(entry.place, one, max_notebook_bytes)
+            };
+            let is_wanted = !entry.as_ref().is_some_and(is_current);
+            if is_wanted {
+                let known = entry
+                    .as_ref()
+                    .filter(|entry| why_nowhere(entry.place).is_none() && !is_dissolved(entry));
+                plan.wanted.push(Wanted {
+                    listed: one,
+                    known: known.map(|entry| entry.digest),
+                });
+            }
+            plan.known.push((entry, is_wanted));
+        }
+        plan.removed = entries.len() - found;
+        plan
+    }
+
+    /// The entries of the new manifest. New segments are counted behind the old ones.
+    fn entries(&self, listed: &[Listed], outcomes: &[Outcome]) -> Vec<Entry> {
+        let mut outcomes = outcomes.iter();
+        let mut entries = Vec::with_capacity(listed.len());
+        for (one, (entry, is_wanted)) in listed.iter().zip(&self.known) {
+            let outcome = if *is_wanted {
+                let unknown = Outcome::LeftOut(WhyLeftOut::Unreadable);
+                outcomes.next().copied().unwrap_or(unknown)
+            } else {
+                Outcome::Same
+            };
+            let (digest, place) = match (outcome, entry) {
+                (Outcome::Same, Some(entry)) => (entry.digest, entry.place),
+                (Outcome::Indexed { digest, place, .. }, _) => {
+                    let segment = self.segments.len() + place.segment;
+                    (digest, Place { segment, ..place })
+                }
+                (Outcome::LeftOut(why), _) => (Digest::of(b""), nowhere(why)),
+                (Outcome::Same, None) => (Digest::of(b""), NOWHERE),
+            };
+            entries.push(Entry {
+                name: one.notebook.as_str().to_owned(),
+                stamp: one.stamp.state,
+                digest,
+                place,
+            });
+        }
+        entries
+    }
+}
+
+/// The numbers of segments whose documents are put elsewhere: those with more dead than living ones, and small ones when
+/// there are many.
+fn dissolved(old: &Stored) -> Vec<usize> {
+    let mut living = vec![0_usize; old.segments.len()];
+    for entry in &old.manifest.entries {
+        if let Some(living) = living.get_mut(entry.place.segment) {
+            *living += 1;
+        }
+    }
+    let is_small = |number: &usize| living[*number] < SMALL;
+    let are_many = (0..living.len()).filter(is_small).count() >= MANY_SMALL;
+    (0..living.len())
+        .filter(|number| {
+            let is_mostly_dead = living[*number] * 2 < old.segments[*number].documents();
+            is_mostly_dead || (are_many && is_small(number))
+        })
+        .collect()
+}
+
+/// Takes segments out of a manifest that no entry is in any more.
+fn drop_unused_segments(manifest: &mut Manifest) {
+    let mut is_used = vec![false; manifest.segments.len()];
+    for entry in &manifest.entries {
+        if let Some(is_used) = is_used.get_mut(entry.place.segment) {
+            *is_used = true;
+        }
+    }
+    let mut numbers = Vec::with_capacity(is_used.len());
+    let mut next = 0;
+    for used in &is_used {
+        numbers.push(next);
+        next += usize::from(*used);
+    }
+    let mut used = is_used.iter();
+    manifest
+        .segments
+        .retain(|_| used.next().copied().unwrap_or_default());
+    for entry in &mut manifest.entries {
+        if let Some(number) = numbers.get(entry.place.segment) {
+            entry.place.segment = *number;
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! An index in this process.
+//!
+//! What is on disk is compared with its checksums when it is opened, and with the library off the way of searches; what changed
+//! is indexed in memory, or everything when the index is damaged. Its files may be changed or cut off at any moment: a search
+//! that comes across that gives no answer, and the collection is opened again. The second tier answers as long as it has all
+//! chunks that count; a few that are in memory are embedded by the thread that keeps the index fresh.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex},
+};
+
+use sectile_markdown::{Digest, NotePath, Span};
+use sectile_retrieval::{EmbeddingReader, Found, KnownVectors, Query, Store};
+
+use crate::{
+    clock::Clock,
+    error::LibraryError,
+    library::Library,
+    locked,
+    shelf::{
+        CollectionIndex, IndexState,
+        snapshot::{Snapshot, unharmed},
+    },
+    storage::{Located, LocatedHit, LocatedHits, SharedState},
+    tiers::Models,
+};
+
+/// Readers of the second tier's model are kept for the next search, up to so many.
+const MOST_READERS: usize = 8;
+/// Vectors of chunks in memory are remembered up to so many.
+const MOST_KNOWN: usize = 4_096;
+
+pub(super) struct Embedded {
+    library: Arc<Library>,
+    collection: String,
+    /// Where its index is, if there is one.
+    folder: Option<PathBuf>,
+    models: Models,
+    clock: Clock,
+    snapshot: Mutex<Arc<Snapshot>>,
+    /// The state on disk that could not be used.
+    refused: Mutex<Option<Digest>>,
+    /// Readers of the second tier's model that nobody uses now.
+    readers: Mutex<Vec<Box<dyn EmbeddingReader>>>,
+    /// Vectors of the second tier that chunks in memory may have, by manifest: those on disk, and those that were added.
+    known: Mutex<Option<(Option<Digest>, KnownVectors)>>,
+}
+
+impl Embedded {
+    /// The index in the folder, or else one that is made in memory now.
+    pub(super) fn open(
+        library: Arc<Library>,
+        collection: &str,
+        (folder, models, refused): (Option<PathBuf>, Models, Option<Digest>),
+        clock: Clock,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Self, LibraryError> {
+        let on_disk = Snapshot::state_on_disk(folder.as_deref());
+        let opened = match on_disk.is_some() && on_disk == refused {
+            true => None,
+            false => Snapshot::of_disk(folder.as_deref(), collection, models),
+        };
+        let (snapshot, refused) = match opened {
+            Some(snapshot) => (snapshot, None),
+            None => {
+                let made = Snapshot::in_memory(&library, collection, models, clock, stop)?;
+                (made, on_disk)
+            }
+        };
+        Ok(Self {
+            library,
+            collection: collection.to_owned(),
+            folder,
+            models,
+            clock,
+            snapshot: Mutex::new(Arc::new(snapshot)),
+            refused: Mutex::new(refused),
+            readers: Mutex::default(),
+            known: Mutex::default(),
+        })
+    }
+
+    fn current(&self) -> Arc<Snapshot> {
+        Arc::clone(&locked(&self.snapshot))
+    }
+
+    fn replace(&self, snapshot: Snapshot) {
+        *locked(&self.snapshot) = Arc::new(snapshot);
+    }
+
+    /// Searches with a reader of the tier that answers.
+    ///
+    /// # Errors
+    /// [`LibraryError::IndexDamaged`] when the files of the index are not what they were.
+    fn find(
+        &self,
+        snapshot: &Snapshot,
+        query: &Query,
+        text: &str,
+        most: usize,
+    ) -> Result<Found, LibraryError> {
+        let mut reader = match snapshot.is_meant() {
+            true => locked(&self.readers).pop(),
+            false => None,
+        }
+        .unwrap_or_else(|| snapshot.model().reader());
+        let mut search = || {
+            let corpus = &snapshot.corpus;
+            corpus.search(query, text, Some(&mut *reader), most)
+        };
+        let found = match snapshot.disk_segments {
+            // What this process made itself does no harm.
+            0 => search(),
+            _ => unharmed(search).ok_or(LibraryError::IndexDamaged)?,
+        };
+        if snapshot.corpus.is_damaged() {
+            return Err(LibraryError::IndexDamaged);
+        }
+        if snapshot.is_meant() {
+            let mut readers = locked(&self.readers);
+            if readers.len() < MOST_READERS {
+                readers.push(reader);
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl CollectionIndex for Embedded {
+    fn state(&self) -> IndexState {
+        self.current().state()
+    }
+
+    fn disk_state(&self) -> Option<Digest> {
+        self.current().manifest
+    }
+
+    fn refresh(&self) -> Result<(), LibraryError> {
+        let now = self.current();
+        let folder = self.folder.as_deref();
+        let on_disk = Snapshot::state_on_disk(folder);
+        let is_known = on_disk == now.manifest || on_disk == *locked(&self.refused);
+        let newer = match is_known {
+            true => None,
+            false => Snapshot::of_disk(folder, &self.collection, self.models),
+        };
+        if newer.is_none() && !is_known {
+            *locked(&self.refused) = on_disk;
+            if !now.corpus.is_whole() {
+                tracing::warn!("the index is damaged and not used");
+                let (library, clock) = (&self.library, self.clock);
+                let fresh =
+                    Snapshot::in_memory(library, &self.collection, self.models, clock, &|| false)?;
+                self.replace(fresh);
+                return Ok(());
+            }
+        }
+        let base = newer.map_or(now, Arc::new);
+        let base = match base.with_its_tier(folder) {
+            Some(other) => Arc::new(other),
+            None => base,
+        };
+        let listed = self.library.notebooks(&self.collection, &|| false)?;
+        let changes = base.changes(&listed);
+        if !changes.is_empty() {
+            // So that answers can say it while the work goes on.
+            self.replace(base.with_changed(changes.len()));
+        }
+        let fresh = base.refreshed(&self.library, &self.collection, &listed)?;
+        self.replace(fresh);
+        Ok(())
+    }
+
+    fn complete(&self, stop: &mut dyn FnMut() -> bool) -> Result<(), LibraryError> {
+        let now = self.current();
+        let Some(second) = self.models.second else {
+            return Ok(());
+        };
+        if !now.is_behind_in_meaning() {
+            return Ok(());
+        }
+        let mut known = locked(&self.known);
+        let is_of_now = |known: &(Option<Digest>, KnownVectors)| {
+            known.0 == now.manifest && known.1.added() <= MOST_KNOWN
+        };
+        if !known.as_ref().is_some_and(is_of_now) {
+            *known = None;
+        }
+        let (_, known) = known.get_or_insert_with(|| {
+            let store = self.folder.as_deref().map(Store::at);
+            let store = store.and_then(Result::ok).flatten();
+            let on_disk = store.and_then(|store| store.known_vectors(second).ok());
+            (
+                now.manifest,
+                on_disk.unwrap_or_else(|| KnownVectors::none(second)),
+            )
+        });
+        if let Some(complete) = now.completed(&self.library, &self.collection, known, stop)? {
+            let mut current = locked(&self.snapshot);
+            // Unless there is a newer one.
+            if Arc::ptr_eq(&current, &now) {
+                *current = Arc::new(complete);
+            }
+        }
+        Ok(())
+    }
+
+    fn search(
+        &self,
+        query: &Query,
+        text: &str,
+        most: usize,
+        _: &dyn Fn() -> bool,
+    ) -> Result<(LocatedHits, IndexState), LibraryError> {
+        let snapshot = self.current();
+        let found = self.find(&snapshot, query, text, most)?;
+        let hits = found.hits.into_iter().filter_map(|hit| {
+            Some(LocatedHit {
+                located: snapshot.located(hit.chunk)?,
+                lexical: hit.lexical,
+                semantic: hit.semantic,
+                fused: hit.fused,
+                matches: hit.matches,
+            })
+        });
+        let hits = hits.collect();
+        let hits = LocatedHits {
+            hits,
+            total: found.total,
+            has_meaning: found.has_meaning,
+            remarks: found.remarks,
+            state: SharedState {
+                as_of: snapshot.as_of,
+                notebooks: snapshot.notebooks.len() as u64,
+                chunks: snapshot.corpus.len() as u64,
+                is_exact: true,
+            },
+        };
+        Ok((hits, snapshot.state()))
+    }
+
+    fn chunk_at(&self, notebook: &NotePath, span: Span) -> Option<Located> {
+        let snapshot = self.current();
+        let document = snapshot.position(notebook)?;
+        let mut chunks = snapshot.corpus.chunks_of(document);
+        let number = chunks.find(|number| {
+            let chunk = snapshot.corpus.chunk(*number);
+            chunk.is_some_and(|chunk| chunk.span == span)
+        })?;
+        snapshot.located(number)
+    }
+
+    fn chunks_with(&self, digits: &str) -> Result<Vec<Located>, LibraryError> {
+        let snapshot = self.current();
+        let chunks = snapshot.corpus.chunks_where(|chunk| {
+            let digest = chunk.digest.to_string();
+            digest.starts_with(digits)
+        });
+        let located = chunks.into_iter();
+        Ok(located
+            .filter_map(|number| snapshot.located(number))
+            .collect())
+    }
+}

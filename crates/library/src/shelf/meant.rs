@@ -1,0 +1,147 @@
+//! The second tier of a snapshot: taken from disk when it is complete, and made for a few chunks in memory.
+
+use std::{path::Path, sync::Arc};
+
+use sectile_retrieval::{Embedder, KnownVectors, Place, Segment, Store};
+
+use crate::{
+    error::LibraryError,
+    filling::{Text, texts},
+    library::Library,
+    shelf::snapshot::{Notebook, Snapshot, corpus},
+};
+
+/// Most chunks in memory that are embedded besides.
+const MOST_IN_MEMORY: usize = 256;
+/// Chunks that are embedded together.
+const TOGETHER: usize = 8;
+
+impl Snapshot {
+    /// Whether the second tier answers.
+    pub(super) fn is_meant(&self) -> bool {
+        let meant = self.meant.as_ref();
+        meant.is_some_and(|meant| meant.len() == self.segments.len())
+    }
+
+    /// The model of the tier that answers.
+    pub(super) fn model(&self) -> &'static dyn Embedder {
+        let second = self.models.second.filter(|_| self.is_meant());
+        second.unwrap_or(self.models.first)
+    }
+
+    /// The segments on disk with the vectors of the second tier, if they all have them.
+    pub(super) fn on_second_tier(&self, store: &Store) -> Option<Vec<Segment>> {
+        let places = self.notebooks.iter().map(|known| known.place);
+        let places: Vec<Place> = places
+            .filter(|place| place.segment < self.disk_segments)
+            .collect();
+        let on_disk = self.segments.get(..self.disk_segments)?;
+        store.meaning(&self.names, on_disk, &places, self.models.second?)
+    }
+
+    /// The same with these segments as the second tier.
+    pub(super) fn with_meant(&self, meant: Option<Vec<Segment>>) -> Self {
+        Self {
+            corpus: corpus(&self.segments, meant.as_deref(), &self.notebooks),
+            notebooks: Arc::clone(&self.notebooks),
+            segments: self.segments.clone(),
+            names: self.names.clone(),
+            left_out: Arc::clone(&self.left_out),
+            meant,
+            ..*self
+        }
+    }
+
+    /// The same with the second tier that is on disk now. `None` when nothing is to be changed.
+    pub(super) fn with_its_tier(&self, folder: Option<&Path>) -> Option<Self> {
+        if !self.on_disk || self.meant.is_some() {
+            return None;
+        }
+        let store = Store::at(folder?).ok().flatten()?;
+        let meant = self.on_second_tier(&store)?;
+        Some(self.with_meant(Some(meant)))
+    }
+
+    /// Whether only what is in memory is missing from the second tier, and is little.
+    pub(super) fn is_behind_in_meaning(&self) -> bool {
+        self.meant.is_some() && !self.is_meant() && self.chunks_in_memory() <= MOST_IN_MEMORY
+    }
+
+    /// The same with the second tier for what is in memory too. `None` when that could not be made.
+    pub(super) fn completed(
+        &self,
+        library: &Library,
+        collection: &str,
+        known: &mut KnownVectors,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Self>, LibraryError> {
+        let (Some(second), Some(meant)) = (self.models.second, &self.meant) else {
+            return Ok(None);
+        };
+        let mut meant = meant.clone();
+        for number in meant.len()..self.segments.len() {
+            let segment = &self.segments[number];
+            let mut keys = vec![None; segment.chunks()];
+            let mut missing = Vec::new();
+            for notebook in self.notebooks_in(number) {
+                let Notebook {
+                    notebook,
+                    digest,
+                    place,
+                    ..
+                } = notebook;
+                let Some(texts) = texts(library, collection, notebook, digest)? else {
+                    // It changed again, and the next comparison sees that.
+                    return Ok(None);
+                };
+                for (at, text) in segment.chunks_of(place.document).zip(texts) {
+                    keys[at] = Some(text.key);
+                    if !known.has(text.key) {
+                        missing.push(text);
+                    }
+                }
+            }
+            embed(second, &missing, known, stop);
+            match known.in_place(segment, &keys) {
+                Some(segment) => meant.push(segment),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(self.with_meant(Some(meant))))
+    }
+
+    fn notebooks_in(&self, segment: usize) -> impl Iterator<Item = &Notebook> {
+        let notebooks = self.notebooks.iter();
+        notebooks.filter(move |known| known.place.segment == segment)
+    }
+
+    /// How many chunks that count are in memory.
+    fn chunks_in_memory(&self) -> usize {
+        let numbers = self.disk_segments..self.segments.len();
+        let chunks = numbers.flat_map(|number| {
+            let segment = &self.segments[number];
+            let notebooks = self.notebooks_in(number);
+            notebooks.map(|known| segment.chunks_of(known.place.document).len())
+        });
+        chunks.sum()
+    }
+}
+
+/// Embeds as many as there is time for.
+fn embed(
+    model: &dyn Embedder,
+    texts: &[Text],
+    known: &mut KnownVectors,
+    stop: &mut dyn FnMut() -> bool,
+) {
+    let mut reader = model.reader();
+    for batch in texts.chunks(TOGETHER) {
+        if stop() {
+            return;
+        }
+        let parts: Vec<Vec<&str>> = batch.iter().map(Text::parts).collect();
+        for (text, vector) in batch.iter().zip(reader.embed_all(&parts)) {
+            known.add(text.key, vector.as_deref());
+        }
+    }
+}

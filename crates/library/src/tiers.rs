@@ -1,0 +1,49 @@
+//! The two tiers of an index: a model that is instant, and one that understands more and takes its time.
+//!
+//! The first tier answers at once, always. The second is filled by `sectile notebook index`, and answers for a collection
+//! when it is complete.
+
+use sectile_retrieval::{Embedder, ModelError, built_in, transformer};
+
+/// Which tier answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// A model of word vectors, which is instant.
+    Static,
+    /// A model that reads a passage as a whole.
+    Transformer,
+}
+
+impl Tier {
+    /// The name in answers and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Static => "static",
+            Self::Transformer => "transformer",
+        }
+    }
+}
+
+/// The models of the tiers.
+#[derive(Clone, Copy)]
+pub struct Models {
+    /// The model of the first tier.
+    pub first: &'static dyn Embedder,
+    /// The model of the second tier, if there is one.
+    pub second: Option<&'static dyn Embedder>,
+}
+
+impl Models {
+    /// Those inside the program.
+    pub fn built_in() -> Result<Self, ModelError> {
+        Ok(Self {
+            first: built_in()?,
+            second: Some(transformer()?),
+        })
+    }
+}
+
+/// The name of the first tier's model.
+pub(crate) fn first_model() -> &'static str {
+    built_in().map_or("none", Embedder::name)
+}

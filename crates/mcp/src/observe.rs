@@ -1,0 +1,52 @@
+//! Watching calls: figures for Prometheus, and the audit record.
+
+mod append;
+mod audit;
+mod metrics;
+
+use std::sync::Arc;
+
+pub use self::{audit::AuditLog, metrics::Metrics};
+
+use crate::{CallRecord, Observer};
+
+/// Counts every call, and records it where that is wanted.
+pub struct Watch {
+    metrics: Arc<Metrics>,
+    audit: Option<AuditLog>,
+}
+
+impl Watch {
+    /// An observer that counts calls in `metrics` and writes them to `audit`, if there is one.
+    #[must_use]
+    pub fn new(metrics: Arc<Metrics>, audit: Option<AuditLog>) -> Self {
+        if let Some(audit) = &audit {
+            metrics.show_lost_records(audit.lost());
+        }
+        Self { metrics, audit }
+    }
+
+    /// Waits until every call that has ended is recorded.
+    pub fn flush(&self) {
+        if let Some(audit) = &self.audit {
+            audit.flush();
+        }
+    }
+}
+
+impl Observer for Watch {
+    fn began(&self, world: &'static str) {
+        self.metrics.began(world);
+    }
+
+    fn ended(&self, call: &CallRecord<'_>) {
+        self.metrics.ended(call);
+        if let Some(audit) = &self.audit {
+            audit.record(call);
+        }
+    }
+
+    fn refused(&self, reason: &'static str) {
+        self.metrics.refused(reason);
+    }
+}

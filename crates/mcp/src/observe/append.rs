@@ -1,0 +1,111 @@
+//! Files that are only appended to: a record of what happened, begun anew when it gets long.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is the listed home of the files that this crate writes: the audit log"
+)]
+
+use std::{
+    fs::{File, Metadata, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+/// A file that is appended to.
+#[derive(Debug)]
+pub(crate) struct AppendFile {
+    file: File,
+}
+
+impl AppendFile {
+    /// Opens the file at `path`. A new one can be read by its owner alone.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        match std::fs::metadata(path) {
+            // A pipe would keep the open waiting.
+            Ok(found) if !found.is_file() => return Err(io::ErrorKind::InvalidInput.into()),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(path)?;
+        Ok(Self { file })
+    }
+
+    /// How long it is now.
+    pub(crate) fn length(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    /// Whether it is what `path` names now: somebody may have renamed it, or removed it.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        match (self.file.metadata(), std::fs::metadata(path)) {
+            (Ok(own), Ok(found)) => are_the_same(&own, &found),
+            _ => false,
+        }
+    }
+
+    /// Appends `bytes`. Gives how many of them were written before something went wrong, and what that was.
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), (usize, io::Error)> {
+        let mut written = 0;
+        while written < bytes.len() {
+            match self.file.write(&bytes[written..]) {
+                Ok(0) => return Err((written, io::ErrorKind::WriteZero.into())),
+                Ok(count) => written += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err((written, error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts what was appended on the disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// Puts it aside: it becomes `path.1`, what was that becomes `path.2`, and so on; `keep` of them are kept. Another
+    /// process that appends to it as well does this too, and it must happen once; where that one is at it, or was before,
+    /// nothing is done.
+    pub(crate) fn put_aside(self, path: &Path, keep: usize) -> io::Result<()> {
+        match self.file.try_lock() {
+            Ok(()) => {}
+            Err(std::fs::TryLockError::WouldBlock) => return Ok(()),
+            Err(std::fs::TryLockError::Error(error)) => return Err(error),
+        }
+        if !self.is_at(path) {
+            return Ok(());
+        }
+        if keep == 0 {
+            return std::fs::remove_file(path);
+        }
+        for number in (1..keep).rev() {
+            match std::fs::rename(aside(path, number), aside(path, number + 1)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        std::fs::rename(path, aside(path, 1))
+    }
+}
+
+/// Where the file is that was put aside `number` times.
+fn aside(path: &Path, number: usize) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{number}"));
+    PathBuf::from(name)
+}
+
+#[cfg(unix)]
+fn are_the_same(one: &Metadata, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// A file that is open cannot be renamed here.
+#[cfg(not(unix))]
+fn are_the_same(one: &Metadata, other: &Metadata) -> bool {
+    one.is_file() && other.is_file()
+}

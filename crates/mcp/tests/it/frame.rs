@@ -1,0 +1,328 @@
+//! The frame, with worlds made for the test.
+
+/// What a client may offer while somebody fills something in.
+mod completions;
+/// What is kept between the calls of one client.
+mod connections;
+/// How a world says that a call failed.
+mod errors;
+/// Handlers that panic, hang or are no longer wanted.
+mod faults;
+mod listings;
+/// Notices about resources.
+mod notices;
+/// Long listings, templates, and how long a client may keep what it got.
+mod pages;
+mod policies;
+/// Handlers that say how far they are.
+mod progress;
+/// Handlers that ask the person at the other end.
+mod questions;
+/// Whether a world can be used, as probes hear it.
+mod readiness;
+/// Sessions of the handshake eras over HTTP.
+mod sessions;
+/// The same server over HTTP, without the binary around it.
+mod wire;
+
+use std::{
+    borrow::Cow,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+use schemars::JsonSchema;
+use sectile_mcp::{
+    Access, Answer, CacheHint, CallContext, ErrorList, Facts, Failure, FailureKind, Handler,
+    JsonObject, Limits, Pace, Policy, Prompt, PromptArgument, Resource, ResourceNotice,
+    ResourceText, Resources, Said, Surface, Tool, UnknownTool, WorldSpec, input_schema,
+    output_schema, run, stdio::serve_streams,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::{
+    io::{
+        AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf,
+        duplex, split,
+    },
+    sync::broadcast,
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::fixture::{Era, PATIENCE, initialize};
+
+const MAX_LINE_BYTES: usize = 1 << 20;
+
+/// The two resources.
+const ALPHA: &str = "shelf://alpha";
+const BETA: &str = "shelf://beta";
+
+/// State of the test's world.
+#[derive(Clone, Default)]
+struct Shelf {
+    /// Set by a handler that has begun to wait.
+    waiting: Arc<AtomicBool>,
+    /// Set by a handler that saw its caller give up.
+    saw_cancellation: Arc<AtomicBool>,
+    changes: Changes,
+}
+
+/// Where the test says that something on the shelf has changed.
+#[derive(Clone)]
+struct Changes(broadcast::Sender<ResourceNotice>);
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(16))
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ShelveParams {
+    /// What to put on the shelf.
+    title: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Shelved {
+    /// What is on the shelf now.
+    title: String,
+}
+
+type Handle = fn(&Shelf, JsonObject, &CallContext) -> Result<Answer, Failure>;
+
+fn tool(name: &'static str, access: Access, handle: Handle) -> Tool<Shelf> {
+    Tool {
+        name: Cow::Borrowed(name),
+        title: "Shelve",
+        description: "Put a title on the shelf.",
+        access,
+        idempotent: false,
+        open_world: true,
+        pace: Pace::Slow,
+        input: input_schema::<ShelveParams>,
+        output: output_schema::<Shelved>,
+        handler: Handler::Blocking(handle),
+    }
+}
+
+fn shelve(_: &Shelf, params: ShelveParams, _: &CallContext) -> Result<(Shelved, Facts), Failure> {
+    match params.title.as_str() {
+        "" => Err(Failure::new(FailureKind::NotFound, "Nothing to shelve.")),
+        _ => Ok((
+            Shelved {
+                title: params.title,
+            },
+            Facts::default(),
+        )),
+    }
+}
+
+fn list(_: &Shelf) -> Vec<Resource> {
+    [(ALPHA, "alpha"), (BETA, "beta")]
+        .map(|(uri, name)| Resource {
+            uri: uri.to_owned(),
+            name: name.to_owned(),
+            title: format!("Book {name}"),
+            description: format!("The book called {name}."),
+            mime_type: "text/markdown",
+            size: Some(7),
+            last_modified: None,
+        })
+        .to_vec()
+}
+
+fn read(_: &Shelf, uri: &str) -> Result<Option<ResourceText>, Failure> {
+    let text = match uri {
+        ALPHA => "# Alpha",
+        BETA => "# Beta\n",
+        "shelf://locked" => {
+            return Err(Failure::new(FailureKind::Unreadable, "The book is locked."));
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(ResourceText {
+        mime_type: "text/markdown",
+        text: text.to_owned(),
+        cache: CacheHint::LIVE,
+    }))
+}
+
+/// The resources of the shelf.
+const RESOURCES: Resources<Shelf> = Resources {
+    list,
+    read,
+    templates: std::borrow::Cow::Borrowed(&[]),
+    cache: CacheHint::TABLE,
+    changes: None,
+};
+
+const GREET: Prompt<Shelf> = Prompt {
+    name: "greet",
+    title: "Greet",
+    description: "Greets a reader.",
+    arguments: &[
+        PromptArgument {
+            name: "reader",
+            description: "Who is greeted.",
+            required: true,
+        },
+        PromptArgument {
+            name: "tone",
+            description: "How.",
+            required: false,
+        },
+    ],
+    render: |_, arguments, _| {
+        let argument = |name: &str| arguments.get(name).and_then(Value::as_str);
+        let reader = argument("reader").ok_or(Failure::new(
+            FailureKind::InvalidArguments,
+            "Invalid arguments: reader is required.",
+        ))?;
+        let tone = argument("tone").unwrap_or("kindly");
+        Ok(format!("Greet {reader} {tone}."))
+    },
+};
+
+const TIDY: Prompt<Shelf> = Prompt {
+    name: "tidy",
+    title: "Tidy up",
+    description: "Asks for order.",
+    arguments: &[],
+    render: |_, _, _| Ok("Tidy the shelf.".to_owned()),
+};
+
+/// A world with a tool, two resources and two prompts.
+fn spec() -> WorldSpec<Shelf> {
+    WorldSpec {
+        name: "shelf",
+        title: "shelf",
+        instructions: "A shelf for tests.",
+        tools: vec![tool(
+            "shelve",
+            Access::Write,
+            |shelf, arguments, context| run(shelf, arguments, context, shelve),
+        )],
+        absent: Vec::new(),
+        resources: Some(RESOURCES),
+        families: Vec::new(),
+        prompts: vec![GREET, TIDY],
+        complete: None,
+        sessions: false,
+        tokens_only: false,
+        unknown_tool: UnknownTool::Code(-32601),
+        tool_meta: JsonObject::new(),
+        result_meta: JsonObject::new(),
+        starts: "",
+        refused: None,
+        ready: None,
+        envelope: |failure| Said::Result(json!({ "problem": failure.message })),
+        errors: ErrorList::default,
+    }
+}
+
+fn limits() -> Limits {
+    Limits {
+        max_in_flight: 4,
+        max_in_flight_per_caller: 4,
+        max_waiting: 4,
+        max_waiting_per_caller: 4,
+        call_timeout: PATIENCE,
+        inline_when_alone: false,
+    }
+}
+
+/// A client on a pair of pipes in memory.
+struct Client {
+    era: Era,
+    to_server: WriteHalf<DuplexStream>,
+    from_server: BufReader<ReadHalf<DuplexStream>>,
+    shutdown: CancellationToken,
+}
+
+impl Client {
+    async fn connect(era: Era, spec: WorldSpec<Shelf>, policy: Policy) -> Self {
+        let surface = Surface::new(spec, Shelf::default(), policy, limits());
+        Self::connect_to(era, surface).await
+    }
+
+    async fn connect_to(era: Era, surface: Surface) -> Self {
+        let (ours, theirs) = duplex(MAX_LINE_BYTES);
+        let (reader, writer) = split(theirs);
+        let shutdown = CancellationToken::new();
+        tokio::spawn(serve_streams(
+            Arc::new(surface),
+            reader,
+            writer,
+            MAX_LINE_BYTES,
+            shutdown.clone(),
+        ));
+        let (from_server, to_server) = split(ours);
+        let mut client = Self {
+            era,
+            to_server,
+            from_server: BufReader::new(from_server),
+            shutdown,
+        };
+        if era == Era::Handshake {
+            client.send(&initialize(0)).await;
+            client.receive_line().await;
+        }
+        client
+    }
+
+    async fn send(&mut self, message: &Value) {
+        let line = format!("{message}\n");
+        self.to_server.write_all(line.as_bytes()).await.unwrap();
+    }
+
+    /// Ends what the client says; it can still hear.
+    async fn close(&mut self) {
+        self.to_server.shutdown().await.unwrap();
+    }
+
+    async fn receive_line(&mut self) -> String {
+        let mut line = String::new();
+        let reading = self.from_server.read_line(&mut line);
+        timeout(PATIENCE, reading).await.unwrap().unwrap();
+        line
+    }
+
+    /// The whole line that answers a request. The id is always the same, so that answers can be compared.
+    async fn line(&mut self, method: &str, params: Value) -> String {
+        self.send(&self.era.request(7, method, params)).await;
+        self.receive_line().await
+    }
+
+    async fn receive(&mut self) -> Value {
+        let line = self.receive_line().await;
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("not JSON: {line}"))
+    }
+
+    async fn ask(&mut self, method: &str, params: Value) -> Value {
+        let line = self.line(method, params).await;
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("not JSON: {line}"))
+    }
+
+    /// A list from a result, by the given key of each entry.
+    async fn listed(&mut self, method: &str, list: &str, key: &str) -> Vec<String> {
+        let answer = self.ask(method, json!({})).await;
+        let entries = answer["result"][list].as_array().unwrap();
+        entries
+            .iter()
+            .map(|entry| entry[key].as_str().unwrap().to_owned())
+            .collect()
+    }
+}
+
+/// Waits for something that happens on another thread.
+async fn until(what: &str, mut happened: impl FnMut() -> bool) {
+    let wait = async {
+        while !happened() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    assert!(timeout(PATIENCE, wait).await.is_ok(), "no {what}");
+}
