@@ -14,8 +14,8 @@ pub(crate) use self::{
     front::{AccessSettings, FrontSettings},
     keys::{Key, Kind, keys, schema},
     layers::{Flag, Loaded, load, load_for_all_mistakes},
-    raw::{LogFormat, LogLevel},
-    settings::{LogSettings, Settings},
+    raw::{LogFormat, LogLevel, LogSettings},
+    settings::Settings,
 };
 
 pub(crate) use crate::settings::{

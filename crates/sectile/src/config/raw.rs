@@ -16,15 +16,15 @@ pub(crate) struct Raw {
     /// What every world shares.
     pub(crate) server: Server,
     /// What is logged, to standard error.
-    pub(crate) log: Log,
+    pub(crate) log: LogSettings,
     #[serde(flatten)]
     pub(crate) worlds: WorldSections,
 }
 
 /// What is logged.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Log {
+pub(crate) struct LogSettings {
     /// The least important level that is logged.
     pub(crate) level: LogLevel,
     /// Text for people, or one JSON object a line.

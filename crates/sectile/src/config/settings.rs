@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
-use super::{AccessSettings, FrontSettings, Loaded, LogFormat, LogLevel, raw};
+use super::{AccessSettings, FrontSettings, Loaded, LogSettings, raw};
 use crate::{
     mcp::{
         Limits, Policy, fixed_part,
@@ -24,12 +24,6 @@ pub(crate) struct Settings {
     pub(crate) worlds: WorldSettings,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LogSettings {
-    pub(crate) level: LogLevel,
-    pub(crate) format: LogFormat,
-}
-
 impl Settings {
     /// Checks what was loaded, and says all that is wrong with it at once. Paths from a file count from its folder, `base`.
     pub(crate) fn resolve(loaded: &Loaded, base: &Path) -> Result<Self, Mistakes> {
@@ -49,10 +43,7 @@ impl Settings {
             return Err(mistakes);
         }
         Ok(Self {
-            log: LogSettings {
-                level: raw.log.level,
-                format: raw.log.format,
-            },
+            log: raw.log,
             limits: Limits {
                 max_in_flight: raw.server.limits.max_in_flight,
                 max_in_flight_per_caller: share_of(&raw.server.limits),
