@@ -91,7 +91,7 @@ pub(super) enum Command {
 
 impl ValueEnum for &'static WorldEntry {
     fn value_variants<'a>() -> &'a [Self] {
-        &WORLDS
+        WORLDS
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
