@@ -1,7 +1,7 @@
-//! What it takes to check settings: where each value comes from, what can be wrong with it, and what it names.
+//! The means to check settings: origins of values, mistakes, and a reader of the places and secrets that values name.
 //!
-//! A world reads its own section with a [`SettingsReader`]; `config` puts the sections together. Nothing here knows a world
-//! or a setting. Only `env` reads the environment.
+//! A world checks its own section with a [`SettingsReader`]; `config` composes the sections. This module knows neither worlds
+//! nor settings. Only `env` reads the environment.
 
 mod env;
 mod error;
@@ -26,16 +26,16 @@ pub(crate) use self::{
 #[cfg(debug_assertions)]
 pub(crate) use self::env::fault;
 
-/// A section of the settings file as it is written.
+/// A section of the settings file, as written.
 pub(crate) trait SettingsSection {
-    /// What the program uses: checked, with no string left that could still be wrong.
+    /// The checked form, in which no string is left that could still be wrong.
     type Checked;
 
-    /// Checks what was written, and says all that is wrong with it at once.
+    /// Checks the section and reports all of its mistakes at once.
     fn check(&self, reader: SettingsReader<'_>) -> Result<Self::Checked, Mistakes>;
 }
 
-/// Every number in a section of the settings, by its name.
+/// All numbers in a section, by the full names of their settings.
 pub(crate) fn numbers(section: &str, values: &impl Serialize) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     let mut rest = vec![(

@@ -1,5 +1,4 @@
-//! The worlds, and the one list of them. What else needs to know the worlds reads it: the command line, the settings, the
-//! manual.
+//! The worlds, and the one table of them, which the command line, the settings and the manual read.
 
 pub(crate) mod docs;
 pub(crate) mod editor;
@@ -29,17 +28,17 @@ pub(crate) static WORLDS: &[&WorldEntry] = &[
     &notebook::ENTRY,
 ];
 
-/// Makes [`WorldSections`] and [`WorldSettings`] of one list.
+/// Defines [`WorldSections`] and [`WorldSettings`] from one list.
 macro_rules! settings_of_worlds {
     ($($(#[$description:meta])* $world:ident: $section:ty,)*) => {
-        /// The sections of all worlds, as they are written.
+        /// The sections of all worlds, as written.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(default)]
         pub(crate) struct WorldSections {
             $($(#[$description])* pub(crate) $world: $section,)*
         }
 
-        /// What all worlds work with.
+        /// The checked settings of all worlds.
         pub(crate) struct WorldSettings {
             $(pub(crate) $world: <$section as SettingsSection>::Checked,)*
         }

@@ -1,4 +1,4 @@
-//! Where values come from.
+//! The origins of values.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -25,7 +25,7 @@ pub(crate) struct Spot {
     pub(crate) column: usize,
 }
 
-/// The origin of every setting that somebody set.
+/// The origins of all settings that are set.
 #[derive(Debug)]
 pub(crate) struct ValueOrigins {
     /// By the path of the setting: `server.tools.denylist`.
@@ -80,7 +80,7 @@ impl ValueOrigins {
         }
     }
 
-    /// Whether somebody set something in `section`.
+    /// Whether anything in `section` is set.
     pub(crate) fn mention(&self, section: &str) -> bool {
         let prefix = format!("{section}.");
         self.settings.keys().any(|path| path.starts_with(&prefix))

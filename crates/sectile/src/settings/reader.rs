@@ -1,4 +1,4 @@
-//! What settings name: places, texts, secrets, servers.
+//! Resolves what settings name: places, files, secrets and servers.
 
 use std::path::{Path, PathBuf};
 
@@ -12,13 +12,13 @@ const MAX_FILE_BYTES: u64 = 4 << 20;
 /// Shortest secret that something is signed or sealed with.
 pub(crate) const LEAST_SECRET_BYTES: usize = 32;
 
-/// What a section is checked with: where its values come from, and the folder that its paths count from.
+/// Checks and resolves the values of a section, given their origins and the folder that relative paths start from.
 #[derive(Clone, Copy)]
 pub(crate) struct SettingsReader<'a> {
     pub(crate) origins: &'a ValueOrigins,
     /// The folder of the settings file.
     pub(crate) base: &'a Path,
-    /// Largest note that is read, in bytes: the one setting that counts for several worlds.
+    /// `vault.max_note_bytes`, the one setting that counts for several worlds.
     pub(crate) max_note_bytes: u64,
 }
 
@@ -36,7 +36,7 @@ impl SettingsReader<'_> {
         (!value.is_empty()).then(|| self.place_from(self.base, key, value))
     }
 
-    /// The place that a setting names; a path in the settings file counts from `base`.
+    /// The place that a setting names. A path in the settings file is relative to `base`.
     pub(crate) fn place_from(self, base: &Path, key: &str, value: &str) -> PathBuf {
         match self.origins.of(key) {
             Origin::File(_) => base.join(env::without_tilde(value.into())),

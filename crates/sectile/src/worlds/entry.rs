@@ -1,4 +1,4 @@
-//! A world as one row of a table: all that the rest of the program knows of it.
+//! A world as one row of a table, which is all that the rest of the program knows about it.
 
 use std::{fmt, io, path::PathBuf};
 
@@ -8,40 +8,40 @@ use crate::{
     mcp::{Limits, Policy, Surface, WorldCard, WorldSpec},
 };
 
-/// A world.
+/// A row of the table of worlds.
 #[derive(Debug)]
 pub(crate) struct WorldEntry {
-    /// What it is called on the command line, in addresses and in the settings.
+    /// Name on the command line, in addresses and in the settings.
     pub(crate) name: &'static str,
-    /// What it offers, for the help of the command line.
+    /// One line of help on the command line.
     pub(crate) about: &'static str,
-    /// What a path after its name means.
+    /// Meaning of the path after the name.
     pub(crate) path: PathArgument,
-    /// Whether it is served over HTTP only, so that no client can start it.
+    /// Served over HTTP only, so no client can start it.
     pub(crate) is_http_only: bool,
-    /// The setting that is `result` for clients whose models do not see protocol errors, if it has them.
+    /// Setting to set to `result` for clients that hide protocol errors from the model, if the world has one.
     pub(crate) error_setting: Option<&'static str>,
-    /// Its contract with these settings, whole: whatever it would offer if nothing were switched off.
+    /// The complete contract under these settings; switches that turn parts of it off do not count.
     pub(crate) card: fn(&WorldSections) -> WorldCard,
-    /// Opens it. Nothing when it is not configured, or switched off.
+    /// Opens the world. `None` when it is not configured or switched off.
     pub(crate) open: fn(ServeContext<'_>) -> Result<Option<Surface>, OpenError>,
 }
 
-/// What a path means that stands after the name of a world.
+/// Meaning of the path after a world's name on the command line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PathArgument {
-    /// The folder to serve, instead of the one that this setting names.
+    /// The folder to serve. It overrides this setting.
     Root(&'static str),
-    /// The same. Where nobody names a folder, the nearest root of the current one is put into the settings.
+    /// Like [`Self::Root`]. Without any folder, the nearest root above the current folder is put into the settings.
     NearestRoot(&'static str, fn(&mut WorldSettings) -> &mut Option<PathBuf>),
-    /// One more document or folder.
+    /// An additional document or folder.
     Document(fn(&mut WorldSettings, &str)),
-    /// It takes none.
+    /// The world takes no path.
     Refused,
 }
 
 impl PathArgument {
-    /// The setting that the path overrides.
+    /// The setting that the path overrides, if it overrides one.
     pub(crate) fn setting(self) -> Option<&'static str> {
         match self {
             Self::Root(setting) | Self::NearestRoot(setting, _) => Some(setting),
@@ -50,28 +50,28 @@ impl PathArgument {
     }
 }
 
-/// What a world is opened with.
+/// Everything that a world is opened with.
 #[derive(Clone, Copy)]
 pub(crate) struct ServeContext<'a> {
     pub(crate) settings: &'a WorldSettings,
     pub(crate) policy: &'a Policy,
     pub(crate) limits: Limits,
-    /// What bounds calls besides the world itself, by the names of the settings: those that are enforced in this run.
+    /// Limits of the server that are enforced in this run, by the names of their settings.
     pub(crate) server_limits: &'a [(String, u64)],
-    /// Whether somebody asked for this world by name, and did not just configure it.
+    /// The command line names this world. Otherwise it is opened only if it is configured.
     pub(crate) is_asked_for: bool,
-    /// Whether it is served on stdio and not over HTTP.
+    /// The world is served on stdio, not over HTTP.
     pub(crate) on_stdio: bool,
-    /// Whether there is a path after its name.
+    /// The command line gives a path.
     pub(crate) has_path: bool,
-    /// Whether nothing may be written.
+    /// Nothing may be written.
     pub(crate) read_only: bool,
-    /// Whether callers may sign in with tokens.
+    /// Callers can sign in with tokens.
     pub(crate) takes_tokens: bool,
 }
 
 impl ServeContext<'_> {
-    /// The world with this contract and state, without what could change something where nothing may be written.
+    /// Combines contract and state. In a read-only run, tools that could change something are left out.
     pub(crate) fn surface<S: Send + Sync + 'static>(self, spec: WorldSpec<S>, state: S) -> Surface {
         let spec = match self.read_only {
             true => spec.read_only(),
@@ -80,7 +80,7 @@ impl ServeContext<'_> {
         Surface::new(spec, state, self.policy.clone(), self.limits)
     }
 
-    /// What becomes of a world that needs a folder and has none: nothing, unless it was asked for.
+    /// The outcome for a world that needs a folder and has none: an error if the command line names the world.
     pub(crate) fn without_folder(self, world: &str) -> Result<Option<Surface>, OpenError> {
         match self.is_asked_for {
             true => Err(OpenError::no_folder(world)),
@@ -89,19 +89,19 @@ impl ServeContext<'_> {
     }
 }
 
-/// Why a world cannot be opened.
+/// The reason why a world cannot be opened.
 #[derive(Debug)]
 pub(crate) struct OpenError {
     /// What is wrong, in a sentence.
     pub(crate) message: String,
     /// What to do next.
     pub(crate) next: Option<String>,
-    /// Whether the command line or the settings ask for what cannot be.
+    /// The command line or the settings are at fault, rather than the system.
     pub(crate) is_usage: bool,
 }
 
 impl OpenError {
-    /// What was asked for cannot be had.
+    /// An error of the system or of the data.
     pub(crate) fn failed(message: impl fmt::Display) -> Self {
         Self {
             message: message.to_string(),
@@ -110,7 +110,7 @@ impl OpenError {
         }
     }
 
-    /// What was asked for makes no sense.
+    /// An error in the command line or in the settings.
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
         Self {
             is_usage: true,
@@ -118,12 +118,12 @@ impl OpenError {
         }
     }
 
-    /// Nobody says which folder `world` shall serve.
+    /// Neither the command line nor the settings give a folder for `world`.
     pub(crate) fn no_folder(world: &str) -> Self {
         Self::usage("no folder is given.").next(how_to_give_a_folder(world))
     }
 
-    /// Says what to do next.
+    /// Adds what to do next.
     pub(crate) fn next(self, next: impl fmt::Display) -> Self {
         Self {
             next: Some(next.to_string()),
@@ -141,7 +141,7 @@ impl From<io::Error> for OpenError {
     }
 }
 
-/// How to say which folder `world` shall serve.
+/// Hint that says how to give `world` a folder.
 pub(crate) fn how_to_give_a_folder(world: &str) -> String {
     format!("sectile serve {world} DIR, or set {world}.root in the settings file")
 }

@@ -1,4 +1,4 @@
-//! How the docs world is opened: its documents, and what an operator is told of them.
+//! Opens the docs world: loads its documents and tells the operator what is wrong with them.
 
 use super::{Docs, DocsSettings, corpus::Corpus, manual, resources, spec};
 use crate::{

@@ -1,4 +1,4 @@
-//! How the editor world is opened, and the key that tells this user's history from what came with a folder.
+//! Opens the editor world, with the key that tells this user's history from one that came with a folder.
 
 use sectile_vault::{JournalKey, editor::EditorOptions};
 

@@ -1,4 +1,4 @@
-//! How the hosted world is opened.
+//! Opens the hosted world.
 
 use super::{Hosted, spec};
 use crate::{

@@ -1,4 +1,4 @@
-//! How the notebook world is opened.
+//! Opens the notebook world.
 
 use std::sync::Arc;
 

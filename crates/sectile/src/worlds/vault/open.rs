@@ -1,4 +1,4 @@
-//! How the vault world is opened.
+//! Opens the vault world.
 
 use super::{Vault, spec};
 use crate::{
