@@ -4,15 +4,14 @@
 //! note, in the name and the vault of the caller. Neither can come from arguments.
 
 mod breaker;
+mod open;
 mod reply;
 mod request;
+mod settings;
 
 use schemars::JsonSchema;
 use sectile_markdown::Note;
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use sectile_vault::NotePath;
@@ -23,6 +22,10 @@ use self::{
     breaker::{Breaker, Tenant},
     reply::StoredNote,
     request::NoteRequest,
+};
+pub(crate) use self::{
+    open::ENTRY,
+    settings::{HostedSection, HostedSettings},
 };
 use crate::{
     access::{Identity, Secret},
@@ -128,19 +131,14 @@ fn errors() -> ErrorList {
 }
 
 impl Hosted {
-    /// The world in front of `store`. After this many failures in a row the store is left alone for the length of `pause`: by
-    /// the tenant whose requests failed, or by all when it is gone.
-    pub(crate) fn new(
-        store: Target,
-        client: Client,
-        gateway_secret: Option<Secret>,
-        (failures, pause): (u32, Duration),
-    ) -> Self {
+    /// The world in front of a store. After too many failures in a row the store is left alone for a while: by the tenant
+    /// whose requests failed, or by all when it is gone.
+    pub(crate) fn new(settings: &HostedSettings) -> Self {
         Self {
-            store,
-            client,
-            gateway_secret,
-            breaker: Breaker::new(failures, pause),
+            store: settings.store.clone(),
+            client: settings.client.clone(),
+            gateway_secret: settings.gateway_secret.clone(),
+            breaker: Breaker::new(settings.breaker_failures, settings.breaker_pause),
         }
     }
 

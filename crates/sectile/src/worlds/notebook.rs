@@ -9,7 +9,10 @@ pub(crate) mod errors;
 pub(crate) mod limits;
 mod naming;
 mod not_searched;
+mod open;
+mod opened;
 mod seal;
+mod settings;
 mod streams;
 mod tokens;
 mod tools;
@@ -33,6 +36,11 @@ use self::{
     limits::Limit,
     seal::Seal,
 };
+pub(crate) use self::{
+    open::ENTRY,
+    opened::Opened,
+    settings::{ArtifactPlace, Constraints, NotebookSection, NotebookSettings},
+};
 use crate::{
     access::Secret,
     mcp::{CallContext, JsonObject, UnknownTool, WorldSpec},
@@ -47,30 +55,6 @@ pub(crate) struct NotebookWorld {
     /// What the server around it bounds, by the names of its settings.
     server_limits: Vec<Limit>,
     clock: Clock,
-}
-
-/// Bounds on what is handed out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Constraints {
-    /// Most characters before and after a passage.
-    pub(crate) max_passage_context: usize,
-    /// Most results of a search, 1 to 50.
-    pub(crate) max_search_results: usize,
-    /// How long a stream lasts, from its beginning.
-    pub(crate) stream_timeout_s: u64,
-    /// Entries of one chunk of a stream.
-    pub(crate) stream_chunk_size: usize,
-}
-
-impl Default for Constraints {
-    fn default() -> Self {
-        Self {
-            max_passage_context: 500,
-            max_search_results: 50,
-            stream_timeout_s: 300,
-            stream_chunk_size: 10,
-        }
-    }
 }
 
 /// The contract of the world.

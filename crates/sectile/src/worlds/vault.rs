@@ -2,6 +2,9 @@
 //!
 //! No bodies, no resources, no prompts, no search, no writes, nothing kept between calls: each call reads one note.
 
+mod open;
+mod settings;
+
 use std::path::Path;
 
 use schemars::JsonSchema;
@@ -10,6 +13,7 @@ use sectile_vault::{NotePath, ReadError, Root, RootError};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+pub(crate) use self::{open::ENTRY, settings::VaultSection};
 use crate::{
     mcp::{
         CallContext, ErrorList, Facts, Failure, FailureKind, JsonObject, Said, Tool, ToolBuilder,

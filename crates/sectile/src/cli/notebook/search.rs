@@ -10,11 +10,8 @@ use serde_json::json;
 
 use super::{args::SearchArgs, collections, failed, open, require};
 use crate::{
-    cli::{
-        library::Opened,
-        ui::{CliError, DIM, NAME, Styled, print, visible},
-    },
-    worlds::editor,
+    cli::ui::{CliError, DIM, NAME, Styled, print, visible},
+    worlds::{editor, notebook::Opened},
 };
 
 /// The number of characters shown of a passage.
