@@ -40,7 +40,7 @@ pub use self::{
     connection::Connection,
     context::CallContext,
     error::{
-        Detail, Envelope, ErrorCard, ErrorList, Failure, FailureKind, Refused, Said, frame_errors,
+        Detail, Envelope, ErrorList, ErrorRow, Failure, FailureKind, Refused, Said, frame_errors,
     },
     error_text::{
         MAX_MESSAGE_CHARS, MAX_OFFERED, Offer, may_be_repeated, nearest, nearest_paths, quoted,
