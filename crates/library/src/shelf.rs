@@ -21,7 +21,7 @@ use std::{
 };
 
 use sectile_markdown::{Digest, NotePath, Span};
-use sectile_retrieval::{Chunk, Correction, Form, Query};
+use sectile_retrieval::{Chunk, Correction, Form};
 
 pub(super) use crate::shelf::snapshot::unharmed;
 use crate::{
@@ -32,6 +32,7 @@ use crate::{
     indexing::CutNotebook,
     left_out::LeftOut,
     library::Library,
+    query::SearchQuery,
     shelf::{embedded::Embedded, shared::Shared},
     storage::{Located, LocatedHit, LocatedHits, VectorSearch},
     tiers::{Models, Tier},
@@ -65,7 +66,7 @@ trait CollectionIndex: Send + Sync {
         None
     }
     /// Compares it with the library, and takes in what changed, where it can.
-    fn refresh(&self) -> Result<(), LibraryError>;
+    fn refresh(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), LibraryError>;
     /// Brings the second tier up to what was taken in, where that is little, unless `stop` says that there is more to take in.
     fn complete(&self, _: &mut dyn FnMut() -> bool) -> Result<(), LibraryError> {
         Ok(())
@@ -73,8 +74,7 @@ trait CollectionIndex: Send + Sync {
     /// The best chunks for a question, and what they were found in.
     fn search(
         &self,
-        query: &Query,
-        text: &str,
+        query: &SearchQuery,
         most: usize,
         stop: &dyn Fn() -> bool,
     ) -> Result<(LocatedHits, IndexState), LibraryError>;
@@ -282,21 +282,20 @@ impl Shelf {
     }
 
     /// Compares the index with the storage, and indexes what changed.
-    pub fn refresh(&self) -> Result<(), LibraryError> {
-        self.index.refresh()
+    pub fn refresh(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), LibraryError> {
+        self.index.refresh(stop)
     }
 
     /// The best `most` passages for a query, best first.
     pub fn search(
         &self,
-        query: &str,
+        query: &SearchQuery,
         most: usize,
         stop: &dyn Fn() -> bool,
     ) -> Result<Found, LibraryError> {
-        let parsed = Query::parse(query).map_err(LibraryError::Query)?;
         let mut wanted = most + SPARE;
         loop {
-            let (found, state) = self.index.search(&parsed, query, wanted, stop)?;
+            let (found, state) = self.index.search(query, wanted, stop)?;
             let is_all = found.hits.len() < wanted;
             let hits = self.verified(&found.hits, most, stop)?;
             if hits.len() < most && !is_all {
@@ -530,7 +529,7 @@ fn keep_fresh(shelf: &Weak<Shelf>, woken: &mpsc::Receiver<()>) {
             is_woken
         };
         let refreshed = shelf
-            .refresh()
+            .refresh(&|| false)
             .and_then(|()| shelf.index.complete(&mut has_news));
         if let Err(error) = refreshed {
             tracing::debug!(?error, "the collection cannot be compared with its index");
