@@ -109,7 +109,6 @@ fn failed(error: &LibraryError) -> CliError {
         LibraryError::Failed { message, .. } | LibraryError::AmbiguousArtifact { message } => {
             CliError::failed(visible(message))
         }
-        LibraryError::Query(error) => CliError::failed(visible(&error.to_string())),
         _ => CliError::failed("the request cannot be met."),
     }
 }

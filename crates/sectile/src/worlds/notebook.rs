@@ -20,14 +20,14 @@ mod volatile;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub(crate) use sectile_library::{clock::Clock, library::Library};
 use sectile_library::{
+    SearchQuery,
     ids::SourceId,
-    quote::{Quote, quote},
+    quote::Quote,
     shelf::Found,
     shelves::{Indexes, Shelves},
 };
-use sectile_retrieval::Query;
+pub(crate) use sectile_library::{clock::Clock, library::Library};
 use serde_json::{Value, json};
 
 use self::{
@@ -131,7 +131,7 @@ impl NotebookWorld {
 
     /// Whether what the world reads from can be used now. Waits for it.
     fn ready(&self) -> Result<(), NotebookError> {
-        self.storage.ready()?;
+        self.storage.ask(|storage| storage.ready())?;
         Ok(self.shelves.ready()?)
     }
 
@@ -177,7 +177,7 @@ impl NotebookWorld {
     fn search(
         &self,
         entered: &Entered,
-        query: &str,
+        query: &SearchQuery,
         most: usize,
         call: &CallContext,
     ) -> Result<Found, NotebookError> {
@@ -187,22 +187,9 @@ impl NotebookWorld {
             .search(&entered.collection, query, most, &stop)?)
     }
 
-    /// Reads and hashes a passage of the active collection, with `around` characters on both sides.
-    fn quote(
-        &self,
-        entered: &Entered,
-        id: &SourceId,
-        around: usize,
-    ) -> Result<Quote, NotebookError> {
-        let shelf = self.shelves.opened(&entered.collection);
-        let quote = quote(
-            self.storage.as_ref(),
-            shelf.as_deref(),
-            id,
-            around,
-            self.clock,
-        );
-        Ok(quote?)
+    /// Reads and hashes a passage, with `around` characters on both sides.
+    fn quote(&self, id: &SourceId, around: usize) -> Result<Quote, NotebookError> {
+        Ok(self.shelves.quote(id, around)?)
     }
 }
 
@@ -220,8 +207,8 @@ fn source_id(entered: &Entered, given: &str) -> Result<SourceId, NotebookError> 
     }
 }
 
-/// Refuses a query that asks nothing or too much.
-fn check_query(query: &str) -> Result<(), NotebookError> {
+/// Parses a query, and refuses one that asks nothing or too much.
+fn search_query(query: &str) -> Result<SearchQuery, NotebookError> {
     let refused = |message: String| NotebookError::AmbiguousRequest {
         argument: "query",
         message,
@@ -229,7 +216,5 @@ fn check_query(query: &str) -> Result<(), NotebookError> {
     if query.trim().is_empty() {
         return Err(refused("The query is empty.".to_owned()));
     }
-    Query::parse(query)
-        .map(|_| ())
-        .map_err(|error| refused(error.to_string()))
+    SearchQuery::parse(query).map_err(|error| refused(error.to_string()))
 }
