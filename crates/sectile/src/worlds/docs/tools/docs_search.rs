@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::{
-    Docs, DocsSettings,
+    Docs, DocsSection,
     answer::{Answered, DEFAULT_SECTIONS},
     corpus::Role,
 };
@@ -14,7 +14,7 @@ use crate::mcp::{
     output_schema, run,
 };
 
-pub(super) fn tool(settings: &DocsSettings) -> Tool<Docs> {
+pub(super) fn tool(settings: &DocsSection) -> Tool<Docs> {
     Tool {
         name: format!("{}_docs_search", settings.namespace.replace('-', "_")).into(),
         title: "Search the documentation",
