@@ -7,7 +7,6 @@ pub mod cli;
 mod config;
 mod files;
 mod settings;
-mod structure;
 mod telemetry;
 mod worlds;
 

@@ -12,8 +12,8 @@ use crate::{
     worlds::{WORLDS, WorldEntry},
 };
 
-/// The arguments of this process. A leading `~` of a path is the home folder: a shell leaves it alone in `--root=~/notes`, and
-/// programs that start this one do not go through a shell.
+/// Parses the arguments of this process. A leading `~` of a path is expanded to the home folder: a shell leaves it alone in
+/// `--root=~/notes`, and programs that start this one do not use a shell.
 pub(super) fn parsed() -> Args {
     let matches = taking_tildes(Args::command()).get_matches();
     match Args::from_arg_matches(&matches) {

@@ -1,4 +1,4 @@
-//! `sectile config`: make, check, show and describe settings.
+//! `sectile config`: creates, checks, shows and describes settings.
 
 use std::path::Path;
 
@@ -40,7 +40,7 @@ fn init(file: &Path) -> Result<(), CliError> {
     ))
 }
 
-/// Every setting as a comment with its default, so that the file changes nothing until something is uncommented.
+/// Returns every setting as a comment with its default, so that the file changes nothing until something is uncommented.
 fn template() -> String {
     let mut text =
         "# Settings of Sectile. Every line that is commented out shows a default.\n".to_owned();
@@ -97,12 +97,12 @@ fn check(file: &Path) -> Result<(), CliError> {
     print(format_args!("{} {}\n", Styled(GOOD, "ok"), file.display()))
 }
 
-/// Whether `root` is a folder that can be read.
+/// Checks that `root` is a readable folder.
 fn readable(root: &Path) -> Result<(), RootError> {
     Root::open(root).map(drop)
 }
 
-/// Why nothing can be edited at `root`.
+/// Checks that documents can be edited at `root`, and returns the reason if they cannot.
 pub(super) fn editable(root: &Path) -> Result<(), String> {
     match Place::at(root) {
         Ok(Place::File(_, document)) if !is_markdown(&document) => {

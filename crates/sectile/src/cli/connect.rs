@@ -1,7 +1,7 @@
-//! `sectile connect`: the entry a client needs, printed or put into the client's own file.
+//! `sectile connect`: the entry that a client needs, printed or inserted into the client's own file.
 //!
-//! Clients keep other things in these files, comments included, so an edit goes through parsers that keep every byte
-//! they are not asked to change.
+//! Clients keep other things in these files, including comments, so edits use parsers that preserve every byte they are not
+//! asked to change.
 
 mod entry;
 
@@ -18,15 +18,15 @@ use super::{
 };
 use crate::{config, files, worlds::PathArgument};
 
-/// What is known of one client.
+/// Facts about one client.
 struct Profile {
     name: &'static str,
     shape: Shape,
-    /// Where its file usually is; `None` when the home folder is unknown.
+    /// The usual path of its file; `None` if the home folder is unknown.
     file: Option<PathBuf>,
-    /// What makes it see the change.
+    /// The step that makes the client notice the change.
     after: &'static str,
-    /// Whether its model sees nothing of a JSON-RPC error, or nothing but the message.
+    /// Whether its model sees nothing of a JSON-RPC error, or only the message.
     hides_errors: bool,
 }
 
@@ -94,7 +94,7 @@ fn profile(client: Client) -> Profile {
     }
 }
 
-/// Where desktop programs of this system keep their settings.
+/// Returns the folder where desktop programs of this system keep their settings.
 fn claude_desktop_folder() -> Option<PathBuf> {
     if cfg!(target_os = "macos") {
         config::home_folder().map(|home| home.join("Library/Application Support"))
@@ -152,8 +152,8 @@ pub(super) fn run(args: &ConnectArgs) -> Result<(), CliError> {
     write(&profile, &file, &entry)
 }
 
-/// The folder that is served: exactly the one that was named, else the root of the current one. A library or a folder of
-/// documentation is not a root of notes.
+/// Returns the folder to serve: exactly the one that was named, or else the root of the current one. A library or a folder
+/// of documentation is not a root of notes.
 fn root(args: &ConnectArgs) -> Result<PathBuf, CliError> {
     match (&args.root, args.world.path) {
         (Some(root), _) => Ok(root.clone()),
@@ -224,7 +224,7 @@ fn diff(before: &str, after: &str, name: &str) -> String {
         .collect()
 }
 
-/// Whether a client knows this program.
+/// Whether a client has an entry for this program.
 pub(super) enum State {
     Connected,
     NotConnected,

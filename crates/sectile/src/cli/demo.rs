@@ -96,7 +96,7 @@ async fn show(root: &Path) -> Result<(), CliError> {
     )
 }
 
-/// The other world: text and edits.
+/// Shows the second world: text and edits.
 async fn show_edits(root: &Path) -> Result<(), CliError> {
     let mut client = Client::connect(editor_surface(root)?).await?;
     heading("Another agent may edit: it reads one section and gets its id and hash")?;
@@ -137,7 +137,7 @@ async fn show_edits(root: &Path) -> Result<(), CliError> {
     print(diff(&undone))
 }
 
-/// The third world: Sectile's own manual.
+/// Shows the third world: Sectile's own manual.
 async fn show_search() -> Result<(), CliError> {
     let mut client = Client::connect(docs_surface()).await?;
     heading("Not sure what to call? The manual is inside, and can be searched")?;
@@ -156,7 +156,7 @@ async fn show_search() -> Result<(), CliError> {
     ))
 }
 
-/// The fourth world: a library that is searched and quoted.
+/// Shows the fourth world: a library that is searched and quoted.
 async fn show_quote(root: &Path) -> Result<(), CliError> {
     let mut client = Client::connect(notebook_surface(root)?).await?;
     heading(
@@ -189,7 +189,7 @@ async fn show_quote(root: &Path) -> Result<(), CliError> {
     ))
 }
 
-/// The diff of the first document that a write changed.
+/// Returns the diff of the first document that a write changed.
 fn diff(written: &Value) -> String {
     let text = written["documents"][0]["diff"].as_str().unwrap_or_default();
     let lines = super::edit::diff(text);
@@ -310,7 +310,7 @@ impl Client {
         Ok(value)
     }
 
-    /// Calls a tool and prints what was asked.
+    /// Calls a tool and prints only the request.
     async fn call_quietly(&mut self, tool: &str, arguments: Value) -> Result<Value, CliError> {
         let params = json!({ "name": tool, "arguments": arguments });
         print(format_args!(
@@ -328,7 +328,7 @@ impl Client {
     }
 }
 
-/// A JSON object with one field or one list entry a line.
+/// Formats a JSON object with one field or one list entry per line.
 fn folded(value: &Value) -> String {
     let Value::Object(fields) = value else {
         return value.to_string();

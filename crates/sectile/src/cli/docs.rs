@@ -1,4 +1,4 @@
-//! `sectile docs`: the documents of the docs world, as a server with these settings would have them.
+//! `sectile docs`: the documents of the docs world, as a server with these settings would load them.
 
 use serde_json::{Value, json};
 
@@ -30,12 +30,12 @@ pub(super) fn run(args: &DocsArgs) -> Result<(), CliError> {
     }
 }
 
-/// The settings of the docs world, with `paths` from the command line added.
+/// Returns the settings of the docs world, with `paths` from the command line added.
 fn settings_with(config: Option<&Path>, paths: &[String]) -> Result<DocsSettings, CliError> {
     Ok(all_settings(config, paths)?.worlds.docs)
 }
 
-/// All settings, with `paths` from the command line added to those of the docs world.
+/// Returns all settings, with `paths` from the command line added to those of the docs world.
 fn all_settings(config: Option<&Path>, paths: &[String]) -> Result<Settings, CliError> {
     let mut settings = settings::settings(config)?;
     for path in paths {
@@ -44,7 +44,7 @@ fn all_settings(config: Option<&Path>, paths: &[String]) -> Result<Settings, Cli
     Ok(settings)
 }
 
-/// The world that these arguments ask for, and what there is to say about its documents.
+/// Returns the world for these arguments, after printing warnings about its documents.
 fn world(source: &DocsSource) -> Result<(Docs, DocsSettings), CliError> {
     let settings = settings_with(source.config.as_deref(), &source.paths)?;
     let corpus = loaded_corpus(&settings)?;
@@ -197,7 +197,7 @@ fn report_text(corpus: &Corpus, documents: &[(&Doc, Examined)], settings: &DocsS
     text
 }
 
-/// What could be better in one document. None of it keeps the document from being served.
+/// Describes what could be better in one document. None of it prevents the document from being served.
 fn remarks(examined: &Examined) -> String {
     let named = |heading: &str| match heading {
         "" => "(empty heading)".to_owned(),

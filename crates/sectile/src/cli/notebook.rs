@@ -20,7 +20,7 @@ use super::{
 };
 use crate::worlds::{editor, notebook::Opened};
 
-/// For somebody who has none.
+/// An explanation for users without collections.
 const WHAT_COLLECTIONS_ARE: &str = "a collection is a folder directly in ROOT, with a name that begins with neither `_` nor `.`; `.md` files directly in ROOT are \
      the collection `.`";
 
@@ -37,7 +37,7 @@ pub(super) fn run(args: &NotebookArgs) -> Result<(), CliError> {
     }
 }
 
-/// The library that was named: the folder of the collections, or a settings file.
+/// Opens the library that was named: the folder of the collections, or a settings file.
 fn open(given: &Path) -> Result<Opened, CliError> {
     let is_settings = given.extension().is_some_and(|ending| ending == "toml");
     if !is_settings {
@@ -54,7 +54,7 @@ fn open(given: &Path) -> Result<Opened, CliError> {
     Ok(Opened::of(&settings)?)
 }
 
-/// The folder of the indexes, made where it is beside the collections.
+/// Returns the folder of the indexes, creating it if it is the default one beside the collections.
 fn made_index_folder(opened: &Opened, given: Option<&Path>) -> Result<PathBuf, CliError> {
     let Some(folder) = opened.index_folder(given) else {
         return Err(CliError::usage("there is no folder for the index.")
@@ -74,9 +74,9 @@ fn made_index_folder(opened: &Opened, given: Option<&Path>) -> Result<PathBuf, C
     Ok(folder)
 }
 
-/// Refuses a collection that is not there, and names those that are.
+/// Refuses a collection that does not exist, and lists those that do.
 fn require(storage: &Library, collection: &str) -> Result<(), CliError> {
-    /// Names that a message lists.
+    /// The most names listed in a message.
     const SHOWN: usize = 10;
     let names = storage.collections().map_err(|error| failed(&error))?;
     if names.iter().any(|name| name == collection) {
@@ -92,7 +92,7 @@ fn require(storage: &Library, collection: &str) -> Result<(), CliError> {
     )
 }
 
-/// The names of all collections; that there are none is an error, since nothing can be done then.
+/// Returns the names of all collections. It is an error if there are none, since nothing can be done then.
 fn collections(storage: &Library) -> Result<Vec<String>, CliError> {
     let names = storage.collections().map_err(|error| failed(&error))?;
     match names.is_empty() {
@@ -101,7 +101,7 @@ fn collections(storage: &Library) -> Result<Vec<String>, CliError> {
     }
 }
 
-/// What a person is told instead of a result.
+/// Converts an error of the library to one of the command line.
 fn failed(error: &LibraryError) -> CliError {
     match error {
         LibraryError::CollectionNotFound => CliError::failed("there is no such collection."),

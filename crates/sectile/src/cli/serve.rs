@@ -1,4 +1,4 @@
-//! `sectile serve`: settings, surfaces, a transport, and an orderly end.
+//! `sectile serve`: settings, surfaces, a transport, and a graceful shutdown.
 
 mod over_http;
 
@@ -27,7 +27,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
     let found = serve_where_we_are(args, &mut settings)?;
     telemetry::start(settings.log);
     if let Some(root) = found {
-        // Seen from the current folder, so that it does not say where on this machine that is.
+        // Relative to the current folder, so that it does not disclose where on this machine that is.
         tracing::info!(
             root = shown(&root.folder),
             mark = root.mark.map_or("none", RootMark::name),
@@ -44,7 +44,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
     if let Some(fault) = config::fault() {
         crate::mcp::fault::arm(&fault);
         sectile_vault::fault::arm(&fault);
-        // A fault may hang, which no quick tool does.
+        // An injected fault may hang, which no quick tool does.
         settings.limits.inline_when_alone = false;
     }
     let surfaces = surfaces(args, &settings)?;
@@ -71,7 +71,7 @@ fn is_on_stdio(args: &ServeArgs) -> bool {
     args.http.is_none() && args.world.is_some()
 }
 
-/// The settings of this run: file, environment, then what the command line says.
+/// Returns the settings of this run: from the file, the environment and the command line, in ascending precedence.
 fn settings_of(args: &ServeArgs) -> Result<(Loaded, Settings), Mistakes> {
     let (file, flags) = sources(args);
     let (loaded, mut settings) = settings::read(file.as_deref(), &flags)?;
@@ -83,7 +83,7 @@ fn settings_of(args: &ServeArgs) -> Result<(Loaded, Settings), Mistakes> {
     Ok((loaded, settings))
 }
 
-/// Where neither the command line nor settings name a folder, the root of the current one is served.
+/// Serves the root of the current folder, if neither the command line nor the settings name one.
 fn serve_where_we_are(
     args: &ServeArgs,
     settings: &mut Settings,
@@ -95,7 +95,7 @@ fn serve_where_we_are(
         return Ok(None);
     };
     let root = root(&mut settings.worlds);
-    // A file that leaves the folder out may be that of a service, which is started anywhere.
+    // A settings file without a folder may belong to a service, which can be started anywhere.
     if root.is_some() || settings::named(args.config.as_deref()).is_some() {
         return Ok(None);
     }
@@ -104,7 +104,7 @@ fn serve_where_we_are(
     Ok(Some(found))
 }
 
-/// The settings file, and what the command line says.
+/// Returns the settings file, and the settings from the command line.
 fn sources(args: &ServeArgs) -> (Option<PathBuf>, Vec<Flag>) {
     let mut flags = Vec::new();
     let root = args.world.and_then(|world| world.path.setting());
@@ -154,7 +154,7 @@ fn surfaces(args: &ServeArgs, settings: &Settings) -> Result<Vec<Surface>, CliEr
     }
 }
 
-/// Where calls are recorded, if the settings say so.
+/// Opens the audit log, if one is configured.
 fn audit_log(front: &FrontSettings) -> Result<Option<AuditLog>, CliError> {
     let Some(audit) = &front.audit else {
         return Ok(None);
@@ -169,7 +169,8 @@ fn audit_log(front: &FrontSettings) -> Result<Option<AuditLog>, CliError> {
     })
 }
 
-/// One client on a pair of pipes: one thread moves messages, and runs what is quick; the rest has threads of its own.
+/// Serves one client on a pair of pipes: one thread moves messages and runs quick calls; the rest have threads of their
+/// own.
 fn serve_stdio(surface: Arc<Surface>, settings: &Settings) -> Result<(), CliError> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
@@ -180,21 +181,21 @@ fn serve_stdio(surface: Arc<Surface>, settings: &Settings) -> Result<(), CliErro
         tracing::info!(world = surface.world(), state, "serving on stdio");
         stdio::serve(surface, settings.max_message_bytes, shutdown).await
     });
-    // A handler that still runs has nobody to answer to.
+    // A handler that is still running has nobody to answer to.
     runtime.shutdown_background();
     tracing::info!("stopped");
     Ok(result?)
 }
 
-/// Makes glibc keep the memory that a call frees for the next one. By default it gives anything over 128 kB back to the
-/// kernel, and a parse frees more: faulting it in again costs half as much as the parse. Freeing a large block raises
-/// that limit to twice its size. The block is never touched, so it costs nothing; other allocators do not mind.
+/// Makes glibc keep the memory that a call frees for the next one. By default it returns anything over 128 kB to the
+/// kernel, and a parse frees more: faulting it in again costs half as much as the parse. Freeing a large block raises that
+/// threshold to twice its size. The block is never touched, so it costs nothing; other allocators are not affected.
 fn keep_freed_memory() {
     const BLOCK: usize = 16 << 20;
     drop(std::hint::black_box(Vec::<u8>::with_capacity(BLOCK)));
 }
 
-/// A token that fires when the process is asked to stop.
+/// Returns a token that fires when the process is asked to stop.
 fn stop_on_signals() -> std::io::Result<CancellationToken> {
     let token = CancellationToken::new();
     let stop = token.clone();

@@ -45,7 +45,7 @@ pub(super) fn run(args: &ToolsArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Every world with its tools, or with those that a role may use.
+/// Returns every world with its tools, or with those that a role may use.
 fn cards(args: &ToolsArgs) -> Result<Vec<WorldCard>, CliError> {
     let Some(role) = args.role else {
         return Ok(worlds::cards());

@@ -1,4 +1,4 @@
-//! `sectile trust`: history that came with a folder counts as your own from now on.
+//! `sectile trust`: accepts the history that came with a folder as the user's own.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(super) fn run(args: &TrustArgs) -> Result<(), CliError> {
     let settings = settings(args.config.as_deref())?;
     let options = settings.worlds.editor.options(args.dry_run)?;
     let root = root_of(&args.path).ok();
-    // What is wrong with the path is said below.
+    // A problem with the path is reported below.
     let folder = root.as_ref().map_or(&args.path, |root| &root.folder);
     let trusted = vault_editor::trust(folder, &options).map_err(|error| {
         let what = match error {
@@ -62,7 +62,7 @@ pub(super) fn run(args: &TrustArgs) -> Result<(), CliError> {
     }
 }
 
-/// Whether the root is not the folder that was named.
+/// Returns whether the root is not the folder that was named.
 fn is_another(named: &Path, root: &NearestRoot) -> bool {
     files::absolute(named).ok().as_ref() != Some(&root.folder)
 }

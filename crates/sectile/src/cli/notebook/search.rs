@@ -14,7 +14,7 @@ use crate::{
     worlds::{editor, notebook::Opened},
 };
 
-/// Characters of a passage that are shown.
+/// The number of characters shown of a passage.
 const SHOWN: usize = 160;
 
 pub(super) fn search(args: &SearchArgs) -> Result<(), CliError> {
@@ -36,7 +36,7 @@ pub(super) fn search(args: &SearchArgs) -> Result<(), CliError> {
     }
 }
 
-/// The best passages of a collection.
+/// Returns the best passages of a collection.
 fn search_one(
     storage: &Opened,
     args: &SearchArgs,
@@ -52,15 +52,15 @@ fn search_one(
     shelf.search(query, args.most, &|| false)
 }
 
-/// What was found in all collections together.
+/// The results from all collections together.
 struct FoundInAll {
-    /// The best, best first.
+    /// The best hits, best first.
     hits: Vec<Hit>,
-    /// What was found in each, without its hits.
+    /// The results from each collection, without their hits.
     collections: Vec<(String, Found)>,
 }
 
-/// The best passages of all collections. One is open at a time.
+/// Returns the best passages of all collections. One is open at a time.
 fn search_all(storage: &Opened, args: &SearchArgs, query: &str) -> Result<FoundInAll, CliError> {
     let mut all = FoundInAll {
         hits: Vec::new(),
@@ -68,12 +68,12 @@ fn search_all(storage: &Opened, args: &SearchArgs, query: &str) -> Result<FoundI
     };
     for collection in collections(storage)? {
         let mut found = match search_one(storage, args, &collection, query) {
-            // It went away since the names were listed.
+            // It was removed after the names were listed.
             Err(LibraryError::CollectionNotFound) => continue,
             found => found.map_err(|error| failed(&error))?,
         };
         all.hits.append(&mut found.hits);
-        // The order of collections, and of hits in each, decides between equals.
+        // The sort is stable: the order of collections, and of hits in each, decides between equals.
         all.hits.sort_by_key(|hit| Reverse(hit.scores.fused));
         all.hits.truncate(args.most);
         all.collections.push((collection, found));
@@ -82,7 +82,7 @@ fn search_all(storage: &Opened, args: &SearchArgs, query: &str) -> Result<FoundI
 }
 
 impl FoundInAll {
-    /// Words that are in none of the collections.
+    /// Returns the words that are in none of the collections.
     fn unknown_words(&self) -> Vec<String> {
         let mut each = self.collections.iter().map(|(_, found)| found);
         let mut unknown = each
@@ -199,7 +199,7 @@ fn lines(hits: &[Hit], unknown_words: &[String], hint: Option<&str>) -> String {
     text
 }
 
-/// Millionths, as a part of one.
+/// Formats millionths as a fraction of one.
 fn share(millionths: u32) -> String {
     format!(
         "{}.{:03}",

@@ -22,7 +22,7 @@ pub(crate) static ENTRY: WorldEntry = WorldEntry {
     open,
 };
 
-/// The world, unless it is switched off: then it has no address over HTTP. On stdio, where there is one client and nothing
+/// Opens the world, unless it is switched off: then it has no address over HTTP. On stdio, where there is one client and nothing
 /// else to talk to, that client finds a server without tools and resources.
 fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
     let settings = &context.settings.docs;
@@ -50,7 +50,7 @@ fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
     Ok(Some(surface.beside_others()))
 }
 
-/// The documents of the world. A place that settings or a person name has to exist.
+/// Loads the documents of the docs world. A path named by the settings or on the command line must exist.
 pub(crate) fn loaded_corpus(settings: &DocsSettings) -> Result<Corpus, OpenError> {
     let corpus = Corpus::load(settings, manual::EMBEDDED);
     match missing(&corpus) {
@@ -59,7 +59,7 @@ pub(crate) fn loaded_corpus(settings: &DocsSettings) -> Result<Corpus, OpenError
     }
 }
 
-/// What is said of places that do not exist.
+/// Returns the error about paths that do not exist, if there are any.
 pub(crate) fn missing(corpus: &Corpus) -> Option<OpenError> {
     let missing = corpus.missing.iter();
     let names: Vec<String> = missing.map(|label| format!("`{label}`")).collect();
@@ -74,7 +74,7 @@ pub(crate) fn missing(corpus: &Corpus) -> Option<OpenError> {
     ))
 }
 
-/// What is wrong with a policy that lets callers search and read nothing, if it is one.
+/// Returns what is wrong with a policy that lets callers search but read nothing, if it is one.
 pub(crate) fn policy_problem(
     settings: &DocsSettings,
     policy: &Policy,

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::{
-    mcp::Tool,
-    structure::{MetadataFacets, SectionSource},
+    mcp::{Facts, Tool},
+    worlds::note_structure::{metadata_facets::MetadataFacets, section_source::SectionSource},
 };
 use sectile_client::ClientSettings;
 

@@ -1,4 +1,4 @@
-//! The library that a command or a server works on: in a folder, or where a settings file says.
+//! The library that a command or a server works on: in a folder, or wherever a settings file says.
 
 use std::{
     ops::Deref,
@@ -16,12 +16,12 @@ use sectile_vault::Walk;
 use super::{ArtifactPlace, NotebookSettings};
 use crate::worlds::OpenError;
 
-/// A library that was opened.
+/// An open library.
 pub(crate) struct Opened {
     pub(crate) library: Arc<Library>,
-    /// The folder that its notebooks are in, if they are in one.
+    /// The folder of its notebooks, if they are in one.
     pub(crate) folder: Option<Arc<FolderStorage>>,
-    /// The database that its vectors are in, if they are in one.
+    /// The database of its vectors, if they are in one.
     pub(crate) postgres: Option<Arc<Postgres>>,
     /// The folder of its indexes, if the settings name one.
     index: Option<PathBuf>,
@@ -36,7 +36,7 @@ impl Deref for Opened {
 }
 
 impl Opened {
-    /// The folder of the collections, with everything beside them.
+    /// Opens the library in a folder of collections, with everything beside them.
     pub(crate) fn folder(root: &Path, max_note_bytes: u64) -> Result<Self, String> {
         let folder = FolderStorage::open(root, Walk::default(), max_note_bytes);
         let folder = Arc::new(folder.map_err(|error| error.to_string())?);
@@ -48,7 +48,7 @@ impl Opened {
         })
     }
 
-    /// What settings say. They must say where the notebooks are.
+    /// Opens the library that settings describe. They must say where the notebooks are.
     pub(crate) fn of(settings: &NotebookSettings) -> Result<Self, OpenError> {
         let folder = |root: &Path| {
             let folder = FolderStorage::open(root, Walk::default(), settings.max_note_bytes);
@@ -99,14 +99,14 @@ impl Opened {
         })
     }
 
-    /// The folder of the indexes: the one that was given, the one of the settings, or the one beside the collections.
+    /// Returns the folder of the indexes: the given one, the one from the settings, or the one beside the collections.
     pub(crate) fn index_folder(&self, given: Option<&Path>) -> Option<PathBuf> {
         let given = given.map(Path::to_path_buf).or_else(|| self.index.clone());
         let beside = || self.folder.as_ref().map(|folder| folder.index_folder());
         given.or_else(beside)
     }
 
-    /// Where its indexes are.
+    /// Returns the location of its indexes.
     pub(crate) fn indexes(&self, given: Option<&Path>) -> Indexes {
         match &self.postgres {
             Some(postgres) if given.is_none() => Indexes::Shared(Arc::<Postgres>::clone(postgres)),
