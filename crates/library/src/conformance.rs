@@ -1,6 +1,6 @@
-//! What every storage has to pass: the rules that all of them share, checked from outside.
+//! Conformance tests for storages: the rules that all of them share, checked from outside.
 //!
-//! Whoever writes a storage calls [`check_storage`] in its tests, with an empty one and a way to put files into it.
+//! The author of a storage calls [`check_storage`] in its tests, with an empty storage and a way to put files into it.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use sectile_markdown::NotePath;
 
 use crate::storage::{ArtifactStorage, Listed, NotebookStorage, Stamp, StorageError, TOP};
 
-/// The way past a storage to what is in it. Paths are `collection/path/of/file`. Each call panics when it cannot be done.
+/// Direct access to the files behind a storage. Paths are `collection/path/of/file`. Each call panics on failure.
 pub trait Files {
-    /// Puts a file there, or other bytes into it, at once.
+    /// Creates or replaces a file atomically.
     fn put(&self, path: &str, bytes: &[u8]);
     /// Removes a file.
     fn remove(&self, path: &str);
@@ -18,7 +18,7 @@ pub trait Files {
     fn remove_collection(&self, name: &str);
 }
 
-/// Names that are easily mistaken for others on the way.
+/// Names that are easily mangled by path handling.
 const ODD_NAMES: &[&str] = &[
     "a b.md",
     " a.md",
@@ -44,10 +44,10 @@ const ODD_NAMES: &[&str] = &[
     "a.md.md",
 ];
 
-/// Checks an empty storage by every rule that storages share. `max_note_bytes` is what it was made with: at least 100.
+/// Checks an empty storage against every shared rule. `max_note_bytes` is the limit it was created with: at least 100.
 ///
 /// # Panics
-/// When it breaks one.
+/// When the storage breaks a rule.
 pub fn check_storage<S>(storage: &S, max_note_bytes: usize, files: &dyn Files)
 where
     S: NotebookStorage + ArtifactStorage,
@@ -174,7 +174,7 @@ impl<S: NotebookStorage + ArtifactStorage> Check<'_, S> {
             self.has("b", notebook, whole.as_bytes());
             assert_eq!(self.stamp("b", notebook).bytes, whole.len() as u64);
         }
-        // Files that are no notebooks are files nonetheless.
+        // Files that are not notebooks can be read nonetheless.
         self.has("b", "collection.toml", b"b/collection.toml");
         let stopped = self.storage.notebooks("b", &|| true);
         assert_eq!(stopped, Err(StorageError::Cancelled));
@@ -272,7 +272,7 @@ impl<S: NotebookStorage + ArtifactStorage> Check<'_, S> {
         let (x, y) = (self.stamp("a", "x.md"), self.stamp("a", "y.md"));
         assert_eq!(self.stamp("a", "x.md"), x, "nothing happened");
         assert!(x.modified > 0, "there is a time");
-        // What is read is what is there now, whatever was listed.
+        // A read returns the current bytes, whatever was listed.
         self.files.put("a/x.md", b"other bytes");
         self.has("a", "x.md", b"other bytes");
         let changed = self.stamp("a", "x.md");
@@ -326,7 +326,7 @@ impl<S: NotebookStorage + ArtifactStorage> Check<'_, S> {
         self.files.remove_collection("b");
     }
 
-    /// Notebooks beside the folders are a collection of their own, and no others are in it.
+    /// Notebooks at the top, beside the folders, form a collection of their own that contains nothing else.
     fn the_top(&self) {
         self.put(&["a/x.md", "_shared/x.md", "_artifacts/s/set.toml"]);
         assert_eq!(self.storage.collections(), Ok(vec!["a".to_owned()]));

@@ -55,12 +55,12 @@ impl SourceId {
     }
 
     /// The first digits of the digest of what it was given for.
-    pub fn digits(&self) -> &str {
+    pub(crate) fn digits(&self) -> &str {
         &self.digest
     }
 
     /// Whether bytes with this digest are what the id was given for.
-    pub fn is_of(&self, digest: &Digest) -> bool {
+    pub(crate) fn is_of(&self, digest: &Digest) -> bool {
         digest.to_string().starts_with(&self.digest)
     }
 }

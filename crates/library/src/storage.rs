@@ -1,92 +1,96 @@
-//! Where notebooks and artifacts come from, and where they are searched: what every backend has to do, and nothing of how.
+//! Storages of notebooks and artifacts, and external indexes: the contract of every backend, independent of how it
+//! works.
 
 use std::any::Any;
 
 use sectile_markdown::{Digest, NotePath};
-use sectile_retrieval::{Chunk, Match, Query, Record, Remarks};
+use sectile_retrieval::{Chunk, Match, Record, Remarks};
 
-/// The folder of a collection that holds what was derived from it.
+use crate::query::SearchQuery;
+
+/// The folder of a collection that holds derived artifacts.
 pub const ARTIFACTS: &str = "_artifacts";
 
-/// The collection of the notebooks that lie at the top of a storage, beside the folders. It is there while there is such a
-/// notebook. No folder can be called so, and it keeps its name whatever the storage is called.
+/// The collection of the notebooks at the top of a storage, beside the folders. It exists while there is such a
+/// notebook. No folder can have this name, and it keeps its name whatever the storage is called.
 pub const TOP: &str = ".";
 
-/// Why a backend did not do what it was asked.
+/// The reason why a backend refused or failed a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StorageError {
-    /// There is no such collection.
+    /// The collection does not exist.
     #[error("There is no such collection.")]
     CollectionNotFound,
-    /// Nobody waits for it any longer.
+    /// The caller no longer waits for the result.
     #[error("The call was cancelled.")]
     Cancelled,
-    /// The index was made by other rules, or with another model. Whole sentences, as with a failure.
+    /// The index was made by other rules, or with another model. Complete sentences, as with a failure.
     #[error("{message}")]
     OtherRules {
-        /// What is wrong.
+        /// The sentences to show.
         message: String,
     },
-    /// The backend failed, or cannot be reached. Whole sentences: what is wrong, and what to do unless that is to try again.
+    /// The backend failed, or cannot be reached. Complete sentences: what is wrong, and what to do unless that is to
+    /// retry.
     #[error("{message}")]
     Failed {
-        /// What is wrong.
+        /// The sentences to show.
         message: String,
     },
 }
 
 impl StorageError {
-    /// A failure.
+    /// Creates a failure.
     pub fn failed(message: impl Into<String>) -> Self {
         let message = message.into();
         Self::Failed { message }
     }
 }
 
-/// A notebook, and what the storage says of its file without opening it.
+/// A notebook, and the state of its file as reported without opening it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Relative to the collection.
+    /// Path relative to the collection.
     pub notebook: NotePath,
     /// Its state.
     pub stamp: Stamp,
 }
 
-/// What changes when a file does.
+/// The state of a file, which changes when the file does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// Its length.
     pub bytes: u64,
-    /// Milliseconds since 1970.
+    /// Modification time in milliseconds since 1970.
     pub modified: i64,
-    /// When it changed last, in nanoseconds since 1970; 0 where equal states are certainly equal bytes, and the largest number
-    /// where they may always be others.
+    /// When it last changed, in nanoseconds since 1970; 0 if equal states guarantee equal bytes, and the largest number
+    /// if they never do.
     pub changed: u64,
-    /// Everything that the storage can tell of a file's state (length, times in nanoseconds, number, version), condensed.
-    /// Equal stamps mean: most likely the same bytes. Whoever must be sure reads and hashes.
+    /// A digest of everything that the storage reports about a file's state (length, times in nanoseconds, inode,
+    /// version). Equal stamps mean that the bytes are most likely the same. To be sure, read and hash them.
     pub state: [u64; 4],
 }
 
-/// A limit that a storage has, for those who ask for all limits.
+/// A limit of a storage, for listings of all limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StorageLimit {
     /// Its name.
     pub name: &'static str,
-    /// The most that is allowed.
+    /// The largest value allowed.
     pub value: u64,
-    /// What it bounds, in a few words.
+    /// The thing it limits, in a few words.
     pub bounds: &'static str,
 }
 
-/// A storage of notebooks: collections, and in them notebooks and other files.
+/// A storage of notebooks: collections of notebooks and other files.
 pub trait NotebookStorage: Send + Sync {
-    /// The names of all collections, sorted.
+    /// Returns the names of all collections, sorted.
     ///
     /// # Errors
     /// When the storage fails.
     fn collections(&self) -> Result<Vec<String>, StorageError>;
 
-    /// The notebooks of a collection, sorted by path; artifacts are none.
+    /// Returns the notebooks of a collection, sorted by path; artifacts are not notebooks.
     ///
     /// # Errors
     /// [`StorageError::CollectionNotFound`] when there is no such collection.
@@ -96,14 +100,14 @@ pub trait NotebookStorage: Send + Sync {
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Listed>, StorageError>;
 
-    /// The bytes of a file of the collection as they are now; `None` when it is not there (any more), is behind a link, is no
-    /// regular file, or is larger than allowed.
+    /// Reads the current bytes of a file of the collection; `None` if it does not exist (any more), is behind a link,
+    /// is not a regular file, or is larger than allowed.
     ///
     /// # Errors
     /// [`StorageError::CollectionNotFound`] when there is no such collection.
     fn read(&self, collection: &str, file: &NotePath) -> Result<Option<Vec<u8>>, StorageError>;
 
-    /// The same of a notebook that was listed a moment ago, so that it need not be asked again whether it counts.
+    /// Reads a notebook that was listed a moment ago, so that it need not be checked again.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -115,10 +119,10 @@ pub trait NotebookStorage: Send + Sync {
         self.read(collection, file)
     }
 
-    /// The most bytes that a notebook may have. A larger one is listed, and never read.
+    /// Returns the size limit for notebooks, in bytes. A larger one is listed, but never read.
     fn max_notebook_bytes(&self) -> u64;
 
-    /// Whether a notebook that [`Self::read`] does not give out is there, and only too large for that.
+    /// Returns whether a notebook that [`Self::read`] does not return exists and is only too large.
     ///
     /// # Errors
     /// [`StorageError::CollectionNotFound`] when there is no such collection.
@@ -128,23 +132,23 @@ pub trait NotebookStorage: Send + Sync {
         Ok(at.is_ok_and(|at| listed[at].stamp.bytes > self.max_notebook_bytes()))
     }
 
-    /// What it is, in a word for people, such as `folder` or `bucket`.
+    /// Returns the kind of storage in one word for people, such as `folder` or `bucket`.
     fn kind(&self) -> &'static str;
 
-    /// What else it bounds.
+    /// Returns its other limits.
     fn limits(&self) -> &'static [StorageLimit] {
         &[]
     }
 
-    /// How many files are worth to be read at the same time.
+    /// Returns the number of concurrent reads that pays off.
     fn reads_at_once(&self) -> usize {
         1
     }
 
-    /// Whether there is such a collection.
+    /// Checks that a collection exists.
     ///
     /// # Errors
-    /// [`StorageError::CollectionNotFound`] when there is none.
+    /// [`StorageError::CollectionNotFound`] when it does not.
     fn require(&self, collection: &str) -> Result<(), StorageError> {
         match self.collections()?.iter().any(|name| name == collection) {
             true => Ok(()),
@@ -152,29 +156,29 @@ pub trait NotebookStorage: Send + Sync {
         }
     }
 
-    /// Calls `changed` when something in a collection may have changed, until what is returned is dropped. `None` where a
-    /// storage cannot tell.
+    /// Calls `changed` when something in a collection may have changed, until the returned guard is dropped. Returns
+    /// `None` if the storage cannot tell.
     fn watch(&self, _: &str, _: Box<dyn Fn() + Send + Sync>) -> Option<Box<dyn Any + Send + Sync>> {
         None
     }
 
-    /// What the storage itself is called, where that may be shown: for the title of [`TOP`].
+    /// Returns the name of the storage itself, if that may be shown: for the title of [`TOP`].
     fn name(&self) -> Option<String> {
         None
     }
 
-    /// Whether it can be used now.
+    /// Checks that it can be used now.
     ///
     /// # Errors
-    /// Says why not.
+    /// The reason why it cannot.
     fn ready(&self) -> Result<(), StorageError> {
         self.collections().map(drop)
     }
 }
 
-/// A storage of what was derived from notebooks.
+/// A storage of artifacts derived from notebooks.
 pub trait ArtifactStorage: Send + Sync {
-    /// All files below [`ARTIFACTS`] of a collection, sorted, relative to the collection.
+    /// Returns all files below [`ARTIFACTS`] of a collection, sorted, relative to the collection.
     ///
     /// # Errors
     /// [`StorageError::CollectionNotFound`] when there is no such collection, where the storage can tell.
@@ -184,15 +188,15 @@ pub trait ArtifactStorage: Send + Sync {
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<NotePath>, StorageError>;
 
-    /// What it is, in a word for people, such as `folder` or `bucket`.
+    /// Returns the kind of storage in one word for people, such as `folder` or `bucket`.
     fn artifact_storage_kind(&self) -> &'static str;
 
-    /// What it bounds.
+    /// Returns its limits.
     fn artifact_limits(&self) -> &'static [StorageLimit] {
         &[]
     }
 
-    /// The bytes of such a file as they are now; `None` as with [`NotebookStorage::read`].
+    /// Reads the current bytes of such a file; `None` as with [`NotebookStorage::read`].
     ///
     /// # Errors
     /// When the storage fails.
@@ -203,10 +207,10 @@ pub trait ArtifactStorage: Send + Sync {
     ) -> Result<Option<Vec<u8>>, StorageError>;
 }
 
-/// A chunk in the index of a backend, and where it was.
+/// A chunk in the index of a backend, with its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
-    /// The notebook.
+    /// The notebook that contains it.
     pub notebook: NotePath,
     /// The digest of the whole notebook when it was indexed.
     pub notebook_digest: Digest,
@@ -216,101 +220,100 @@ pub struct Located {
     pub path: Vec<String>,
 }
 
-/// A chunk that was found. Scores are in millionths.
+/// A chunk found by a search. Scores are in millionths.
 #[derive(Clone, Debug)]
 pub struct LocatedHit {
     /// The chunk.
     pub located: Located,
-    /// What its words come to, as a part of the best.
+    /// Its lexical score, as a fraction of the best.
     pub lexical: u64,
-    /// How near its meaning is.
+    /// Its cosine similarity to the query.
     pub semantic: u64,
-    /// Both together.
+    /// Their weighted sum.
     pub fused: u64,
-    /// What each word counts in it.
+    /// The score of each query item in it.
     pub matches: Vec<Match>,
 }
 
-/// What a backend found.
+/// The results of a search by a backend.
 #[derive(Clone, Debug)]
 pub struct LocatedHits {
     /// The best chunks, best first.
     pub hits: Vec<LocatedHit>,
-    /// How many of the chunks that were looked at match.
+    /// Number of the examined chunks that match.
     pub total: usize,
-    /// Whether meaning counted: the question says something to the model.
+    /// Whether meaning counted, that is, whether the model finds meaning in the query.
     pub has_meaning: bool,
-    /// What there is to say of the words.
+    /// Remarks about the words of the query.
     pub remarks: Remarks,
-    /// What was searched.
+    /// The state of the index that was searched.
     pub state: SharedState,
 }
 
 /// The state of an index that a backend keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedState {
-    /// When it was made, in milliseconds since 1970.
+    /// When it was built, in milliseconds since 1970.
     pub as_of: i64,
-    /// How many notebooks it has.
+    /// Number of notebooks in it.
     pub notebooks: u64,
-    /// How many chunks it has.
+    /// Number of chunks in it.
     pub chunks: u64,
-    /// Whether all vectors are compared, or those that a graph leads to.
+    /// Whether all vectors are compared, as opposed to those that a graph search visits.
     pub is_exact: bool,
 }
 
-/// A question to a backend.
+/// A search request to a backend.
 pub struct Question<'a> {
-    /// Where to look, and nowhere else.
+    /// The only collection to search.
     pub collection: &'a str,
-    /// The question, taken apart.
-    pub query: &'a Query,
-    /// The question.
-    pub text: &'a str,
-    /// How many hits are wanted.
+    /// The query.
+    pub query: &'a SearchQuery,
+    /// Number of hits wanted.
     pub most: usize,
-    /// Says whether nobody waits any longer.
+    /// Returns `true` once the caller no longer waits.
     pub stop: &'a dyn Fn() -> bool,
 }
 
 /// An index of chunks outside this process. A collection that it does not have is [`StorageError::CollectionNotFound`].
 pub trait VectorSearch: Send + Sync {
-    /// What it is called in answers, such as `postgres`.
+    /// Returns its name in answers, such as `postgres`.
     fn name(&self) -> &'static str;
 
-    /// What it is, in a word for people.
+    /// Returns its kind in one word for people.
     fn kind(&self) -> &'static str {
         "database"
     }
 
-    /// The state of a collection's index.
+    /// Returns the state of a collection's index.
     ///
     /// # Errors
-    /// When there is none, or the backend fails, or the index was made by other rules or with another model.
+    /// When there is none, the backend fails, or the index was made by other rules or with another model.
     fn state(&self, collection: &str) -> Result<SharedState, StorageError>;
 
-    /// The best chunks for a question.
+    /// Returns the best chunks for a query.
     ///
     /// # Errors
     /// As [`Self::state`].
     fn search(&self, question: &Question<'_>) -> Result<LocatedHits, StorageError>;
 
-    /// The chunks whose digests begin with these hexadecimal digits, in order of notebooks and spans; a few are enough.
+    /// Returns chunks whose digests begin with these hexadecimal digits, in order of notebooks and spans; a few are
+    /// enough.
     ///
     /// # Errors
     /// As [`Self::state`].
     fn chunks_with(&self, collection: &str, digits: &str) -> Result<Vec<Located>, StorageError>;
 
-    /// Every notebook that is indexed, sorted by path.
+    /// Returns every indexed notebook, sorted by path.
     ///
     /// # Errors
     /// As [`Self::state`].
     fn entries(&self, collection: &str) -> Result<Vec<IndexedNotebook>, StorageError>;
 
-    /// Whether it can be used now.
+    /// Checks that it can be used now.
     ///
     /// # Errors
-    /// Says why not.
+    /// The reason why it cannot.
     fn ready(&self) -> Result<(), StorageError>;
 }
 
@@ -325,35 +328,35 @@ pub struct IndexedNotebook {
     pub digest: Digest,
 }
 
-/// What becomes of a notebook in an index.
+/// A change of a notebook in an index.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// It is new, or says something else.
+    /// It is new, or its text has changed.
     Put {
-        /// Which one.
+        /// The notebook.
         entry: IndexedNotebook,
         /// Its chunks, in order.
         records: Vec<Record>,
     },
-    /// Only its stamp is another one.
+    /// Only its stamp has changed.
     Touch(IndexedNotebook),
-    /// It is gone.
+    /// It was removed.
     Remove(NotePath),
 }
 
 /// An index outside this process that can be written.
 pub trait VectorIndexing: VectorSearch {
-    /// Makes everything ready that collections need: the schema, in its newest version.
+    /// Creates or migrates everything that collections need: the schema, in its newest version.
     ///
     /// # Errors
-    /// When the backend fails, or somebody with more rights has to do something first.
+    /// When the backend fails, or somebody with more privileges has to do something first.
     fn prepare(&self) -> Result<(), StorageError>;
 
-    /// Makes `changes` to a collection, all of them or none: whoever reads meanwhile sees what was there before. Where
-    /// `is_new`, whatever was there before goes first. `changes` may come slowly, and an error of theirs ends it all.
+    /// Applies `changes` to a collection atomically: concurrent readers see the old state. If `is_new`, the old
+    /// contents are removed first. `changes` may arrive slowly, and an error among them aborts the update.
     ///
     /// # Errors
-    /// As [`VectorSearch::state`], or when somebody else is writing the collection.
+    /// As [`VectorSearch::state`], or when another process is writing the collection.
     fn update(
         &self,
         collection: &str,
@@ -362,14 +365,14 @@ pub trait VectorIndexing: VectorSearch {
         changes: &mut dyn Iterator<Item = Result<Change, StorageError>>,
     ) -> Result<SharedState, StorageError>;
 
-    /// Removes a collection from the index, if it is there.
+    /// Removes a collection from the index, if it exists.
     ///
     /// # Errors
     /// When the backend fails.
     fn remove(&self, collection: &str) -> Result<(), StorageError>;
 }
 
-/// Whether a file of a collection, by its path, is a notebook.
+/// Returns whether a file of a collection is a notebook, judging by its path.
 #[must_use]
 pub fn is_notebook(file: &NotePath) -> bool {
     let name = file.file_name();
@@ -379,14 +382,14 @@ pub fn is_notebook(file: &NotePath) -> bool {
         && file.segments().next() != Some(ARTIFACTS)
 }
 
-/// Whether a file, by its path, can be one of [`TOP`]: it lies at the top, or below its [`ARTIFACTS`].
+/// Returns whether a file can belong to [`TOP`], judging by its path: it is at the top, or below its [`ARTIFACTS`].
 #[must_use]
 pub fn is_at_top(file: &NotePath) -> bool {
     let mut segments = file.segments();
     segments.next() == Some(ARTIFACTS) || segments.next().is_none()
 }
 
-/// Whether a folder of this name is a collection.
+/// Returns whether a folder of this name is a collection.
 #[must_use]
 pub fn is_collection_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with(['_', '.']) && !name.contains(['/', '\\', '\0'])

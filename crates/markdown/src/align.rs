@@ -97,7 +97,7 @@ pub fn align(old: &[Fingerprint], new: &[Fingerprint]) -> Vec<Option<usize>> {
     pairs.of_new
 }
 
-/// What to do when several old or new sections have the same key.
+/// How to pair several old or new sections with the same key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Several {
     InOrder,

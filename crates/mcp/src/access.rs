@@ -7,6 +7,7 @@ mod authenticator;
 mod context;
 mod identity;
 mod keys;
+mod leave;
 mod live;
 mod names;
 mod rates;
@@ -26,3 +27,5 @@ pub use self::{
     role::{Acl, Role, Thing},
     tokens::{ClaimNames, KeySetSource, TokenSettings},
 };
+
+pub(crate) use self::leave::Leave;

@@ -1,8 +1,8 @@
-//! What counts as a word, and which words count as the same.
+//! Tokenization: what counts as a word, and which words count as the same.
 //!
-//! Text is split where Unicode says words end, and again where identifiers join words: `max_doc_bytes`, `ToolSpec` and
-//! `server.tools` are found whole and by each of their parts. Scripts that put no spaces between words are cut into pairs
-//! of characters. Case and the accents of Latin and Greek letters make no difference.
+//! Text is split at Unicode word boundaries, and again where identifiers join words: `max_doc_bytes`, `ToolSpec` and
+//! `server.tools` are found whole and by each of their parts. Scripts without spaces between words are split into pairs
+//! of characters. Case is ignored, as are the accents of Latin and Greek letters.
 
 use std::borrow::Cow;
 
@@ -11,12 +11,12 @@ use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 use unicode_script::{Script, UnicodeScript as _};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// Names longer than this are found by their parts only.
+/// Longer names are found by their parts only.
 const LONGEST_NAME: usize = 64;
-/// Words longer than this, such as encoded data, are cut off.
+/// Longer words, such as encoded data, are truncated.
 pub(crate) const LONGEST_WORD: usize = 48;
 
-/// A piece of a text.
+/// A token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
     /// A word at its position.
@@ -25,17 +25,17 @@ pub(crate) enum Token {
     Name { term: String, at: u32, words: u32 },
 }
 
-/// Somebody who wants the words and the names of a text.
+/// A consumer of words and names.
 pub(crate) trait Reader {
-    /// What Unicode calls a word, as it is written, the first of its words being at `at`. Returns how many there are.
+    /// Takes a Unicode word as written, whose first part is at `at`. Returns the number of parts.
     fn written(&mut self, written: &str, at: u32) -> u32;
-    /// A word.
+    /// Takes a word.
     fn word(&mut self, term: &str, at: u32);
-    /// A name, as it is written, made of so many words from `at` on. Names come after their words.
+    /// Takes a name as written, made of `words` words from `at` on. Names come after their words.
     fn name(&mut self, written: &str, at: u32, words: u32);
 }
 
-/// Calls `take` for every word and every name of a text. The number of words is returned.
+/// Calls `take` for every word and every name of `text`. Returns the number of words.
 pub(crate) fn tokens(text: &str, take: impl FnMut(Token)) -> u32 {
     struct Tokens<F>(F);
     impl<F: FnMut(Token)> Reader for Tokens<F> {
@@ -61,7 +61,7 @@ pub(crate) fn tokens(text: &str, take: impl FnMut(Token)) -> u32 {
     read(text, 0, &mut Tokens(take))
 }
 
-/// Reads a text from its start to its end, the first word being number `first`. The number behind the last is returned.
+/// Tokenizes `text`, numbering the words from `first`. Returns the number after the last.
 pub(crate) fn read(text: &str, first: u32, reader: &mut impl Reader) -> u32 {
     let mut scan = Scan {
         text,
@@ -82,7 +82,7 @@ pub(crate) fn read(text: &str, first: u32, reader: &mut impl Reader) -> u32 {
         }
         match kinds {
             NOTHING => {}
-            // Most words are as they are compared already.
+            // Most words are already in the form in which they are compared.
             SMALL if end - start <= LONGEST_WORD => scan.small(start, end, reader),
             _ => scan.chunk(start, end, reader),
         }
@@ -91,7 +91,7 @@ pub(crate) fn read(text: &str, first: u32, reader: &mut impl Reader) -> u32 {
     scan.end(reader)
 }
 
-/// What a byte is: white space, a small letter, or something else.
+/// The class of each byte: white space, a lower-case letter, or something else.
 const KINDS: [u8; 256] = {
     let mut kinds = [OTHER; 256];
     let mut byte = 0_u8;
@@ -110,10 +110,10 @@ const SMALL: u8 = 1;
 const OTHER: u8 = 2;
 const SPACE: u8 = 4;
 
-/// A text while it is read.
+/// The state of the tokenizer.
 struct Scan<'t> {
     text: &'t str,
-    /// The number of the next word.
+    /// Number of the next word.
     at: u32,
     chain: Chain,
     /// Characters of a script without spaces.
@@ -122,7 +122,7 @@ struct Scan<'t> {
 }
 
 impl Scan<'_> {
-    /// Reads a word of small letters between white space.
+    /// Reads a lower-case word between white space.
     fn small(&mut self, start: usize, end: usize, reader: &mut impl Reader) {
         self.last_end = end;
         self.at = pairs(&mut self.run, self.at, reader);
@@ -132,8 +132,8 @@ impl Scan<'_> {
         self.at += 1;
     }
 
-    /// Reads what stands between white space. Most of it is one word, perhaps with punctuation around it, and needs no
-    /// tables to be found.
+    /// Reads the text between white space. Most of it is one word, perhaps with punctuation around it, which is found
+    /// without tables.
     fn chunk(&mut self, mut start: usize, mut end: usize, reader: &mut impl Reader) {
         // The underscore is part of words.
         let is_around = |byte: u8| byte.is_ascii_punctuation() && byte != b'_';
@@ -155,7 +155,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Reads what Unicode calls a word.
+    /// Reads a Unicode word.
     fn word(&mut self, start: usize, end: usize, reader: &mut impl Reader) {
         let word = &self.text[start..end];
         let gap = &self.text[self.last_end..start];
@@ -176,7 +176,7 @@ impl Scan<'_> {
         self.at += reader.written(word, self.at);
     }
 
-    /// The number behind the last word.
+    /// Returns the number after the last word.
     fn end(mut self, reader: &mut impl Reader) -> u32 {
         self.at = pairs(&mut self.run, self.at, reader);
         self.chain.end(self.text, self.at, reader);
@@ -184,7 +184,7 @@ impl Scan<'_> {
     }
 }
 
-/// The words of a text, as they are compared.
+/// Returns the words of `text`, in the form in which they are compared.
 #[must_use]
 pub fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
@@ -196,7 +196,7 @@ pub fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Words that are written without a space between them, as in `resources/list`.
+/// Words written without a space between them, as in `resources/list`.
 #[derive(Default)]
 struct Chain {
     start: usize,
@@ -213,7 +213,7 @@ impl Chain {
         self.end = end;
     }
 
-    /// Makes a name of it, if it has more than one word. The next word is at `at`.
+    /// Emits the chain as a name if it has more than one word. The next word is at `at`.
     fn end(&mut self, text: &str, at: u32, reader: &mut impl Reader) {
         let words = at - self.first;
         if self.is_open && words > 1 && self.end - self.start <= LONGEST_NAME {
@@ -223,12 +223,13 @@ impl Chain {
     }
 }
 
-/// Whether what stands between two words makes them one name.
+/// Returns whether the text between two words joins them into one name.
 fn is_joint(gap: &str) -> bool {
     matches!(gap, "-" | "/" | "." | "::" | ":" | "@" | "#" | "->")
 }
 
-/// Cuts a run of characters without spaces into pairs. Each character is a name of its own, so that one is found too.
+/// Splits a run of characters without spaces into pairs. Each character is also a name, so that a single one can be
+/// found.
 fn pairs(run: &mut String, mut at: u32, reader: &mut impl Reader) -> u32 {
     if run.is_empty() {
         return at;
@@ -264,7 +265,7 @@ fn has_no_spaces(character: char) -> bool {
         )
 }
 
-/// The words in what Unicode calls one, folded.
+/// Returns the folded words within a Unicode word.
 pub(crate) fn parts(word: &str) -> Vec<String> {
     let word = word
         .strip_suffix("'s")
@@ -307,7 +308,7 @@ pub(crate) fn parts(word: &str) -> Vec<String> {
     parts
 }
 
-/// A text as it is compared: in small letters, without the accents of Latin and Greek ones.
+/// Folds text for comparison: to lower case, without the accents of Latin and Greek letters.
 #[must_use]
 pub fn fold(text: &str) -> String {
     if text.is_ascii() {
@@ -328,7 +329,7 @@ pub fn fold(text: &str) -> String {
     folded.nfc().collect()
 }
 
-/// What forms of an English word have in common, or `None` for what is none.
+/// Returns the stem shared by the forms of an English word, or `None` for a word that is not one.
 pub(crate) fn stem(word: &str) -> Option<Cow<'_, str>> {
     let is_english = word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
     is_english.then(|| {
@@ -340,7 +341,7 @@ pub(crate) fn stem(word: &str) -> Option<Cow<'_, str>> {
     })
 }
 
-/// Whether a word of small letters has no ending that English words lose. Finding the stem of such a word takes a while.
+/// Returns whether a lower-case word has no ending that English stemming removes. Stemming such a word would be slow.
 fn is_own_stem(word: &str) -> bool {
     !matches!(
         word.as_bytes(),
@@ -355,7 +356,7 @@ fn is_own_stem(word: &str) -> bool {
     )
 }
 
-/// Whether a word says so little that it counts only when a question has no others.
+/// Returns whether a word says so little that it counts only if a query has no others.
 pub(crate) fn is_filler(word: &str) -> bool {
     const FILLERS: [&str; 91] = [
         "a", "about", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by",

@@ -1,7 +1,7 @@
-//! The bytes of index files: shared ones in memory, and stretches of a file that are read piece by piece.
+//! Bytes of index files: shared in memory, or read from a file on demand.
 //!
-//! Files on disk are not trusted to stay what they are. What is kept in memory is a private copy. What is too large for
-//! that is read when it is needed, and every piece is compared with the checksum that it had when the file was opened.
+//! Files on disk are not trusted to stay unchanged. Data kept in memory is a private copy. Data too large for that is
+//! read when needed, and every block is verified against the checksum that it had when the file was opened.
 
 use std::{
     borrow::Cow,
@@ -15,14 +15,14 @@ use std::{
 
 use crate::container::FormatError;
 
-/// Bytes of a file that are compared with one checksum.
+/// Bytes of a file covered by one checksum.
 const BLOCK: usize = 4096;
-/// Blocks of a stretch that stay in memory for a while: a reader of a little often reads what is next to it too.
+/// Recently read blocks cached per stretch: a reader of a small range often reads its neighbours too.
 const MOST_RECENT: usize = 8;
-/// Blocks that are read together when a whole stretch is.
+/// Blocks read at once when a whole stretch is read.
 const TOGETHER: usize = 64;
 
-/// Shared bytes in memory, which nobody can change.
+/// Shared immutable bytes in memory.
 #[derive(Clone)]
 pub struct Bytes {
     owner: Arc<Vec<u8>>,
@@ -30,7 +30,7 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// These bytes.
+    /// Takes ownership of `bytes`.
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
         let range = 0..bytes.len();
@@ -38,7 +38,7 @@ impl Bytes {
         Self { owner, range }
     }
 
-    /// Some of them, or `None` when there are not so many.
+    /// Returns a sub-range, or `None` if it is out of bounds.
     #[must_use]
     fn slice(&self, range: Range<usize>) -> Option<Self> {
         self.as_ref().get(range.clone())?;
@@ -61,16 +61,16 @@ impl fmt::Debug for Bytes {
     }
 }
 
-/// A file that can be read at any place. Whatever it says may be something else a moment later.
+/// A file that supports reads at any offset. Its contents may change at any moment.
 pub(crate) trait ReadAt: Send + Sync {
     /// Fills `buffer` with the bytes from `at` on.
     ///
     /// # Errors
-    /// When there are not this many, or the system refuses.
+    /// When there are not that many bytes, or the system refuses.
     fn read_exact_at(&self, buffer: &mut [u8], at: u64) -> io::Result<()>;
 }
 
-/// Where the parts of a file come from.
+/// The source of the parts of a file.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
     Memory(Bytes),
@@ -81,7 +81,7 @@ pub(crate) enum Origin {
 pub(crate) struct DiskFile {
     file: Box<dyn ReadAt>,
     length: u64,
-    /// Whether something was read that is not what it was when the file was opened.
+    /// Whether a read returned bytes that differ from those when the file was opened.
     is_damaged: AtomicBool,
 }
 
@@ -112,7 +112,7 @@ impl DiskFile {
 }
 
 impl Origin {
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Memory(bytes) => bytes.as_ref().len() as u64,
@@ -120,7 +120,7 @@ impl Origin {
         }
     }
 
-    /// Some of the bytes, in memory, or `None` when there are not this many.
+    /// Reads a range into memory; `None` if it is out of bounds.
     pub(crate) fn bytes(&self, range: Range<u64>) -> Option<Bytes> {
         match self {
             Self::Memory(bytes) => {
@@ -131,7 +131,7 @@ impl Origin {
         }
     }
 
-    /// Some of the bytes, left where they are, if they have this checksum now.
+    /// Returns a range that stays on disk, provided that it matches this checksum now.
     pub(crate) fn stretch(&self, range: Range<u64>, checksum: u64) -> Result<Stretch, FormatError> {
         let file = match self {
             Self::Memory(_) => {
@@ -176,7 +176,7 @@ impl Origin {
     }
 }
 
-/// Bytes that are not kept in memory when they come from a disk.
+/// Bytes that are not kept in memory if they come from a disk.
 #[derive(Clone, Debug)]
 pub(crate) enum Stretch {
     Memory(Bytes),
@@ -190,7 +190,7 @@ pub(crate) struct DiskStretch {
     length: usize,
     /// The checksum of each block when the file was opened.
     sums: Vec<u32>,
-    /// Blocks that were read last, the newest at the end.
+    /// The blocks read last, the newest at the end.
     recent: Mutex<Vec<(usize, Arc<Vec<u8>>)>>,
 }
 
@@ -202,8 +202,8 @@ impl Stretch {
         }
     }
 
-    /// Some of the bytes, or `None` when there are not this many, or they are not what they were; then
-    /// [`Self::is_damaged`] says so.
+    /// Returns a range of the bytes; `None` if it is out of bounds, or if the bytes have changed, in which case
+    /// [`Self::is_damaged`] returns `true`.
     pub(crate) fn read(&self, range: Range<usize>) -> Option<Cow<'_, [u8]>> {
         match self {
             Self::Memory(bytes) => bytes.as_ref().get(range).map(Cow::Borrowed),
@@ -211,7 +211,7 @@ impl Stretch {
         }
     }
 
-    /// All of them, in memory.
+    /// Reads all of the bytes into memory.
     pub(crate) fn whole(&self) -> Option<Bytes> {
         match self {
             Self::Memory(bytes) => Some(bytes.clone()),
@@ -219,7 +219,7 @@ impl Stretch {
         }
     }
 
-    /// Whether something was read of their file that was not what it had been.
+    /// Returns whether a read found that the file has changed.
     pub(crate) fn is_damaged(&self) -> bool {
         match self {
             Self::Memory(_) => false,
@@ -227,7 +227,7 @@ impl Stretch {
         }
     }
 
-    /// Whether all of them still are what they were.
+    /// Re-reads all of the bytes; returns whether they are unchanged.
     pub(crate) fn is_whole(&self) -> bool {
         let Self::Disk(stretch) = self else {
             return true;
@@ -266,7 +266,7 @@ impl DiskStretch {
         Some(bytes)
     }
 
-    /// One block, from memory where it was read a moment ago.
+    /// Returns one block, from the cache if it was read recently.
     fn block(&self, number: usize) -> Option<Arc<Vec<u8>>> {
         let recent = || self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, block)) = recent().iter().find(|(known, _)| *known == number) {
@@ -281,7 +281,7 @@ impl DiskStretch {
         Some(block)
     }
 
-    /// Blocks as they are in the file, if they are what they were.
+    /// Reads blocks from the file, provided that they are unchanged.
     fn blocks(&self, numbers: Range<usize>) -> Option<Vec<u8>> {
         let (start, end) = (numbers.start * BLOCK, self.length.min(numbers.end * BLOCK));
         let read = self

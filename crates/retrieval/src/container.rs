@@ -1,26 +1,27 @@
-//! A file of parts: what each part is, where it is, and a checksum of it.
+//! A file of named parts, each with a checksum.
 //!
-//! The head is a mark, a version, the number of parts, and a checksum of the table of parts, which comes next: for each
-//! part its name, its place, its length and its checksum. All numbers are little-endian. Parts start at multiples of 64.
+//! The header is a magic number, a version, the number of parts, and a checksum of the table of parts, which comes
+//! next: for each part its name, offset, length and checksum. All numbers are little-endian. Parts start at multiples
+//! of 64.
 
 use std::ops::Range;
 
 use crate::bytes::{Bytes, Origin, Stretch};
 
-/// What is wrong with a file.
+/// The reason why a file cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
-    /// It is something else.
-    #[error("it is no index of this program")]
+    /// It is a different kind of file.
+    #[error("it is not an index of this program")]
     Strange,
-    /// It was made by another version of this program.
-    #[error("it has another format version")]
+    /// It was written by another version of this program.
+    #[error("it has a different format version")]
     OtherVersion,
     /// It was made with another model or other rules.
-    #[error("it was made with another model or other rules")]
+    #[error("it was made with a different model or different rules")]
     OtherModel,
-    /// It is cut off, or its bytes are not what they were.
+    /// It is truncated, or its bytes have changed.
     #[error("it is damaged")]
     Damaged,
 }
@@ -59,7 +60,7 @@ pub(crate) fn write(version: u32, parts: &[(Name, &[u8])]) -> Vec<u8> {
     file
 }
 
-/// A file that was opened. Whatever is taken out of it is compared with its checksum then.
+/// An open file. Each part is verified against its checksum when it is taken out.
 #[derive(Debug)]
 pub(crate) struct Container {
     origin: Origin,
@@ -114,7 +115,7 @@ impl Container {
         part.ok_or(FormatError::Damaged)
     }
 
-    /// A part, in memory.
+    /// Reads a part into memory.
     pub(crate) fn part(&self, name: &Name) -> Result<Bytes, FormatError> {
         let part = self.find(name)?;
         let bytes = self.origin.bytes(part.range.clone());
@@ -123,14 +124,14 @@ impl Container {
             .ok_or(FormatError::Damaged)
     }
 
-    /// A part that is left where it is.
+    /// Returns a part that stays on disk.
     pub(crate) fn stretch(&self, name: &Name) -> Result<Stretch, FormatError> {
         let part = self.find(name)?;
         self.origin.stretch(part.range.clone(), part.checksum)
     }
 }
 
-/// The little-endian number in `length` bytes, at most 8.
+/// Reads a little-endian number of `length` bytes, at most 8.
 fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
     let mut number = [0; 8];
     number
@@ -139,14 +140,14 @@ fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
     Some(u64::from_le_bytes(number))
 }
 
-/// The `at`th number of a part that holds numbers of four bytes.
+/// Returns the number at index `at` of a part that holds 4-byte numbers.
 pub(crate) fn u32_at(part: &[u8], at: usize) -> Option<u32> {
     let start = at.checked_mul(4)?;
     let bytes = part.get(start..start.checked_add(4)?)?;
     Some(u32::from_le_bytes(bytes.try_into().ok()?))
 }
 
-/// The name of each part of a sound file, and where it is.
+/// Returns the name and range of each part of an intact file.
 #[cfg(test)]
 pub(crate) fn parts(file: &[u8]) -> Vec<(Name, Range<usize>)> {
     let count = number(file, 12, 4).unwrap() as usize;
@@ -159,7 +160,7 @@ pub(crate) fn parts(file: &[u8]) -> Vec<(Name, Range<usize>)> {
     parts.collect()
 }
 
-/// Gives a file whose parts were changed the checksums that they have now, as somebody would who means harm.
+/// Recomputes the checksums of a modified file, as an attacker would.
 #[cfg(test)]
 pub(crate) fn seal(file: &mut [u8]) {
     let parts = parts(file);

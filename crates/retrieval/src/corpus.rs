@@ -1,7 +1,7 @@
-//! Documents cut into chunks, made searchable by words and by meaning, in files that are written once.
+//! Documents split into chunks, searchable by words and by meaning, in immutable files.
 //!
-//! A [`Segment`] holds some documents. A [`Corpus`] is what counts of several of them: documents that were replaced or
-//! removed stay in their file, and count in nothing. So a corpus that grew answers like one that was made afresh.
+//! A [`Segment`] holds some documents. A [`Corpus`] is the live part of several segments: replaced and removed
+//! documents stay in their file, but affect nothing. So an updated corpus answers exactly like one built from scratch.
 
 mod records;
 mod search;
@@ -17,36 +17,36 @@ pub use self::{
 pub(crate) use self::{search::nearness, segment::embedded};
 use crate::lexical::{DEAD, Segments};
 
-/// What counts of several segments.
+/// The live chunks of several segments.
 #[derive(Debug)]
 pub struct Corpus {
     files: Vec<File>,
     words: Segments,
-    /// For each chunk that counts, its file and its number there.
+    /// The segment of each live chunk, and its number there.
     chunks: Vec<(u32, u32)>,
-    /// Where the chunks of each document start; one more for the end.
+    /// First chunk of each document, and one more for the end.
     starts: Vec<u32>,
 }
 
 #[derive(Debug)]
 struct File {
     segment: Segment,
-    /// From a chunk of the file to its number among those that count, or [`DEAD`].
+    /// Maps a chunk of the file to its number among the live ones, or to [`DEAD`].
     numbers: Vec<u32>,
 }
 
-/// Which document of which segment counts.
+/// The location of a live document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The number of the segment.
+    /// Number of the segment.
     pub segment: usize,
-    /// The number of the document in it.
+    /// Number of the document in the segment.
     pub document: usize,
 }
 
 impl Corpus {
-    /// The documents that count, in their order, which is the order of equal hits. Those of one segment must be in the order
-    /// that they have there. Places that do not exist are passed over, and so is a document that was named before.
+    /// Creates a corpus of the given live documents; their order breaks ties between hits. Documents of one segment
+    /// must be in the order that they have there. Places that do not exist are skipped, and so are duplicates.
     #[must_use]
     pub fn new(segments: Vec<Segment>, documents: &[Place]) -> Self {
         let mut files: Vec<File> = segments
@@ -83,39 +83,39 @@ impl Corpus {
         }
     }
 
-    /// How many chunks count.
+    /// Returns the number of live chunks.
     #[must_use]
     pub fn len(&self) -> usize {
         self.chunks.len()
     }
 
-    /// Whether nothing counts.
+    /// Returns `true` if there are no live chunks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty()
     }
 
-    /// Whether a file was found not to be what it was when it was opened. Whatever a search found that was going on then
-    /// may be wrong.
+    /// Returns whether a read found that a file has changed since it was opened. The results of a search that was
+    /// running then may be wrong.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         self.files.iter().any(|file| file.segment.is_damaged())
     }
 
-    /// Whether all files still are what they were when they were opened. Reads them.
+    /// Re-reads all files; returns whether they are unchanged since they were opened.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.files.iter().all(|file| file.segment.is_whole())
     }
 
-    /// A chunk that counts.
+    /// Returns a live chunk.
     #[must_use]
     pub fn chunk(&self, number: usize) -> Option<Chunk> {
         let (segment, chunk) = self.at(number)?;
         segment.chunk(chunk)
     }
 
-    /// The title of its document and the headings above a chunk that counts, outermost first.
+    /// Returns the title of its document and the headings above a live chunk, outermost first.
     #[must_use]
     pub fn path(&self, number: usize) -> Option<Vec<String>> {
         let (segment, chunk) = self.at(number)?;
@@ -128,7 +128,7 @@ impl Corpus {
         Some((&file.segment, *chunk as usize))
     }
 
-    /// The chunks of a document.
+    /// Returns the chunks of a document.
     #[must_use]
     pub fn chunks_of(&self, document: usize) -> std::ops::Range<usize> {
         let start = |at: usize| {
@@ -139,7 +139,7 @@ impl Corpus {
         start(document)..start(document + 1)
     }
 
-    /// The number of the document that a chunk is in.
+    /// Returns the number of the document that contains a chunk.
     #[must_use]
     pub fn document_of(&self, chunk: usize) -> usize {
         let behind = self
@@ -148,7 +148,7 @@ impl Corpus {
         behind.saturating_sub(1)
     }
 
-    /// The chunks that count whose digests `wanted` says yes to, in order.
+    /// Returns the live chunks that `wanted` accepts, in order.
     pub fn chunks_where(&self, wanted: impl Fn(&Chunk) -> bool) -> Vec<usize> {
         (0..self.len())
             .filter(|number| self.chunk(*number).is_some_and(|chunk| wanted(&chunk)))

@@ -1,7 +1,7 @@
-//! What a text is about, as a direction: texts about the same point the same way.
+//! Embeddings: meaning as a direction, so that passages about the same topic point the same way.
 //!
-//! A model turns a text into a vector of small whole numbers. The table computes with whole numbers, the transformer with
-//! floating point in one order: so a text has the same vector on every machine.
+//! A model turns text into a vector of small integers. The table computes with integers, the transformer with floating
+//! point in a fixed order, so the same text has the same vector on every machine.
 
 mod file;
 mod fixed_table;
@@ -15,42 +15,42 @@ use sectile_markdown::Digest;
 
 pub use self::{fixed_table::StaticModel, transformer::TransformerModel};
 
-/// A direction: as many numbers as the model has dimensions, from -127 to 127.
+/// An embedding: as many numbers as the model has dimensions, from -127 to 127.
 pub type Vector = Vec<i8>;
 
-/// Why a model cannot be used.
+/// The reason why a model cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// It is no model, or one that is cut off.
-    #[error("it is no embedding model of this program, or it is damaged")]
+    /// It is not a model, or it is truncated.
+    #[error("it is not an embedding model of this program, or it is damaged")]
     Damaged,
     /// It is a model of another kind.
-    #[error("it is an embedding model of a kind that is not known here")]
+    #[error("it is an embedding model of an unknown kind")]
     OtherKind,
 }
 
-/// A model that embeds texts.
+/// A model that embeds text.
 pub trait Embedder: Send + Sync {
-    /// What it is called.
+    /// Returns its name.
     fn name(&self) -> &str;
-    /// The digest of everything that its vectors depend on.
+    /// Returns the digest of everything that its vectors depend on.
     fn fingerprint(&self) -> Digest;
-    /// How many numbers its vectors have; a multiple of 64.
+    /// Returns the number of dimensions; a multiple of 64.
     fn dimensions(&self) -> usize;
-    /// How much meaning counts in a search with this model, in millionths; words count the rest.
+    /// Returns the weight of meaning in a search with this model, in millionths; words have the rest.
     fn weight(&self) -> u64;
-    /// Somebody who embeds one text after another, and remembers what helps.
+    /// Returns a reader that embeds one text after another, with a cache.
     fn reader(&self) -> Box<dyn EmbeddingReader + '_>;
 }
 
-/// The digest of the model's file. Finding it out takes longer than most commands do.
+/// The digest of the model's file. Computing it would take longer than most commands do.
 const BUILT_IN: &str = "7cab709b6440cfa77b9f26d88aa4febd42f6e4784f41928700ae7d464f36bf05";
 
-/// The model inside the program, made by `model/pack.py`.
+/// Returns the static model built into the program, made by `model/pack.py`.
 ///
 /// # Errors
-/// [`ModelError`] when its file is damaged, which only a broken build can bring about.
+/// [`ModelError`] when its file is damaged, which only a broken build can cause.
 pub fn built_in() -> Result<&'static StaticModel, ModelError> {
     static MODEL: LazyLock<Result<StaticModel, ModelError>> = LazyLock::new(|| {
         let file = include_bytes!("../../../model/sectile-static-2.bin");
@@ -63,7 +63,7 @@ pub fn built_in() -> Result<&'static StaticModel, ModelError> {
 /// The digest of the transformer's file.
 const TRANSFORMER: &str = "1048a353da8d03bbeb701a53d236e8da4cb67231b5d3bca1c66b21783d1d67b6";
 
-/// The slower and better model inside the program, made by `model/pack.py`.
+/// Returns the slower and better model built into the program, made by `model/pack.py`.
 ///
 /// # Errors
 /// As [`built_in`].
@@ -78,13 +78,13 @@ pub fn transformer() -> Result<&'static TransformerModel, ModelError> {
 
 /// Embeds one text after another.
 pub trait EmbeddingReader: Send {
-    /// Whose vectors these are.
+    /// Returns the model that these vectors belong to.
     fn model(&self) -> &dyn Embedder;
 
-    /// The vector of a text in several parts, or `None` when it says nothing to the model.
+    /// Returns the vector of a passage given in parts, or `None` if the model finds no meaning in it.
     fn embed(&mut self, parts: &[&str]) -> Option<Vector>;
 
-    /// The vectors of several texts, each of several parts: the same as one by one, and faster where the model can.
+    /// Returns the vectors of several passages, each in parts: as one by one, but faster where the model can.
     fn embed_all(&mut self, texts: &[Vec<&str>]) -> Vec<Option<Vector>> {
         texts.iter().map(|parts| self.embed(parts)).collect()
     }

@@ -1,6 +1,6 @@
-//! Test sets of documents, queries and judgements: how well the documents that answer a query are found.
+//! Evaluation of search quality on test sets of documents, queries and judgements.
 //!
-//! For commands and measurements. The figures decide no order, so they may be floating ones.
+//! For commands and measurements. The figures do not affect any order, so they may be floating point.
 
 use std::collections::HashMap;
 
@@ -11,24 +11,24 @@ use crate::{
     SegmentBuilder,
 };
 
-/// So many results are looked at.
+/// The number of results considered per query.
 pub const DEPTH: usize = 10;
 
 /// A test set.
 #[derive(Clone, Debug, Default)]
 pub struct TestSet {
-    /// What is searched.
+    /// The documents to search.
     pub documents: Vec<TestDocument>,
-    /// What is asked.
+    /// The queries.
     pub queries: Vec<TestQuery>,
-    /// What answers what.
+    /// The relevance judgements.
     pub judgements: Vec<Judgement>,
 }
 
 /// A document of a test set.
 #[derive(Clone, Debug)]
 pub struct TestDocument {
-    /// Its name in the set.
+    /// Its id in the set.
     pub id: String,
     /// Its title; may be empty.
     pub title: String,
@@ -39,38 +39,38 @@ pub struct TestDocument {
 /// A query of a test set.
 #[derive(Clone, Debug)]
 pub struct TestQuery {
-    /// Its name in the set.
+    /// Its id in the set.
     pub id: String,
-    /// What is asked.
+    /// Its text.
     pub text: String,
 }
 
-/// How well a document answers a query; nothing for one that does not.
+/// The relevance of a document to a query; 0 if it is not relevant.
 #[derive(Clone, Debug)]
 pub struct Judgement {
-    /// The name of the query.
+    /// The id of the query.
     pub query: String,
-    /// The name of the document.
+    /// The id of the document.
     pub document: String,
-    /// How well.
+    /// The relevance.
     pub score: u32,
 }
 
 /// Means over all queries that have an answer, in percent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
-    /// How many these are.
+    /// Number of those queries.
     pub queries: usize,
     /// nDCG at [`DEPTH`].
     pub ndcg: f64,
     /// Recall at [`DEPTH`].
     pub recall: f64,
-    /// One over the rank of the first answer, as far down as [`DEPTH`].
+    /// Mean reciprocal rank of the first answer, down to [`DEPTH`].
     pub reciprocal_rank: f64,
 }
 
 impl TestSet {
-    /// Asks all queries twice: of words alone, and of words and meaning.
+    /// Runs all queries twice: by words alone, and by words and meaning.
     ///
     /// # Errors
     /// A sentence when there is nothing to measure.
@@ -84,10 +84,10 @@ impl TestSet {
         Ok([words, both])
     }
 
-    /// Asks all queries that have an answer. `find` gives the numbers of the best documents, best first.
+    /// Runs all queries that have an answer. `find` returns the numbers of the best documents, best first.
     ///
     /// # Errors
-    /// A sentence when no query has an answer, or one cannot be asked.
+    /// A sentence when no query has an answer, or a query is refused.
     pub fn measured(
         &self,
         mut find: impl FnMut(&TestQuery) -> Result<Vec<usize>, String>,
@@ -110,12 +110,15 @@ impl TestSet {
             }
         }
         if figures.queries == 0 {
-            return Err("no query has an answer.".to_owned());
+            return Err(
+                "no query of the test set has an answer. Add judgements with a score above 0."
+                    .to_owned(),
+            );
         }
         Ok(figures.means())
     }
 
-    /// The documents as a file, embedded with a model.
+    /// Builds a segment file of the documents, embedded with a model.
     #[must_use]
     pub fn segment(&self, embedder: &dyn Embedder) -> Vec<u8> {
         let mut reader = embedder.reader();
@@ -138,10 +141,10 @@ impl TestSet {
         builder.finish()
     }
 
-    /// The documents from the file that [`Self::segment`] made, to be searched.
+    /// Opens the file that [`Self::segment`] built, for searching.
     ///
     /// # Errors
-    /// [`FormatError`] when it is another file.
+    /// [`FormatError`] when it is a different file.
     pub fn corpus(&self, file: &Bytes, embedder: &dyn Embedder) -> Result<Corpus, FormatError> {
         let segment = Segment::open(file, Some(embedder))?;
         let places: Vec<Place> = (0..self.documents.len())
@@ -154,10 +157,10 @@ impl TestSet {
     }
 }
 
-/// The numbers of the documents that a query finds, best first.
+/// Returns the numbers of the documents found for a query, best first.
 ///
 /// # Errors
-/// A sentence when the query cannot be asked.
+/// A sentence when the query is refused.
 pub fn found(
     corpus: &Corpus,
     query: &TestQuery,

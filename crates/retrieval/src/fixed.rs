@@ -1,13 +1,13 @@
-//! Numbers with ten binary digits behind the point. Nothing here depends on the machine's floating point.
+//! Fixed-point numbers with ten fractional bits. Nothing here depends on the machine's floating point.
 
 /// One.
 pub(crate) const ONE: u64 = 1 << 10;
 
-/// The binary logarithm of `n`, which is at least 1.
+/// Returns the binary logarithm of `n`, which is at least 1.
 pub(crate) fn log2(n: u64) -> u64 {
     const DIGITS: u32 = 10;
-    // As a number from 1 up to 2 with 31 binary digits behind the point, whose logarithm is what stands behind the
-    // point of the answer. Each squaring doubles that, and so brings up its next digit.
+    // A number from 1 up to 2 with 31 fractional bits, whose logarithm is the fractional part of the answer. Each
+    // squaring doubles that, and so yields its next bit.
     let whole = n.max(1).ilog2();
     let mut rest = if whole > 31 {
         n >> (whole - 31)

@@ -1,9 +1,9 @@
-//! An index of words, and the order in which passages answer a question.
+//! An inverted index of words, and the ranking of passages for a query.
 //!
-//! A passage has a heading, a trail (what stands above the heading) and a body. [`Index`] is made once, in memory, of all
-//! passages that count. [`Segments`] are files, to which others can be added and in which passages can cease to count. Both
-//! answer the same of the same passages: words are rare or frequent among exactly those that count, and ranking asks for
-//! terms only, wherever these are kept.
+//! A passage has a heading, a trail (the headings above it) and a body. [`Index`] is built once, in memory, from all
+//! passages. [`Segments`] are files, to which others can be added and in which passages can be deleted. Both give the
+//! same answers about the same live passages: document frequencies count exactly those, and ranking sees terms only,
+//! wherever they are stored.
 
 mod candidates;
 mod clues;
@@ -41,14 +41,14 @@ pub use self::{
 pub struct Passage<'a> {
     /// Its heading.
     pub heading: &'a str,
-    /// The headings above it, and the title of the document.
+    /// The title of the document and the headings above its own.
     pub trail: Vec<&'a str>,
     /// Its text, without markup.
     pub body: &'a str,
 }
 
 impl<'a> Passage<'a> {
-    /// What is embedded of it: title, headings and text, outermost first.
+    /// Returns the parts to embed: title, headings and text, outermost first.
     #[must_use]
     pub fn parts(&self) -> Vec<&'a str> {
         let inner = [self.heading, self.body];

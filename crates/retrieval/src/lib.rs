@@ -1,8 +1,8 @@
-//! Finding passages in texts that somebody else keeps. Knows no files but those of its own index folders, no protocol and
-//! no clock.
+//! Search over passages that the caller stores. Knows no files but those of its own index folders, no protocol and no
+//! clock.
 //!
-//! Every number that decides an order is a whole number, so that the same passages and the same question give the same
-//! answer on every machine.
+//! Every number that decides an order is an integer, so the same passages and the same query give the same answer on
+//! every machine.
 
 mod analysis;
 mod bytes;

@@ -1,5 +1,5 @@
-//! What passages in memory are about, and which of them are nearest to a question: for when an [`crate::Index`] of the same
-//! passages finds nothing.
+//! Embeddings of passages in memory, and the nearest ones to a query: for when an [`crate::Index`] of the same passages
+//! finds nothing.
 
 use std::cmp::Reverse;
 
@@ -12,11 +12,11 @@ use crate::{
     lexical::Passage,
 };
 
-/// The name of the rules here. It changes whenever an answer may.
+/// The name of these rules. It changes whenever an answer may.
 const NEARNESS: &str = "sectile-meaning-1";
-/// A passage is a match when its meaning is at least so near, in millionths. Less than where words are found as well: a
-/// question that ends up here is mostly a word or two. One in ten about something else altogether still comes so near to
-/// one of some hundred passages.
+/// Minimum similarity, in millionths, for a passage to match. Lower than where words are found as well, because a query
+/// that ends up here is mostly a word or two. One in ten queries about something else altogether still comes this near
+/// to one of some hundred passages.
 const NEAR_ENOUGH: u64 = 220_000;
 
 /// The vectors of passages.
@@ -26,17 +26,17 @@ pub struct Meanings {
     inverse_lengths: Vec<u8>,
 }
 
-/// A passage that is about the same.
+/// A passage near the query in meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Near {
     /// Its number.
     pub passage: usize,
-    /// How near its meaning is, in millionths.
+    /// Its cosine similarity to the query, in millionths.
     pub nearness: u64,
 }
 
 impl Meanings {
-    /// Embeds passages; their order is the order of equally near ones.
+    /// Embeds passages; their order breaks ties.
     pub fn new<'a>(
         passages: impl IntoIterator<Item = Passage<'a>>,
         reader: &mut dyn EmbeddingReader,
@@ -53,8 +53,8 @@ impl Meanings {
         }
     }
 
-    /// The passages that are near enough to `text` to be a match, nearest first. `reader` is of the model that the passages
-    /// were embedded with.
+    /// Returns the passages near enough to `text` to match, nearest first. `reader` must use the model that the
+    /// passages were embedded with.
     pub fn near(&self, text: &str, reader: &mut dyn EmbeddingReader) -> Vec<Near> {
         let Some(vector) = reader.embed(&[text]) else {
             return Vec::new();
@@ -75,7 +75,8 @@ impl Meanings {
         near
     }
 
-    /// The rules that [`Self::near`] goes by with this model. Answers by the same rules about the same passages are equal.
+    /// Returns the name of the rules of [`Self::near`] with this model. The same rules give the same answers about the
+    /// same passages.
     #[must_use]
     pub fn rules(embedder: &dyn Embedder) -> String {
         format!("{NEARNESS}-{}", embedder.fingerprint())
@@ -113,7 +114,7 @@ mod tests {
         assert_eq!(none.near("car repair", reader.as_mut()), []);
     }
 
-    /// How near a passage is does not depend on the others.
+    /// The similarity of a passage does not depend on the others.
     #[test]
     fn other_passages_count_nothing() {
         let model = crate::built_in().unwrap();

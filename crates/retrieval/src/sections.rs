@@ -1,31 +1,31 @@
 //! The sections of a document, as they are searched and read.
 //!
-//! A heading of level 1 to 3 starts a section, which goes up to the next such heading; deeper headings stay inside. What
-//! stands before the second of them, title included, is the introduction.
+//! A heading of level 1 to 3 starts a section, which extends to the next such heading; deeper headings stay inside.
+//! Everything before the second of them, including the title, is the introduction.
 
 use sectile_markdown::{Passages, Source, Span, passages};
 
 /// One section of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// Its heading; of the introduction, the title.
+    /// Its heading; for the introduction, the title.
     pub heading: String,
     /// The title of the document and the headings above this one. Empty for the introduction.
     pub trail: Vec<String>,
-    /// What its URI has behind the number sign; none for the introduction.
+    /// The fragment of its URI; `None` for the introduction.
     pub anchor: Option<String>,
     /// Its text, up to the next section.
     pub text: Span,
-    /// Its heading and all that is below it, smaller sections included.
+    /// Its heading with all subsections.
     pub whole: Span,
-    /// What the text says, without markup. Empty when it says nothing.
+    /// Its text without markup. Empty if there is none.
     pub plain: String,
 }
 
 /// Headings of this level and above start sections.
 pub const DEEPEST_HEADING: u8 = 3;
 
-/// All sections of the document `bytes` that goes by `name`, those without text included.
+/// Returns all sections of the document `bytes`, titled `name`, including those without text.
 #[must_use]
 pub fn sections(bytes: &[u8], name: &str) -> Vec<Section> {
     let Passages {
@@ -39,7 +39,7 @@ pub fn sections(bytes: &[u8], name: &str) -> Vec<Section> {
         .filter(|(_, section, _)| section.level <= DEEPEST_HEADING)
         .map(|(index, ..)| index)
         .collect();
-    // The first heading is the title when it is of the first level and says what the document is called.
+    // A first heading of level 1 is the title.
     let title = starts
         .first()
         .copied()

@@ -1,8 +1,8 @@
-//! An index on disk: a folder with segments, and a manifest that says which documents of which segment count.
+//! An index on disk: a folder with segments, and a manifest that lists the live documents of each segment.
 //!
-//! Segments are written once, under a name made of their contents, and never changed. The manifest is replaced in one step,
-//! after everything that it names is safely on disk. So whoever opens the folder, at whatever moment a writer was killed,
-//! finds the old state or the new one.
+//! Segments are written once, under a name derived from their contents, and never changed. The manifest is replaced by
+//! an atomic rename, after everything that it names is flushed to disk. So whenever a writer was killed, a reader finds
+//! either the old state or the new one.
 
 mod folder;
 mod manifest;
@@ -26,35 +26,36 @@ use crate::{Bytes, Corpus, Embedder, FormatError, Place, Segment};
 
 const MANIFEST: &str = "manifest";
 const LOCK: &str = "lock";
-/// What names of segments begin with.
+/// The prefix of segment names.
 const SEGMENT: &str = "segment-";
-/// The most bytes of a manifest, of one file of an index, and of all segments of one together. Indexes of libraries that
-/// anybody has are far smaller; a file with a hole in it may say that it is larger than the memory.
+/// The largest manifest, the largest file of an index, and the largest total size of its segments, in bytes. Real
+/// indexes are far smaller; a sparse file may claim to be larger than the memory.
 const MOST_MANIFEST: u64 = 256 << 20;
 const MOST_FILE: u64 = 1 << 30;
 const MOST_SEGMENTS: u64 = 4 << 30;
-/// A writer may remove a segment between the reading of a manifest and that of its segments; then there is a new manifest.
+/// Attempts to open an index: a writer may remove a segment after a reader has read the manifest; then there is a new
+/// manifest.
 const TRIES: usize = 5;
 
-/// Why an index cannot be used.
+/// The reason why an index cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The system refuses.
+    /// The system refused.
     #[error("the index folder cannot be used ({})", .0.kind())]
     Io(io::Error),
-    /// What is there is no index that can be used. It can be made again.
+    /// The files are not a usable index. It can be rebuilt.
     #[error("the index cannot be used: {0}")]
     Format(#[from] FormatError),
-    /// Another process writes it now.
-    #[error("another process writes the index now")]
+    /// Another process is writing it now.
+    #[error("another process is writing the index")]
     Busy,
 }
 
 impl From<io::Error> for StoreError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            // Something that is not a file, or too large or too short to be one of ours.
+            // Not a regular file, or too large or too short to be one of ours.
             io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
                 Self::Format(FormatError::Damaged)
             }
@@ -63,7 +64,7 @@ impl From<io::Error> for StoreError {
     }
 }
 
-/// What tells a state from any other: the manifest, and the stamps of its segments.
+/// Returns a digest that identifies a state: of the manifest, and of the stamps of its segments.
 fn state(manifest: &Bytes, stamps: impl Iterator<Item = Option<Digest>>) -> Digest {
     let mut text = Digest::of(manifest.as_ref()).to_string();
     for stamp in stamps {
@@ -78,18 +79,18 @@ pub struct Store {
     folder: Folder,
 }
 
-/// An index that was opened.
+/// An open index.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// What it says.
+    /// Its manifest.
     pub manifest: Manifest,
     /// The segments that the manifest names.
     pub segments: Vec<Segment>,
-    /// What tells this state from any other: see [`Store::state`].
+    /// A digest that identifies this state: see [`Store::state`].
     pub state: Digest,
 }
 
-/// The one who may write an index.
+/// The exclusive right to write an index.
 #[derive(Debug)]
 pub struct Writer<'s> {
     store: &'s Store,
@@ -97,7 +98,7 @@ pub struct Writer<'s> {
 }
 
 impl Store {
-    /// The index at `location`, or `None` when there is no such folder.
+    /// Opens the index at `location`; `None` if there is no such folder.
     ///
     /// # Errors
     /// When the folder cannot be opened.
@@ -105,17 +106,17 @@ impl Store {
         Ok(Folder::open(location)?.map(|folder| Self { folder }))
     }
 
-    /// The index at `location`. The folder is made when there is none.
+    /// Opens the index at `location`, and creates the folder if there is none.
     ///
     /// # Errors
-    /// When the folder cannot be made or opened.
+    /// When the folder cannot be created or opened.
     pub fn make_at(location: &Path) -> io::Result<Self> {
         let folder = Folder::make(location)?;
         Ok(Self { folder })
     }
 
-    /// A digest of the manifest that is there and of the stamps of the segments that it names, or `None` when nothing was ever
-    /// written. It changes when one of these files does.
+    /// Returns a digest of the current manifest and of the stamps of the segments that it names, or `None` if nothing
+    /// was ever written. It changes when one of these files does.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -129,10 +130,11 @@ impl Store {
         Ok(Some(state(&bytes, stamps)))
     }
 
-    /// Opens what is there, or `None` when nothing was ever written. All of it is compared with its checksums.
+    /// Opens the index and verifies all its checksums; `None` if nothing was ever written.
     ///
     /// # Errors
-    /// [`StoreError`] when it cannot be read, is damaged, or was made by other rules or with another model than `embedder`.
+    /// [`StoreError`] when it cannot be read, is damaged, or was made by other rules or with a model other than
+    /// `embedder`.
     pub fn read(&self, embedder: Option<&dyn Embedder>) -> Result<Option<Stored>, StoreError> {
         for _ in 0..TRIES {
             let Some(bytes) = self.folder.read(MANIFEST, MOST_MANIFEST)? else {
@@ -152,7 +154,7 @@ impl Store {
                 Err(error) => return Err(error),
             }
         }
-        // Nobody replaces a manifest so often: the segments are gone.
+        // No writer replaces a manifest this often: the segments are gone.
         Err(FormatError::Damaged.into())
     }
 
@@ -172,10 +174,10 @@ impl Store {
         Ok((segments, stamps))
     }
 
-    /// Takes the right to write.
+    /// Takes the write lock.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] when another process has it.
+    /// [`StoreError::Busy`] when another process holds it.
     pub fn writer(&self) -> Result<Writer<'_>, StoreError> {
         let lock = self.folder.lock(LOCK)?.ok_or(StoreError::Busy)?;
         Ok(Writer {
@@ -186,7 +188,7 @@ impl Store {
 }
 
 impl Writer<'_> {
-    /// Puts a segment on disk. Its name is returned; nothing counts of it until a manifest names it.
+    /// Writes a segment to disk and returns its name. It is not part of the index until a manifest names it.
     ///
     /// # Errors
     /// When the system refuses.
@@ -198,26 +200,26 @@ impl Writer<'_> {
         Ok(name)
     }
 
-    /// Makes `manifest` the state of the index. What it does not name is removed.
+    /// Makes `manifest` the current state of the index, and removes what it does not name.
     ///
     /// # Errors
-    /// When the system refuses; then the old state counts.
+    /// When the system refuses; the old state then stays current.
     pub fn commit(&self, manifest: &Manifest) -> io::Result<()> {
         let folder = &self.store.folder;
-        // Before the manifest that names them.
+        // The segments must be on disk before the manifest that names them.
         folder.flush()?;
         folder.write(MANIFEST, &manifest.encode())?;
         folder.flush()?;
         self.clean(&manifest.segments)
     }
 
-    /// Removes what no manifest names: segments nobody reads any more, and what a writer left that did not come to its end.
+    /// Removes files that no manifest names: segments no longer in use, and leftovers of a writer that was interrupted.
     ///
     /// # Errors
     /// When the folder cannot be listed.
     pub fn clean(&self, segments: &[String]) -> io::Result<()> {
         let folder = &self.store.folder;
-        // Anyone who still reads a removed segment has it open. One that cannot be removed now is so next time.
+        // Readers of a removed segment still have it open. One that cannot be removed now is removed next time.
         for name in folder.names()? {
             let is_ours = Folder::is_of(&name, SEGMENT) || Folder::is_unfinished(&name);
             // The second tier may be being filled at this very moment.
@@ -231,14 +233,14 @@ impl Writer<'_> {
 }
 
 impl Stored {
-    /// How many chunks count.
+    /// Returns the number of live chunks.
     #[must_use]
     pub fn chunks(&self) -> usize {
         let entries = self.manifest.entries.iter();
         entries.map(|entry| self.chunks_at(entry.place)).sum()
     }
 
-    /// For each segment, the chunks that count, in no particular order.
+    /// Returns the live chunks of each segment, in no particular order.
     #[must_use]
     pub fn living(&self) -> Vec<Vec<usize>> {
         let entries = self.manifest.entries.iter();
@@ -246,20 +248,20 @@ impl Stored {
         meaning::living(&self.segments, &places)
     }
 
-    /// The numbers of a document's chunks in its segment; none where there is no document.
+    /// Returns the numbers of a document's chunks in its segment; empty if there is no such document.
     #[must_use]
     pub fn numbers_at(&self, place: Place) -> std::ops::Range<usize> {
         let segment = self.segments.get(place.segment);
         segment.map_or(0..0, |segment| segment.chunks_of(place.document))
     }
 
-    /// How many chunks a document has; none where there is no document.
+    /// Returns the number of chunks of a document; 0 if there is no such document.
     #[must_use]
     pub fn chunks_at(&self, place: Place) -> usize {
         self.numbers_at(place).len()
     }
 
-    /// What counts, ready to be searched.
+    /// Returns the live documents, ready to be searched.
     #[must_use]
     pub fn corpus(&self) -> Corpus {
         let places: Vec<Place> = self

@@ -1,15 +1,16 @@
-//! A map from texts, made for words: most are short, and a short one is compared without looking elsewhere in memory.
+//! A hash map keyed by strings, made for words: most are short, and short ones are compared without following a
+//! pointer.
 
 use std::{collections::HashMap, hash::BuildHasher as _};
 
 use foldhash::fast::RandomState;
 
-/// A map from texts to small values.
+/// A map from strings to small values.
 #[derive(Clone, Debug)]
 pub(crate) struct Table<V> {
-    /// Where the entries of short texts are: each at the place that its hash says, or at the next free one.
+    /// Open-addressing slots of short strings: each at the slot of its hash, or at the next free one.
     slots: Vec<Slot>,
-    /// In the order in which they came. Frequent words come early, so they are together here.
+    /// In insertion order. Frequent words come early, so they are close together.
     entries: Vec<(Short, V)>,
     hasher: RandomState,
     long: HashMap<Box<str>, V, RandomState>,
@@ -17,7 +18,7 @@ pub(crate) struct Table<V> {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    /// The number of an entry, counted from 1; 0 in a free slot.
+    /// The 1-based number of an entry; 0 in a free slot.
     entry: u32,
     /// Bits of its hash.
     mark: u32,
@@ -25,7 +26,7 @@ struct Slot {
 
 const FEWEST_SLOTS: usize = 64;
 
-/// A text of at most 15 bytes: these, and its length behind them.
+/// A string of at most 15 bytes, followed by its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Short {
     first: u64,
@@ -37,7 +38,7 @@ impl Short {
     fn of(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
         let length = bytes.len();
-        // The first and the last of them, which may overlap, are put together.
+        // The first and the last bytes, which may overlap, are combined.
         let (first, rest) = match length {
             8..=15 => {
                 let last = u64::from_le_bytes(*bytes.last_chunk()?);
@@ -105,14 +106,14 @@ impl<V: Copy> Table<V> {
         }
     }
 
-    /// The place that a hash says, and bits that tell it from others there.
+    /// Returns the slot of a hash, and bits that distinguish it from others there.
     #[inline]
     fn mark(&self, short: &Short) -> (usize, u32) {
         let hash = self.hasher.hash_one(short);
         (hash as usize, (hash >> 32) as u32)
     }
 
-    /// The number of the entry, or else the slot where it would be.
+    /// Returns the number of the entry, or else the slot where it would be.
     #[inline]
     fn find(&self, short: &Short) -> Result<usize, usize> {
         let (place, mark) = self.mark(short);
@@ -158,11 +159,11 @@ impl<V: Copy> Table<V> {
     }
 }
 
-/// Texts by number, one behind the other.
+/// Strings by number, stored back to back.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Texts {
     all: String,
-    /// Where each ends.
+    /// The end of each string.
     ends: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Numbers in as many bytes as they need: seven bits each, the lowest first, with the highest bit set on all but the last.
+//! Variable-length integers: seven bits a byte, the lowest first, with the highest bit set on all but the last.
 
 pub(crate) fn write(out: &mut Vec<u8>, mut number: u32) {
     while number >= 0x80 {
@@ -8,7 +8,7 @@ pub(crate) fn write(out: &mut Vec<u8>, mut number: u32) {
     out.push(number as u8);
 }
 
-/// Reads numbers from bytes that may be damaged: there is always an answer, never more than there are bytes.
+/// Reads numbers from bytes that may be damaged: always terminates, and yields no more numbers than there are bytes.
 pub(crate) struct Numbers<'a> {
     bytes: &'a [u8],
 }
@@ -18,7 +18,7 @@ impl<'a> Numbers<'a> {
         Self { bytes }
     }
 
-    /// What was not read yet.
+    /// Returns the bytes not read yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.bytes
     }

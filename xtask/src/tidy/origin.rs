@@ -40,10 +40,6 @@ const OURS: &[(&str, &str)] = &[
         "model/vectors-transformer-1.jsonl",
         "numbers of our model for strings of ours",
     ),
-    (
-        "model/vectors.jsonl",
-        "numbers of our model for strings of ours",
-    ),
     ("note-store/src/mebibyte.gz", "a mebibyte of one byte"),
     ("test-corpus/words/", "sentences that we wrote for tests"),
 ];
@@ -55,6 +51,7 @@ const MARKDOWN: &[&str] = &[
     "CONTRIBUTING.md",
     "README.md",
     "SECURITY.md",
+    "STYLE.md",
     "bench/k8s-docs/QUESTIONS.md",
     "crates/client/test_data/ORIGIN.md",
     "crates/mcp/test_data/ORIGIN.md",

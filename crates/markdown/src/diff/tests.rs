@@ -1,4 +1,4 @@
-//! Tests of the line diff, and of the unified diff by a patch program of their own.
+//! Tests of the line diff, and of the unified diff, which a small patch program applies.
 
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn diff_of(old: &str, new: &str, context: usize) -> String {
     unified_diff(old.as_bytes(), &changes, options).text
 }
 
-/// Replacements of any bytes, not only of whole lines.
+/// Generates replacements of any bytes, not only of whole lines.
 fn any_changes(old: &[u8], wishes: Vec<(usize, usize, String)>) -> Changes {
     let mut wishes: Vec<_> = wishes
         .into_iter()
@@ -45,7 +45,7 @@ fn numbers(range: &str) -> (usize, usize) {
     (first - usize::from(count > 0), count)
 }
 
-/// What a patch program makes of `old`; panics where the diff does not fit.
+/// Applies a diff to `old` like a patch program; panics if it does not fit.
 fn patched(old: &str, diff: &str) -> String {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let mut new: Vec<&str> = Vec::new();
@@ -82,7 +82,7 @@ fn with_lf(text: &[u8]) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
-/// The old and the new lines that each hunk shows.
+/// Returns the old and the new lines that each hunk shows.
 fn hunk_sides(diff: &str) -> Vec<(String, String)> {
     let mut sides: Vec<(String, String)> = Vec::new();
     let mut last_sign = ' ';
@@ -145,7 +145,7 @@ fn a_part_too_large_to_compare_is_one_replacement() {
         let lines: Vec<String> = (0..lines).map(|line| format!("{name}{line}\n")).collect();
         format!("{}same\n{}", lines.concat(), lines[0])
     };
-    // Two more lines stand below.
+    // Two more lines are below.
     let most = MAX_COMPARED_LINES - 2;
     let count = |old: String, new: String| {
         let changes = line_changes(old.as_bytes(), new.as_bytes());
@@ -157,7 +157,7 @@ fn a_part_too_large_to_compare_is_one_replacement() {
     assert_eq!(count(text("old", 9), text("new", most + 1)), 1);
 }
 
-/// Text in `parts` parts that all differ, far from each other, and its changes.
+/// Returns text in `parts` parts that all differ, far from each other, and its changes.
 fn many_parts(parts: usize, lines: usize) -> (String, Changes) {
     let mut old = String::new();
     let mut changes = Vec::new();
@@ -187,7 +187,7 @@ fn however_many_parts_differ_no_more_lines_are_compared() {
     let diff = unified_diff(old.as_bytes(), &changes, whole);
     let new = changes.apply(old.as_bytes()).expect("made for it");
     assert_eq!(patched(&old, &diff.text).as_bytes(), new);
-    // What is not shown is not compared either.
+    // Hunks that are not shown are not compared either.
     let cut = DiffOptions {
         max_bytes: 1_000,
         ..whole

@@ -18,7 +18,7 @@ impl Source<'_> {
     ) -> Document {
         match self.parse_changed(before, known, changes) {
             Some(document) => {
-                debug_assert_eq!(document, self.parse(), "a part was read, not the whole");
+                debug_assert_eq!(document, self.parse(), "differs from a full parse");
                 document
             }
             None => self.parse(),

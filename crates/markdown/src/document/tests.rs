@@ -1,4 +1,4 @@
-//! Promises of the section map, over hand-written and arbitrary documents.
+//! Invariants of the section map, over hand-written and arbitrary documents.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ fn parse(source: &[u8]) -> Document {
     Source::new(source).parse()
 }
 
-/// Markdown that is dense in the things that make headings hard: containers, fences, setext lines, odd line ends.
+/// Generates Markdown dense in what makes headings hard: containers, fences, setext lines, unusual line endings.
 fn tricky_markdown() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop::sample::select(vec![
         "# ",
@@ -147,7 +147,7 @@ proptest! {
     }
 }
 
-/// A text with another end for each of its lines, which are those of `ends` in turn. All have the same length.
+/// Replaces the line endings of `text` with those of `ends` in turn. All have the same length.
 fn with_ends(text: &[u8], ends: &[u8]) -> Vec<u8> {
     let mut next = ends.iter().cycle();
     let ended = text.iter().map(|byte| match byte {
@@ -157,7 +157,7 @@ fn with_ends(text: &[u8], ends: &[u8]) -> Vec<u8> {
     ended.collect()
 }
 
-/// A text in which every line ends in LF.
+/// Makes every line of `text` end with LF.
 fn with_line_feeds(text: &[u8]) -> Vec<u8> {
     let mut result = Vec::with_capacity(text.len());
     let mut at = 0;
@@ -172,7 +172,7 @@ fn with_line_feeds(text: &[u8]) -> Vec<u8> {
     result
 }
 
-/// Whatever a line ends in, one byte for another, what is read of the text is the same.
+/// Checks that the document is the same whatever single byte ends its lines.
 fn check_line_ends(text: &[u8], ends: &[u8]) {
     let other = with_ends(text, ends);
     let (one, other) = (Source::new(text), Source::new(&other));
@@ -195,7 +195,7 @@ proptest! {
 
     #[test]
     fn line_ends_can_be_mixed(text in tricky_markdown(), ends in prop::collection::vec(prop::sample::select(b"\r\n\n".to_vec()), 1..6)) {
-        // CR before LF would be one line end instead of two.
+        // CR before LF would be one line ending instead of two.
         let text = with_line_feeds(&text);
         let mixed = with_ends(&text, &ends);
         let joined = mixed.windows(2).any(|pair| pair == b"\r\n");

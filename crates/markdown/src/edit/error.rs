@@ -72,7 +72,7 @@ impl fmt::Display for EditError {
             }
             Self::NoSuchSection => f.write_str("Section not found."),
             Self::PositionOutOfRange { max } => {
-                write!(f, "The position is out of range: it can be 0 to {max}.")
+                write!(f, "The position is out of range: it must be 0 to {max}.")
             }
             Self::LevelOutOfRange => {
                 f.write_str("A heading would be above level 1 or below level 6.")
@@ -80,7 +80,7 @@ impl fmt::Display for EditError {
             Self::IntoItself => f.write_str("A section cannot be moved into itself."),
             Self::EmptyHeading => f.write_str("The heading is empty."),
             Self::HeadingHasLineBreak => {
-                f.write_str("The heading has a line break; it must be one line.")
+                f.write_str("The heading contains a line break; it must be one line.")
             }
             Self::HeadingCannotBeWritten => f.write_str(
                 "The heading cannot be written at that level without changing its text.",
@@ -116,7 +116,7 @@ impl fmt::Display for Escape {
             Self::OpenHtml => f.write_str(
                 "The content would swallow what follows its section: it opens an HTML block or comment and does not close it.",
             ),
-            Self::Open => f.write_str("The content would swallow what follows its section: something that it opens is not closed."),
+            Self::Open => f.write_str("The content would swallow what follows its section: it opens something and does not close it."),
             Self::Structure => f.write_str("The edit would change other sections."),
         }
     }

@@ -1,4 +1,4 @@
-//! Examples of every edit, and the promises as properties over random documents and edits.
+//! Examples of every edit, and its invariants as properties over random documents and edits.
 
 use proptest::prelude::*;
 
@@ -215,7 +215,7 @@ fn updates_keep_subsections_and_separators() {
         &body(1, "changed"),
         "Title\n=====\n\nBody\n\nSub\n---\n\nchanged\n",
     );
-    // A paragraph may not run into a setext heading that stood directly below a fence.
+    // A paragraph must not run into a setext heading directly below a fence.
     check(
         "# A\n```\n```\nB\n===\n",
         &body(0, "para"),
@@ -426,7 +426,7 @@ fn words_are_replaced_when_they_are_as_many_as_expected() {
     );
 }
 
-/// Pieces of Markdown that make trouble for editors.
+/// Generates pieces of Markdown that cause trouble for editors.
 fn block() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[a-z]{1,6}( [a-z]{1,6}){0,3}",
@@ -455,7 +455,8 @@ fn heading() -> impl Strategy<Value = String> {
 }
 
 prop_compose! {
-    /// Documents of all kinds: line ends, byte order mark, front matter, tight or wide, with or without a final newline.
+    /// Generates documents of all kinds: line endings, byte order mark, front matter, tight or wide, with or without a
+    /// final newline.
     pub(crate) fn any_document()(
         bom in proptest::bool::weighted(0.1),
         front_matter in proptest::bool::weighted(0.2),
@@ -564,7 +565,7 @@ impl AnyEdit {
     }
 }
 
-/// Level, heading and own text of every section.
+/// Returns the level, heading and own text of every section.
 fn tree(bytes: &[u8]) -> Vec<(u8, Digest, Digest)> {
     let document = Source::new(bytes).parse();
     document
@@ -584,7 +585,7 @@ fn tree(bytes: &[u8]) -> Vec<(u8, Digest, Digest)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(crate::testing::cases(8_000)))]
 
-    /// Bytes outside the declared spans stay, the inverse leads back, and only the intended sections differ.
+    /// Bytes outside the declared spans stay, the inverse restores the source, and only the intended sections differ.
     #[test]
     fn an_edit_changes_what_it_says_and_nothing_else(text in any_document(), any in any_edit()) {
         let bytes = text.as_bytes();
@@ -635,7 +636,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(crate::testing::cases(20_000)))]
 
-    /// Edits one after the other are one change; taken back one by one they lead back through every state.
+    /// A sequence of edits is one change; undone one by one, it restores every intermediate state.
     #[test]
     fn a_script_of_edits_is_one_change_and_leads_back(
         text in any_document(),

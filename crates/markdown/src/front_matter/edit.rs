@@ -56,15 +56,17 @@ impl fmt::Display for FrontMatterError {
             Self::NotAMapping => {
                 "the front matter is a list or a single value instead of keys with values"
             }
-            Self::FlowRoot => "the front matter is one mapping in braces instead of a key a line",
+            Self::FlowRoot => {
+                "the front matter is one mapping in braces instead of one key per line"
+            }
             Self::Broken => "the front matter is not valid YAML",
             Self::KeyNotFound => "the front matter has no such key",
-            Self::UsesAnchors => "the key shares its value with others by a YAML anchor",
+            Self::UsesAnchors => "the key shares its value with others through a YAML anchor",
             Self::InvalidKey => {
-                "the key is empty, longer than 1000 characters, or has a line break"
+                "the key is empty, longer than 1000 characters, or contains a line break"
             }
             Self::TooLarge => "the front matter or the value is too large or nests too deeply",
-            Self::Unsafe => "the key cannot be changed without touching other keys",
+            Self::Unsafe => "the key cannot be changed without affecting other keys",
         })
     }
 }

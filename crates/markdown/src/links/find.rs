@@ -66,7 +66,7 @@ pub(super) fn to_raw(source: &Source<'_>, links: &mut [Link]) {
         .for_each(|link| link.map_spans(&source.offsets));
 }
 
-/// Whether the link reference definitions of a text count as links.
+/// Whether link reference definitions count as links.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Definitions {
     Count,

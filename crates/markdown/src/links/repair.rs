@@ -26,9 +26,9 @@ pub enum Repair {
 /// and after; `lineage` maps each heading's old index to its new one, or to `None` if it was deleted. For a heading
 /// that moved to another document, `new` are the anchors of that document.
 ///
-/// An anchor stays an anchor and a text a text; of `A#B` only the part whose heading changed is rewritten. Where that
-/// would be ambiguous because several headings share the text, parent headings are put before it, or, outside wiki
-/// links, an anchor takes its place.
+/// A link by anchor stays one by anchor, and a link by text one by text; of `A#B` only the part whose heading changed is
+/// rewritten. Where that would be ambiguous because several headings share the text, parent headings are put before it,
+/// or, outside wiki links, an anchor takes its place.
 #[must_use]
 pub fn repair_fragment(
     link: &Link,

@@ -1,4 +1,4 @@
-//! What links are found, where they lead, and how they follow what they lead to.
+//! Tests of finding, resolving and repairing links.
 
 use proptest::prelude::*;
 
@@ -24,7 +24,7 @@ fn anchors(text: &str) -> Anchors {
     Anchors::new(&Source::new(text.as_bytes()))
 }
 
-/// `text` after `repair`, or what else it says.
+/// Returns `text` after `repair`, or the name of its other outcome.
 fn repaired(text: &str, repair: &Repair) -> String {
     match repair {
         Repair::NotNeeded => "=".to_owned(),
@@ -37,7 +37,7 @@ fn repaired(text: &str, repair: &Repair) -> String {
     }
 }
 
-/// Pieces of Markdown that links are made of, and any characters between them.
+/// Generates the pieces of Markdown that links are made of, with any characters between them.
 fn markdown() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         proptest::sample::select(vec![

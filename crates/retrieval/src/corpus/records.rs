@@ -1,4 +1,4 @@
-//! Chunks as a database keeps them, and the search among those that it offers.
+//! Chunks as a database stores them, and the search among the candidates that it returns.
 
 use sectile_markdown::Digest;
 
@@ -15,27 +15,27 @@ use crate::{
     lexical::{Candidates, Passage, PassageReader, PassageWords, Query, Statistics},
 };
 
-/// A chunk with all that a search needs to know of it.
+/// A chunk with everything that a search needs.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Where it is, and what its bytes were.
+    /// Its location, and the digest of its bytes.
     pub chunk: Chunk,
     /// The title of its document and the headings above it, outermost first.
     pub path: Vec<String>,
-    /// What its words come to.
+    /// Its encoded words.
     pub words: PassageWords,
-    /// What it is about: whole numbers from -7 to 7, all zero when it says nothing to the model.
+    /// Its vector: integers from -7 to 7, all zero if the model finds no meaning in it.
     pub vector: Vector,
 }
 
-/// Makes records, one after the other. Words that it met it remembers.
+/// Creates records, one after the other. Caches the words that it has met.
 pub struct Recorder<'e> {
     embedding: Box<dyn EmbeddingReader + 'e>,
     words: PassageReader,
 }
 
 impl<'e> Recorder<'e> {
-    /// With a model.
+    /// Creates a recorder for a model.
     #[must_use]
     pub fn new(embedder: &'e dyn Embedder) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl<'e> Recorder<'e> {
         }
     }
 
-    /// The record of a chunk that was cut from a document.
+    /// Creates the record of a chunk that was cut from a document.
     #[must_use]
     pub fn record(&mut self, chunk: &Chunk, passage: &Passage<'_>) -> Record {
         let vector = embedded(&mut *self.embedding, passage);
@@ -60,37 +60,36 @@ impl<'e> Recorder<'e> {
 }
 
 impl Record {
-    /// The square of the length of its vector.
+    /// Returns the squared length of its vector.
     #[must_use]
     pub fn square(&self) -> u64 {
         square(&self.vector)
     }
 }
 
-/// The rules that records are made by. Those of other rules cannot be searched together.
+/// Returns the name of the rules that records are made by. Records made by different rules cannot be searched together.
 #[must_use]
 pub fn record_rules(embedder: &dyn Embedder) -> String {
     let fingerprint: Digest = embedder.fingerprint();
     rules(Some(&fingerprint))
 }
 
-/// A chunk that may answer a question.
+/// A chunk that may answer a query.
 #[derive(Clone, Debug, Default)]
 pub struct Candidate {
-    /// How many words its heading, its trail and its body have.
+    /// Number of words in its heading, trail and body.
     pub lengths: [u32; 3],
     /// [`PassageWords::encoded`].
     pub encoded: Vec<u8>,
-    /// The product of its vector with the question's.
+    /// The dot product of its vector and the query's.
     pub product: i32,
     /// [`Record::square`].
     pub square: u64,
 }
 
-/// The `most` best of `candidates`, which are in the order of equal hits; `meaning` is the
-/// question's vector and how much meaning counts, in millionths; without it only words do.
-/// Where the candidates are all chunks that there are, the answer is that of a [`super::Corpus`] of these. A hit's number is
-/// its place among the candidates.
+/// Returns the `most` best of `candidates`, whose order breaks ties. `meaning` is the query's vector and the weight of
+/// meaning, in millionths; without it only words count. If the candidates are all the chunks there are, the answer is
+/// that of a [`super::Corpus`] of them. A hit's number is its index among the candidates.
 #[must_use]
 pub fn search_candidates(
     candidates: &[Candidate],

@@ -1,7 +1,7 @@
-//! Words and meaning together: which chunks answer a question best.
+//! Hybrid search: ranks chunks by words and meaning together.
 //!
-//! Each chunk has what its words come to, as a part of the most that any chunk's words come to, and how near its meaning is
-//! to that of the question. A weighted sum of the two decides; among equal ones, the order of the chunks.
+//! Each chunk has a lexical score, as a fraction of the best one, and a cosine similarity to the query. Their weighted
+//! sum decides; ties are broken by the order of the chunks.
 
 use std::cmp::Reverse;
 
@@ -14,46 +14,47 @@ use crate::{
     lexical::{DEAD, Match, Query, Ranked, Remarks},
 };
 
-/// The name of the rules here. It changes whenever an answer may.
+/// The name of these ranking rules. It changes whenever an answer may.
 pub const FUSION: &str = "sectile-fusion-2";
 
-/// A whole, in the millionths that scores are told in.
+/// One, in the millionths in which scores are reported.
 const WHOLE: u64 = 1_000_000;
-/// A chunk without any of the words is a match when its meaning is at least so near, in millionths.
+/// Minimum similarity, in millionths, for a chunk without any of the words to match: a cosine of 0.35, as
+/// `docs/notebook.md` promises. Changing it changes answers, and so the name in [`FUSION`].
 const NEAR_ENOUGH: u64 = 350_000;
-/// Words that stand together are looked for in so many of the best chunks.
+/// Adjacent query words are looked for in this many of the best chunks.
 const MOST_COMPARED: usize = 64;
 
-/// What a search found.
+/// The results of one search.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The best chunks, best first.
     pub hits: Vec<ChunkHit>,
-    /// How many chunks match at all.
+    /// Number of chunks that match at all.
     pub total: usize,
-    /// Whether meaning counted: the question says something to the model.
+    /// Whether meaning counted, that is, whether the model finds meaning in the query.
     pub has_meaning: bool,
-    /// What there is to say of the words.
+    /// Remarks about the words of the query.
     pub remarks: Remarks,
 }
 
-/// A chunk that was found. Scores are in millionths.
+/// A chunk found by a search. Scores are in millionths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkHit {
     /// Its number.
     pub chunk: usize,
-    /// What its words come to, as a part of the best.
+    /// Its lexical score, as a fraction of the best.
     pub lexical: u64,
-    /// How near its meaning is.
+    /// Its cosine similarity to the query.
     pub semantic: u64,
-    /// Both together.
+    /// Their weighted sum.
     pub fused: u64,
-    /// What each word counts in it.
+    /// The score of each query item in it.
     pub matches: Vec<Match>,
 }
 
 impl Corpus {
-    /// The `most` best chunks for a question. `reader` embeds the question's text; without it only words count.
+    /// Returns the `most` best chunks for a query. `reader` embeds the query's text; without it only words count.
     #[must_use]
     pub fn search(
         &self,
@@ -70,7 +71,7 @@ impl Corpus {
         fused(ranked, meanings, most)
     }
 
-    /// How near the meaning of each chunk is, in millionths; nothing for those that point elsewhere.
+    /// Returns the similarity of each chunk, in millionths; 0 if its cosine is negative.
     fn meanings(&self, vector: &[i8]) -> Vec<u32> {
         let mut meanings = vec![0; self.len()];
         for file in &self.files {
@@ -86,15 +87,15 @@ impl Corpus {
     }
 }
 
-/// How near a meaning is with this cosine, in millionths; nothing for one that points elsewhere.
+/// Converts a cosine to millionths; a negative one becomes 0.
 #[inline]
 pub(crate) fn nearness(cosine: i32) -> u32 {
     let cosine = u64::try_from(cosine).unwrap_or_default();
     ((cosine * WHOLE) >> COSINE_DIGITS) as u32
 }
 
-/// The `most` best of chunks whose words are ranked, and whose meanings are so near and count so much, both in millionths;
-/// without these only words count.
+/// Returns the `most` best of the chunks whose words are ranked. `meanings` holds the similarity of each chunk and the
+/// weight of meaning, both in millionths; without it only words count.
 pub(crate) fn fused<F: Fn(usize) -> u64>(
     ranked: Ranked<'_, F>,
     meanings: Option<(Vec<u32>, u64)>,
@@ -105,12 +106,12 @@ pub(crate) fn fused<F: Fn(usize) -> u64>(
     let (meanings, weight) = meanings.unwrap_or_else(|| (vec![0; words.len()], 0));
     let (meanings, weights) = (&meanings, Weights::new(weight));
     let best_words = largest(words).max(1);
-    // One over the best, with 32 binary digits behind the point: a division for each chunk would cost more.
+    // The reciprocal of the best, with 32 fractional bits: a division for each chunk would cost more.
     let one_over = |best: u64| (WHOLE << 32).div_ceil(best);
     let mut best = Best::new(MOST_COMPARED.max(most));
     let total = best.choose(words, meanings, weights, one_over(best_words));
     let chunks = best.finish();
-    // Words that stand together count besides, in the best chunks.
+    // Adjacent query words raise the score of the best chunks.
     let words: Vec<u64> = chunks
         .iter()
         .map(|chunk| words[*chunk] + ranked.together(*chunk))
@@ -145,7 +146,7 @@ pub(crate) fn fused<F: Fn(usize) -> u64>(
     }
 }
 
-/// How much words and meaning count, in millionths.
+/// The weights of words and meaning, in millionths.
 #[derive(Clone, Copy)]
 struct Weights {
     words: u64,
@@ -153,7 +154,7 @@ struct Weights {
 }
 
 impl Weights {
-    /// `meaning` counts so much, and words the rest.
+    /// Gives `meaning` this weight, and words the rest.
     fn new(meaning: u64) -> Self {
         let meaning = meaning.min(WHOLE);
         Self {
@@ -162,7 +163,7 @@ impl Weights {
         }
     }
 
-    /// What both come to, [`WHOLE`] times as fine as what counts.
+    /// Returns the weighted sum, in units of 1/[`WHOLE`] of a score.
     #[inline]
     fn fused(self, lexical: u64, semantic: u64) -> u64 {
         lexical * self.words + semantic * self.meaning
@@ -176,13 +177,12 @@ fn largest(numbers: &[u64]) -> u64 {
     )
 }
 
-/// The best of many, by score and then by order. They come in their order, with scores that are [`WHOLE`] times as fine as
-/// what counts.
+/// Selects the best chunks, by score and then by order. They are offered in order, with scores in units of 1/[`WHOLE`].
 struct Best {
     most: usize,
     /// More than are wanted, so that the worst need not be found each time.
     kept: Vec<(Reverse<u64>, usize)>,
-    /// The least score of one that may still be among the best.
+    /// The lowest score that may still be among the best.
     least: u64,
 }
 
@@ -195,13 +195,13 @@ impl Best {
         }
     }
 
-    /// Looks at all chunks. How many match is returned. `factor` is one over what words come to at best.
+    /// Considers all chunks and returns how many match. `factor` is the reciprocal of the best lexical score.
     #[inline(never)]
     fn choose(&mut self, words: &[u64], meanings: &[u32], weights: Weights, factor: u64) -> usize {
         let (mut total, mut least) = (0, self.least);
         for (chunk, (words, meaning)) in words.iter().zip(meanings).enumerate() {
             let semantic = u64::from(*meaning);
-            // Nobody can guess which chunks match, so there is no branch before it is known whether they are good.
+            // Which chunks match is unpredictable, so there is no branch before their score is known.
             let is_match = (*words > 0) | (semantic >= NEAR_ENOUGH);
             total += usize::from(is_match);
             let score = weights.fused((words * factor) >> 32, semantic);
@@ -223,13 +223,13 @@ impl Best {
     fn cut(&mut self) {
         if self.kept.len() > self.most {
             let (_, worst, _) = self.kept.select_nth_unstable(self.most - 1);
-            // One that comes later and is only as good is behind it.
+            // A later chunk with an equal score ranks behind it.
             self.least = (worst.0.0 + 1) * WHOLE;
             self.kept.truncate(self.most);
         }
     }
 
-    /// The best, best first.
+    /// Returns the best, best first.
     fn finish(mut self) -> Vec<usize> {
         self.cut();
         self.kept.sort_unstable();

@@ -20,7 +20,7 @@ const VERSION: u32 = 1;
 const RULES: Name = *b"rules   ";
 const DOCUMENTS: Name = *b"document";
 const CHUNKS: Name = *b"chunks  ";
-/// Bytes of a chunk there.
+/// Bytes of a chunk in this part.
 const CHUNK: usize = 3 * 4;
 const PATH_STARTS: Name = *b"pathstar";
 const PATHS: Name = *b"paths   ";
@@ -28,22 +28,22 @@ const DIGESTS: Name = *b"digests ";
 const VECTORS: Name = *b"vectors ";
 const LENGTHS: Name = *b"inverses";
 
-/// A chunk of a document: where it is, and what its bytes were.
+/// A chunk of a document: its location, and the digest of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// Where it is in the document.
+    /// Its bytes in the document.
     pub span: Span,
     /// The digest of its bytes.
     pub digest: Digest,
-    /// The 1-based line that it starts in.
+    /// The 1-based line on which it starts.
     pub line: usize,
 }
 
-/// Documents on their way into a file.
+/// Builds a file of documents.
 pub struct SegmentBuilder<'m> {
     words: LexicalBuilder,
     embedder: Option<(Digest, &'m mut dyn EmbeddingReader)>,
-    /// Where the chunks of each document start.
+    /// The first chunk of each document.
     documents: Vec<u8>,
     chunk_table: Vec<u8>,
     path_starts: Vec<u8>,
@@ -55,7 +55,7 @@ pub struct SegmentBuilder<'m> {
 }
 
 impl<'m> SegmentBuilder<'m> {
-    /// An empty file. Without a model there are only words. What a reader remembers helps with the next file too.
+    /// Starts an empty file. Without a model it holds words only. The reader's cache carries over to the next file.
     #[must_use]
     pub fn new(embedder: Option<(&dyn Embedder, &'m mut dyn EmbeddingReader)>) -> Self {
         Self {
@@ -72,12 +72,12 @@ impl<'m> SegmentBuilder<'m> {
         }
     }
 
-    /// Begins the next document.
+    /// Starts the next document.
     pub fn document(&mut self) {
         self.documents.extend_from_slice(&self.chunks.to_le_bytes());
     }
 
-    /// Adds a chunk to the document that was begun last.
+    /// Adds a chunk to the current document.
     pub fn chunk(&mut self, chunk: &Chunk, passage: &Passage<'_>) {
         self.words.add(passage);
         for number in [chunk.span.start, chunk.span.end, chunk.line] {
@@ -106,7 +106,7 @@ impl<'m> SegmentBuilder<'m> {
         }
     }
 
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
     #[must_use]
     pub fn finish(mut self) -> Vec<u8> {
         self.documents.extend_from_slice(&self.chunks.to_le_bytes());
@@ -130,7 +130,7 @@ impl<'m> SegmentBuilder<'m> {
     }
 }
 
-/// The vector of a passage; all zero when it says nothing to the model.
+/// Returns the vector of a passage; all zero if the model finds no meaning in it.
 pub(crate) fn embedded(reader: &mut dyn EmbeddingReader, passage: &Passage<'_>) -> Vector {
     let vector = reader.embed(&passage.parts());
     vector.unwrap_or_else(|| vec![0; reader.model().dimensions()])
@@ -140,7 +140,7 @@ fn number_bytes(number: usize) -> [u8; 4] {
     u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes()
 }
 
-/// Whether the numbers of a part never go down, and end at `end`.
+/// Returns whether the numbers of a part never decrease, and end at `end`.
 fn is_ascending(part: &Bytes, end: usize) -> bool {
     let (numbers, rest) = part.as_ref().as_chunks::<4>();
     let mut numbers = numbers.iter().map(|number| u32::from_le_bytes(*number));
@@ -150,14 +150,14 @@ fn is_ascending(part: &Bytes, end: usize) -> bool {
         && last.is_some_and(|last| usize::try_from(last) == Ok(end))
 }
 
-/// Everything besides the documents that the contents of a file depend on.
+/// Returns everything except the documents that the contents of a file depend on.
 pub(super) fn rules(model: Option<&Digest>) -> String {
     let model = model.map_or_else(|| "none".to_owned(), Digest::to_string);
     format!("words {RANKING}\nmodel {model}\n")
 }
 
-/// A file of documents. Everything was compared with its checksum when it was opened, and everything but the lists and
-/// places of words is in memory since; those are compared again whenever they are read.
+/// An open file of documents. Everything was verified against its checksum when it was opened, and everything except
+/// the postings and positions is in memory; those are verified again on every read.
 #[derive(Clone, Debug)]
 pub struct Segment {
     words: Arc<Lexical>,
@@ -175,7 +175,8 @@ impl Segment {
     /// Opens a file that is in memory.
     ///
     /// # Errors
-    /// [`FormatError`] when it is none, is damaged, or was not made with `embedder` and the rules of this program.
+    /// [`FormatError`] when it is not such a file, is damaged, or was not made with `embedder` and the rules of this
+    /// program.
     pub fn open(file: &Bytes, embedder: Option<&dyn Embedder>) -> Result<Self, FormatError> {
         Self::of(&Origin::Memory(file.clone()), embedder)
     }
@@ -208,8 +209,8 @@ impl Segment {
             .ok_or(FormatError::Damaged)
     }
 
-    /// Whether its parts fit together. A file that has its checksums may still have been made to do harm: with documents that
-    /// share chunks, or chunks that share headings, it would come to more than there are bytes.
+    /// Returns whether its parts are consistent. A file with valid checksums may still be malicious: documents that
+    /// share chunks, or chunks that share headings, would expand to more than the file holds.
     fn is_consistent(&self, dimensions: Option<usize>) -> bool {
         let fits = |part: &Bytes, each: usize| part.as_ref().len() == self.chunks * each;
         fits(&self.chunk_table, CHUNK)
@@ -221,29 +222,29 @@ impl Segment {
             && is_ascending(&self.documents, self.chunks)
     }
 
-    /// Whether its file was found not to be what it was when it was opened.
+    /// Returns whether a read found that its file has changed.
     pub(super) fn is_damaged(&self) -> bool {
         self.words.is_damaged()
     }
 
-    /// Whether its file still is what it was when it was opened.
+    /// Re-reads its file; returns whether it is unchanged.
     pub(super) fn is_whole(&self) -> bool {
         self.words.is_whole()
     }
 
-    /// How many documents it has.
+    /// Returns the number of documents.
     #[must_use]
     pub fn documents(&self) -> usize {
         (self.documents.as_ref().len() / 4).saturating_sub(1)
     }
 
-    /// How many chunks it has.
+    /// Returns the number of chunks.
     #[must_use]
     pub fn chunks(&self) -> usize {
         self.chunks
     }
 
-    /// The chunks of a document.
+    /// Returns the chunks of a document.
     #[must_use]
     pub fn chunks_of(&self, document: usize) -> Range<usize> {
         let start = |at: usize| u32_at(self.documents.as_ref(), at).map(|start| start as usize);
@@ -264,7 +265,7 @@ impl Segment {
         })
     }
 
-    /// The title of the document and the headings above a chunk.
+    /// Returns the title of the document and the headings above a chunk.
     pub(super) fn path(&self, number: usize) -> Option<Vec<String>> {
         let start = |at: usize| u32_at(self.path_starts.as_ref(), at).map(|start| start as usize);
         let path = self
@@ -275,7 +276,7 @@ impl Segment {
         Some(path.lines().map(str::to_owned).collect())
     }
 
-    /// The same with other vectors.
+    /// Returns a copy with other vectors.
     pub(crate) fn with_vectors(&self, vectors: Bytes, inverse_lengths: Bytes) -> Self {
         Self {
             vectors,

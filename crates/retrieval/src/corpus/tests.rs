@@ -1,4 +1,4 @@
-//! A corpus that grew answers like one made afresh, and like the index in memory.
+//! An updated corpus answers like one built from scratch, and like the index in memory.
 
 use proptest::prelude::*;
 use sectile_markdown::{Digest, Span};
@@ -17,7 +17,7 @@ fn passage<'a>(body: &'a str) -> Passage<'a> {
     }
 }
 
-/// A segment of documents, each of several bodies.
+/// Builds a segment of documents, each of several bodies.
 fn segment(documents: &[&Vec<String>]) -> Segment {
     let mut builder = SegmentBuilder::new(None);
     for document in documents {
@@ -122,7 +122,8 @@ proptest! {
         let is_padding = |at: usize| at >= head && !parts.iter().any(|(_, range)| range.contains(&at));
         let is_damaged = (0..whole.len()).any(|at| bytes[at] != whole[at] && !is_padding(at));
         prop_assert_eq!(Segment::open(&Bytes::new(bytes), None).is_err(), is_damaged);
-        // Anyone who means harm gives a damaged file its checksums. Only the dictionaries, which are not ours to read, may panic.
+        // An attacker recomputes the checksums of a damaged file. Only the dictionaries, which a library reads, may
+        // panic.
         let mut bytes = whole.clone();
         let is_ours = |name: &[u8; 8]| ![*b"words   ", *b"names   ", *b"stems   "].contains(name);
         let ours: Vec<usize> = parts
@@ -145,7 +146,7 @@ proptest! {
     }
 }
 
-/// What a database would say of all records.
+/// Returns the statistics that a database would have of all records.
 fn statistics(records: &[Record], query: &Query) -> Statistics {
     let mut statistics = Statistics {
         passages: records.len() as u64,

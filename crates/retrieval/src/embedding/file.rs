@@ -1,7 +1,7 @@
-//! The file of a model. `model/pack.py` defines it and writes it.
+//! The file format of a model. `model/pack.py` defines and writes it.
 //!
-//! A head of 64 bytes, the pieces of words, and tensors, each part at a multiple of 64. A matrix is two parts: codes of four
-//! bits in groups of 32, and a scale for each group. Nothing is unpacked when a file is opened.
+//! A header of 64 bytes, the word pieces, and tensors, each part at a multiple of 64. A matrix consists of two parts:
+//! 4-bit codes in groups of 32, and a scale for each group. Nothing is unpacked when a file is opened.
 
 use super::ModelError;
 
@@ -10,19 +10,19 @@ const HEAD: usize = 64;
 const ALIGNMENT: usize = 64;
 /// Codes that share a scale.
 pub(super) const GROUP: usize = 32;
-/// Bytes of the codes of a group: code `j` in the lower half of byte `j`, code `j + 16` in its upper half.
+/// Bytes of a group of codes: code `j` in the low nibble of byte `j`, code `j + 16` in the high nibble.
 pub(super) const GROUP_BYTES: usize = GROUP / 2;
-/// What a code has in addition to its number.
+/// The offset of a stored code from its value.
 pub(super) const ADDED: u8 = 8;
 
-/// What kind of model a file holds.
+/// The kind of model in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Static = 1,
     Transformer = 2,
 }
 
-/// The head of a file.
+/// The header of a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     pub(super) dimensions: usize,
@@ -31,7 +31,7 @@ pub(super) struct Head {
     pub(super) inner: usize,
     pub(super) positions: usize,
     pub(super) pieces: usize,
-    /// How much meaning counts beside words, in millionths.
+    /// The weight of meaning next to words, in millionths.
     pub(super) weight: u64,
 }
 
@@ -48,7 +48,8 @@ pub(super) struct Parts {
     at: usize,
 }
 
-/// The head, the pieces (each behind its length in one byte), and what comes behind them.
+/// Reads the header and the pieces (each preceded by its length in one byte); returns a reader for the parts that
+/// follow.
 pub(super) fn open(
     file: &'static [u8],
     kind: Kind,
@@ -102,12 +103,12 @@ impl Parts {
         })
     }
 
-    /// Numbers of 16 bits.
+    /// Reads a vector of 16-bit floats.
     pub(super) fn vector(&mut self, length: usize) -> Result<&'static [u8], ModelError> {
         self.next(length * 2)
     }
 
-    /// Says whether this was all.
+    /// Checks that nothing is left.
     pub(super) fn end(self) -> Result<(), ModelError> {
         match self.at == self.file.len() {
             true => Ok(()),
@@ -116,8 +117,8 @@ impl Parts {
     }
 }
 
-/// A scale as a whole number of 2^-24: every number of 16 bits is one. Those that are none (infinite, not a number) and
-/// those below zero are none of ours, and taken for others that are harmless.
+/// Returns a scale as an integer multiple of 2^-24, which every 16-bit float is. Infinite, NaN and negative values are
+/// invalid here and become harmless ones.
 pub(super) fn whole_scale(bytes: [u8; 2]) -> u64 {
     let bits = u64::from(u16::from_le_bytes(bytes) & 0x7fff);
     match bits >> 10 {
@@ -127,12 +128,12 @@ pub(super) fn whole_scale(bytes: [u8; 2]) -> u64 {
     }
 }
 
-/// A number of 16 bits as one of 32.
+/// Converts a 16-bit float to 32 bits.
 #[inline(always)]
 pub(super) fn f32_of(bytes: [u8; 2]) -> f32 {
     let bits = u32::from(u16::from_le_bytes(bytes));
     let sign = (bits & 0x8000) << 16;
-    // Its exponent counts from another number: 2^112 makes up for that, exactly, also where there are leading zeros.
+    // The exponents have different biases: multiplying by 2^112 corrects for that, exactly, even for subnormal numbers.
     let size = f32::from_bits((bits & 0x7fff) << 13) * f32::from_bits(0x7780_0000);
     f32::from_bits(size.to_bits() | sign)
 }

@@ -1,4 +1,4 @@
-//! A model that is a table: a row for each piece of a word. A text is the sum of its pieces.
+//! A static model: a table with a row for each word piece. The vector of a passage is the sum over its pieces.
 
 use std::sync::OnceLock;
 
@@ -11,30 +11,30 @@ use super::{
 };
 use crate::table::Table;
 
-/// How many numbers a row has.
+/// Numbers in a row.
 const DIMENSIONS: usize = 256;
 const GROUPS: usize = DIMENSIONS / GROUP;
-/// So many pieces of a text count, the first ones: what a section is about stands at its beginning.
+/// Only the first pieces of a passage count: the topic of a section is at its beginning.
 const MOST_PIECES: usize = 128;
-/// The largest number of a row before it is scaled.
+/// The largest magnitude in a row before it is scaled.
 const LARGEST: u64 = 8;
 
-/// A model in bytes that stay where they are.
+/// A model that borrows its file's bytes.
 pub struct StaticModel {
     name: &'static str,
     file: &'static [u8],
     head: Head,
     rows: Matrix,
     words: &'static [u8],
-    /// Made when first needed.
+    /// Built when first needed.
     lazy: OnceLock<Lazy>,
     fingerprint: OnceLock<Digest>,
 }
 
-/// What takes a moment to find out.
+/// Values that take a moment to compute.
 struct Lazy {
     vocabulary: Vocabulary,
-    /// So many rows can be added up in 32 bits.
+    /// Number of rows that can be summed in 32 bits.
     together: usize,
 }
 
@@ -43,10 +43,10 @@ type Codes = [[u8; GROUP_BYTES]; GROUPS];
 type Scales = [[u8; 2]; GROUPS];
 
 impl StaticModel {
-    /// The model in `file`.
+    /// Opens the model in `file`.
     ///
     /// # Errors
-    /// [`ModelError`] when it is none.
+    /// [`ModelError`] when it is not a static model.
     pub fn new(name: &'static str, file: &'static [u8]) -> Result<Self, ModelError> {
         let (head, words, mut parts) = file::open(file, Kind::Static)?;
         if head.dimensions != DIMENSIONS {
@@ -65,7 +65,7 @@ impl StaticModel {
         })
     }
 
-    /// The same, when the digest of its file is known.
+    /// Sets the digest of its file, if known.
     pub(super) fn with_fingerprint(mut self, digest: Digest) -> Self {
         self.fingerprint = OnceLock::from(digest);
         self
@@ -84,7 +84,7 @@ impl StaticModel {
         })
     }
 
-    /// Adds the rows of pieces up.
+    /// Sums the rows of pieces.
     fn sum(&self, pieces: &[u32]) -> [i64; DIMENSIONS] {
         let (codes, _) = self.rows.codes.as_chunks::<GROUP_BYTES>();
         let (codes, _) = codes.as_chunks::<GROUPS>();
@@ -170,12 +170,12 @@ impl Embedder for StaticModel {
     }
 }
 
-/// More runs of letters than this are not remembered.
+/// The most runs of letters cached. A round number that bounds the memory; further runs are split each time.
 const MOST_KNOWN: usize = 200_000;
 
 struct TableReader<'m> {
     model: &'m StaticModel,
-    /// Where the pieces of runs of letters are, as they are written.
+    /// The pieces of each run of letters, as written: a range of `known_pieces`.
     known: Table<(u32, u32)>,
     known_pieces: Vec<u32>,
     pieces: Vec<u32>,
@@ -223,7 +223,7 @@ impl EmbeddingReader for TableReader<'_> {
     }
 }
 
-/// `value` when `most` is to be 127, rounded half away from zero.
+/// Scales `value` so that `most` becomes 127, rounding half away from zero.
 fn rounded(value: i64, most: u64) -> i8 {
     // 128 pieces, each at most 8 times 2^40: it fits.
     let size = (value.unsigned_abs() * 254 + most) / (2 * most);

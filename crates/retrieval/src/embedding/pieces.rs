@@ -1,5 +1,5 @@
-//! Texts cut into the pieces of a vocabulary, the way the vocabulary was made for: letters without case and accents, the
-//! longest piece that fits first. Punctuation says nothing.
+//! WordPiece tokenization, as the vocabulary was made for: without case and accents, longest matching piece first.
+//! Punctuation is ignored.
 
 use std::collections::HashMap;
 
@@ -7,23 +7,23 @@ use foldhash::fast::RandomState;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory as _};
 
-/// Longer words are not looked for.
+/// Longer words are not looked up.
 const LONGEST_WORD: usize = 100;
-/// What a piece begins with that continues a word.
+/// The prefix of a piece that continues a word.
 const CONTINUES: &[u8] = b"##";
 
-/// The numbers of pieces.
+/// Maps pieces to numbers.
 pub(super) struct Vocabulary {
     starts: HashMap<&'static [u8], u32, RandomState>,
     rest: HashMap<&'static [u8], u32, RandomState>,
-    /// The longest piece that begins a word, and the longest that continues one, in bytes.
+    /// Length in bytes of the longest piece that starts a word, and of the longest that continues one.
     longest: [usize; 2],
-    /// What an unknown word is. Without it, such a word is nothing, and punctuation is so too.
+    /// The piece for unknown words. Without one, such words are ignored, and so is punctuation.
     unknown: Option<u32>,
 }
 
 impl Vocabulary {
-    /// `words` has each piece behind its length.
+    /// Builds the vocabulary; `words` holds each piece after its length.
     pub(super) fn new(words: &'static [u8], pieces: usize) -> Self {
         let mut vocabulary = Self {
             starts: HashMap::with_capacity_and_hasher(pieces, RandomState::default()),
@@ -48,13 +48,13 @@ impl Vocabulary {
         vocabulary
     }
 
-    /// The same, with a piece for unknown words. Punctuation counts then, each character a word of its own.
+    /// Adds a piece for unknown words. Punctuation then counts, each character as a word of its own.
     pub(super) fn with_unknown(mut self, piece: u32) -> Self {
         self.unknown = Some(piece);
         self
     }
 
-    /// Adds the pieces of a text with its punctuation, until there are `most` or more.
+    /// Adds the pieces of `text`, punctuation included, until there are `most` or more.
     pub(super) fn tokens(&self, text: &str, pieces: &mut Vec<u32>, most: usize) {
         let mut rest = text;
         while !rest.is_empty() && pieces.len() < most {
@@ -63,7 +63,7 @@ impl Vocabulary {
             if !run.is_empty() {
                 self.split(run, pieces);
             }
-            // All borders are single bytes.
+            // All separators are single bytes.
             let (border, behind) = behind.split_at(behind.len().min(1));
             if border.bytes().any(|byte| byte.is_ascii_punctuation()) {
                 self.word(border, pieces);
@@ -95,7 +95,7 @@ impl Vocabulary {
         self.end(&mut characters, &mut word, pieces);
     }
 
-    /// Ends a word: without case and accents, cut at punctuation.
+    /// Ends a word: removes case and accents, and splits it at punctuation.
     fn end(&self, characters: &mut Vec<char>, word: &mut String, pieces: &mut Vec<u32>) {
         let plain = characters
             .drain(..)
@@ -117,7 +117,7 @@ impl Vocabulary {
         word.clear();
     }
 
-    /// The longest piece that fits comes first. A word with a rest that no piece fits has none, or is unknown.
+    /// Splits a word, longest matching piece first. A word that no sequence of pieces matches has none, or is unknown.
     fn word(&self, word: &str, pieces: &mut Vec<u32>) {
         if word.is_empty() {
             return;
@@ -150,7 +150,8 @@ impl Vocabulary {
     }
 }
 
-/// What stands between ASCII white space and punctuation. All other borders are found when a run is split.
+/// Iterates over the text between ASCII white space and punctuation. All other separators are found when a run is
+/// split.
 pub(super) fn runs(text: &str) -> impl Iterator<Item = &str> {
     let is_border = |byte: u8| IS_BORDER[usize::from(byte)];
     let bytes = text.as_bytes();

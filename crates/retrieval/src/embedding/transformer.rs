@@ -1,8 +1,8 @@
-//! A model that reads a text as a whole: a small BERT. `model/reference_transformer.py` defines a text's vector.
+//! A model that reads a passage as a whole: a small BERT. `model/reference_transformer.py` defines its vectors.
 //!
-//! All arithmetic is with 32-bit floating point in one order, and products are added up with one rounding (fused) on every
-//! machine: where the processor cannot, it is computed the slow way. Tokens are rows that only meet in their own text. So a
-//! vector depends on the text alone, and not on the machine, the number of threads, or what was embedded together.
+//! All arithmetic is 32-bit floating point in a fixed order, with fused multiply-add on every machine: where the
+//! processor lacks it, it is emulated. Tokens are rows that interact only within their own passage. So a vector depends
+//! on the passage alone, not on the machine, the number of threads, or what was embedded in the same batch.
 
 mod functions;
 mod layers;
@@ -21,36 +21,36 @@ use super::{
     pieces::Vocabulary,
 };
 
-/// The name of the arithmetic here. It changes whenever a vector may.
+/// The name of this arithmetic. It changes whenever a vector may.
 const ARITHMETIC: &str = "sectile-encoder-1";
-/// So many tokens of a text are read, its start and its end included.
+/// The most tokens read from a passage, including the start and end tokens.
 const MOST_TOKENS: usize = 128;
-/// Texts are encoded together up to so many tokens: weights are unpacked once for all of them.
+/// The most tokens encoded in one batch, whose passages share the cost of unpacking the weights.
 const TOKENS_TOGETHER: usize = 256;
 
-/// The pieces that the vocabulary begins with.
+/// The pieces at the start of the vocabulary.
 const SPECIAL: [&str; 4] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"];
 const UNKNOWN: u32 = 1;
 const START: u32 = 2;
 const END: u32 = 3;
 
-/// A transformer in bytes that stay where they are.
+/// A transformer that borrows its file's bytes.
 pub struct TransformerModel {
     name: &'static str,
     file: &'static [u8],
     head: Head,
     words: &'static [u8],
     encoder: Encoder,
-    /// Made when first needed.
+    /// Built when first needed.
     vocabulary: OnceLock<Vocabulary>,
     fingerprint: OnceLock<Digest>,
 }
 
 impl TransformerModel {
-    /// The model in `file`.
+    /// Opens the model in `file`.
     ///
     /// # Errors
-    /// [`ModelError`] when it is none.
+    /// [`ModelError`] when it is not a transformer.
     pub fn new(name: &'static str, file: &'static [u8]) -> Result<Self, ModelError> {
         let (head, words, parts) = file::open(file, Kind::Transformer)?;
         let encoder = Encoder::new(&head, parts)?;
@@ -68,13 +68,13 @@ impl TransformerModel {
         })
     }
 
-    /// The same, when the digest of its file is known.
+    /// Sets the digest of its file, if known.
     pub(super) fn with_file_digest(mut self, digest: Digest) -> Self {
         self.fingerprint = OnceLock::from(fingerprint(&digest));
         self
     }
 
-    /// The tokens of a text in several parts.
+    /// Returns the tokens of a passage given in parts.
     fn tokens(&self, parts: &[&str]) -> Vec<u32> {
         let vocabulary = self
             .vocabulary
@@ -93,7 +93,7 @@ fn fingerprint(file: &Digest) -> Digest {
     Digest::of(format!("{ARITHMETIC}\n{file}").as_bytes())
 }
 
-/// Whether the first pieces are the special ones, each behind its length.
+/// Returns whether the first pieces are the special ones, each after its length.
 fn begins_with_special(words: &[u8]) -> bool {
     let mut words = words;
     SPECIAL.iter().all(|piece| {
@@ -139,7 +139,7 @@ struct TextReader<'m> {
 }
 
 impl TextReader<'_> {
-    /// The vectors of texts as tokens, all of them encoded together.
+    /// Returns the vectors of tokenized passages, encoded in one batch.
     fn encode(&mut self, texts: &[Vec<u32>]) -> Vec<Option<Vector>> {
         let directions = self.model.encoder.encode(texts, &mut self.scratch);
         let directions = directions.chunks_exact(self.model.head.dimensions);
@@ -175,7 +175,7 @@ impl EmbeddingReader for TextReader<'_> {
     }
 }
 
-/// A direction with whole numbers, the largest 127.
+/// Scales a direction to integers, the largest being 127.
 fn rounded(direction: &[f32]) -> Option<Vector> {
     let most = direction
         .iter()

@@ -1,21 +1,21 @@
-//! How near vectors are to one: the cosine of the angle between them, with whole numbers.
+//! Cosine similarity of vectors, in integer arithmetic.
 
 use super::Vector;
 
-/// Binary digits of a cosine behind the point.
+/// Fractional bits of a cosine.
 pub(crate) const COSINE_DIGITS: u32 = 20;
 
-/// The largest number that is kept.
+/// The largest magnitude in a stored vector.
 const LARGEST: i32 = 7;
 const ADDED: i32 = 8;
 
-/// Bytes of a vector that is kept. A search reads them all, and how long that takes depends on how many they are.
+/// Bytes of a stored vector. A search reads them all, so their number decides how long it takes.
 pub(crate) const fn kept_bytes(dimensions: usize) -> usize {
     dimensions / 2
 }
 
-/// A vector as it is kept: its numbers from -7 to 7, two to a byte, each with eight added. The second half of them is in the
-/// upper halves of the bytes.
+/// Quantises a vector for storage: numbers from -7 to 7, two to a byte, each with eight added. The second half of them
+/// is in the high nibbles.
 pub(crate) fn kept(vector: &[i8]) -> Vec<u8> {
     let coarse = |value: i8| {
         let size = (i32::from(value.unsigned_abs()) * 2 * LARGEST + 127) / (2 * 127);
@@ -29,22 +29,22 @@ pub(crate) fn kept(vector: &[i8]) -> Vec<u8> {
         .collect()
 }
 
-/// One over the length of a vector that is kept, with 32 binary digits behind the point.
+/// Returns the reciprocal of the length of a stored vector, with 32 fractional bits.
 pub(crate) fn inverse_length(kept: &[u8]) -> u32 {
     one_over_root(square(&coarse(kept)))
 }
 
-/// One over a length whose square is given, with 32 binary digits behind the point.
+/// Returns the reciprocal of a length given its square, with 32 fractional bits.
 pub(crate) fn one_over_root(square: u64) -> u32 {
     if square == 0 {
         return 0;
     }
-    // The length with 16 binary digits behind the point.
+    // The length, with 16 fractional bits.
     let length = (square << 32).isqrt();
     u32::try_from((1_u64 << 48) / length.max(1)).unwrap_or(u32::MAX)
 }
 
-/// The square of a vector's length.
+/// Returns the squared length of a vector.
 pub(crate) fn square(vector: &[i8]) -> u64 {
     let squares = vector
         .iter()
@@ -52,7 +52,8 @@ pub(crate) fn square(vector: &[i8]) -> u64 {
     squares.sum()
 }
 
-/// The cosine between two vectors with this product, of which one over the length is given with 32 binary digits.
+/// Returns the cosine of two vectors from their dot product and the reciprocals of their lengths, with 32 fractional
+/// bits each.
 #[inline]
 pub(crate) fn cosine(product: i32, inverse: u32, other_inverse: u32) -> i32 {
     // At most 2^19 times 2^32, and then 2^27 times 2^32.
@@ -60,7 +61,7 @@ pub(crate) fn cosine(product: i32, inverse: u32, other_inverse: u32) -> i32 {
     ((scaled * i64::from(other_inverse)) >> (40 - COSINE_DIGITS)) as i32
 }
 
-/// The numbers of a vector that is kept, as a vector.
+/// Unpacks a stored vector.
 pub(crate) fn coarse(kept: &[u8]) -> Vector {
     let number = |half: u8| half.cast_signed() - ADDED as i8;
     let lower = kept.iter().map(|both| number(both & 15));
@@ -68,11 +69,11 @@ pub(crate) fn coarse(kept: &[u8]) -> Vector {
     lower.chain(upper).collect()
 }
 
-/// So many vectors are multiplied before anything else is done with them.
+/// Vectors multiplied in one batch before anything else is done with them.
 const TOGETHER: usize = 256;
 
-/// The cosines between `query` and every vector of `vectors`, which are kept ones, whose inverse lengths are in
-/// `inverse_lengths`, each a little-endian number of four bytes. `take` is called with the number of each and its cosine.
+/// Computes the cosines between `query` and every stored vector of `vectors`, whose reciprocal lengths are in
+/// `inverse_lengths` as little-endian 4-byte numbers. Calls `take` with the number of each vector and its cosine.
 pub(crate) fn cosines(
     query: &[i8],
     vectors: &[u8],
@@ -98,7 +99,7 @@ pub(crate) fn cosines(
     }
 }
 
-/// The products of `query` with each of `vectors`, as these are kept: each of their numbers has eight added.
+/// Computes the dot products of `query` and each of the stored `vectors`, whose numbers have eight added.
 fn multiply(query: &[i8], vectors: &[u8], products: &mut [i32]) {
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = pulp::x86::V3::try_new() {
@@ -111,7 +112,7 @@ fn multiply(query: &[i8], vectors: &[u8], products: &mut [i32]) {
     multiply_anywhere(query, vectors, products);
 }
 
-/// Ordinary loops, compiled for what the machine has.
+/// Plain loops, compiled for the features of the machine.
 fn multiply_anywhere(query: &[i8], vectors: &[u8], products: &mut [i32]) {
     let bytes = kept_bytes(query.len()).max(1);
     let query: Vec<i16> = query.iter().map(|value| i16::from(*value)).collect();
@@ -130,8 +131,8 @@ fn multiply_anywhere(query: &[i8], vectors: &[u8], products: &mut [i32]) {
     );
 }
 
-/// The same with an instruction that multiplies bytes, which compilers do not find: half as much work. Half a vector is
-/// `PARTS` times 32 numbers.
+/// The same with an instruction that multiplies bytes, which compilers do not generate: half as much work. Half a
+/// vector is `PARTS` times 32 numbers.
 #[cfg(target_arch = "x86_64")]
 fn multiply_bytes<const PARTS: usize>(
     simd: pulp::x86::V3,
@@ -141,7 +142,7 @@ fn multiply_bytes<const PARTS: usize>(
 ) {
     use std::arch::x86_64::__m256i;
 
-    /// So many parts can be added up in two bytes: 16 products for each number, each at most 15 times 128.
+    /// The most parts that can be summed in two bytes: 16 products for each number, each at most 15 times 128.
     const MOST: usize = 4;
 
     let (parts, _) = query.as_chunks::<32>();

@@ -1,7 +1,7 @@
-//! Words of some passages out of many that somebody else keeps, a database say: each passage has its words with it, and what
-//! has to be known of all passages is told besides. Ranked like [`super::Segments`] of them all.
+//! Ranks some passages out of many that a database or another store keeps: each candidate carries its own words, and
+//! statistics about all passages are passed in. Ranks like [`super::Segments`] of them all.
 //!
-//! How the words of a passage are written is described in [`super::passages`].
+//! The encoding of the words of a passage is described in [`super::passages`].
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -14,17 +14,17 @@ use super::{
 };
 use crate::{analysis::stem, varint::Numbers};
 
-/// What is asked of whoever keeps the passages, about a question.
+/// The terms of a query whose frequencies the store must look up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lookup {
-    /// Words and names whose passages count.
+    /// Words and names.
     pub terms: Vec<String>,
-    /// Stems whose words' passages count.
+    /// Stems.
     pub stems: Vec<String>,
 }
 
 impl Query {
-    /// What has to be known of the words of all passages to answer this question.
+    /// Returns the terms whose frequencies among all passages are needed to answer this query.
     #[must_use]
     pub fn lookup(&self) -> Lookup {
         let mut lookup = Lookup::default();
@@ -51,23 +51,23 @@ pub(super) fn words_of(item: &Item) -> impl Iterator<Item = &String> {
     std::iter::once(&item.term).chain(&item.parts)
 }
 
-/// What is known of all passages, as far as a question is concerned.
+/// Statistics about all passages, as far as a query needs them.
 #[derive(Clone, Debug, Default)]
 pub struct Statistics {
-    /// How many passages there are.
+    /// Number of passages.
     pub passages: u64,
-    /// How many words their headings, trails and bodies have in all.
+    /// Total number of words in their headings, trails and bodies.
     pub words: [u64; 3],
-    /// How many passages have each term of the [`Lookup`], and of the words in `nearest`.
+    /// Number of passages with each term of the [`Lookup`], and with the words in `nearest`.
     pub terms: HashMap<String, u64>,
-    /// How many passages have a word with each stem, and which words these are.
+    /// Number of passages that have a word with each stem, and those words.
     pub stems: HashMap<String, (u64, Vec<String>)>,
-    /// For words of the question that no passage has: the nearest ones that there are, as [`crate::Vocabulary::nearest`] finds them.
+    /// For query words that no passage has: the nearest existing ones, as found by [`crate::Vocabulary::nearest`].
     pub nearest: HashMap<String, Vec<String>>,
 }
 
 impl Statistics {
-    /// The words of a question that no passage has in any form, which may be misspelt.
+    /// Returns the words of a query that no passage has in any form, which may be misspelt.
     #[must_use]
     pub fn unknown(&self, query: &Query) -> Vec<String> {
         let mut unknown = Vec::new();
@@ -93,7 +93,7 @@ impl Statistics {
     }
 }
 
-/// Passages that may answer a question, in the order that equal ones have.
+/// Passages that may answer a query; their order breaks ties.
 pub(crate) struct Candidates<'a> {
     statistics: &'a Statistics,
     words: Vec<&'a [u8]>,
@@ -101,7 +101,7 @@ pub(crate) struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    /// Passages by their lengths and encoded words.
+    /// Takes passages by their lengths and encoded words.
     pub(crate) fn new(
         statistics: &'a Statistics,
         passages: impl Iterator<Item = (&'a Lengths, &'a [u8])>,
@@ -117,12 +117,13 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// The passages that match.
+    /// Ranks the passages that match.
     pub(crate) fn rank<F: Fn(usize) -> u64>(&self, query: &Query, favour: F) -> Ranked<'_, F> {
         rank(self, query, favour)
     }
 
-    /// The passages that have what `take` wants, which sees the entries of each passage up to the term `last`.
+    /// Returns the passages with an entry that `take` accepts; it sees the entries of each passage up to the term
+    /// `last`.
     fn with(&self, last: &str, take: impl Fn(&Entry<'_>) -> bool) -> List<'_> {
         let mut found = Vec::new();
         for (passage, words) in (0..).zip(&self.words) {
@@ -206,9 +207,9 @@ impl Terms for Candidates<'_> {
 pub(super) struct Entry<'a> {
     pub(super) term: &'a [u8],
     pub(super) is_name: bool,
-    /// Where the length of its places is written.
+    /// Offset of the length of its positions.
     places_at: usize,
-    /// Where the places themselves are.
+    /// Start and end of the positions themselves.
     places: (usize, usize),
 }
 
@@ -217,13 +218,13 @@ impl Entry<'_> {
         distances(self.places_of(words))
     }
 
-    /// Its places, as they are written.
+    /// Returns its encoded positions.
     pub(super) fn places_of<'w>(&self, words: &'w [u8]) -> &'w [u8] {
         words.get(self.places.0..self.places.1).unwrap_or_default()
     }
 }
 
-/// The terms of a passage, in order. What is damaged ends them.
+/// Iterates over the terms of a passage, in order. Stops at damaged data.
 pub(super) struct Entries<'a> {
     all: &'a [u8],
     at: usize,
@@ -269,7 +270,7 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
-/// Places, from the distances between them.
+/// Decodes positions from the distances between them.
 pub(super) fn distances(bytes: &[u8]) -> impl Iterator<Item = u32> {
     Numbers::new(bytes).scan(0_u32, |place, distance| {
         *place = place.wrapping_add(distance);

@@ -1,12 +1,12 @@
-//! What leads a database to the passages that may answer a question: lists of passages by word and by stem, each with about
-//! what the word counts there ([`super::Lexicon`]). A passage that is not among the best by these may be missed.
+//! Clues that lead a database to the passages that may answer a query: posting lists by word and by stem, with an
+//! approximate weight in each passage ([`super::Lexicon`]). A passage that does not rank high by these may be missed.
 
 use std::collections::HashMap;
 
 use super::{Query, Statistics, candidates::words_of, search::Form, terms::rarity};
 use crate::analysis::stem;
 
-/// Something that leads to passages.
+/// A term that leads to passages.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Clue {
     /// A word or a name.
@@ -16,7 +16,7 @@ pub enum Clue {
 }
 
 impl Query {
-    /// What leads to passages that may answer this question, and how much it counts.
+    /// Returns the terms that lead to passages that may answer this query, each with its weight.
     #[must_use]
     pub fn clues(&self, statistics: &Statistics) -> Vec<(Clue, u64)> {
         let rarity = |passages: u64| rarity(statistics.passages, passages);
@@ -60,7 +60,7 @@ impl Query {
         clues
     }
 
-    /// The words that must be there, since they stand in quotation marks.
+    /// Returns the words that must be present because they are in quotation marks.
     #[must_use]
     pub fn required(&self) -> Vec<String> {
         let mut required: Vec<String> = self.phrases.iter().flatten().cloned().collect();

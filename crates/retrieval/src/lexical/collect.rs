@@ -1,4 +1,4 @@
-//! Passages read word by word: which term is where. What an index is made of, in memory or on disk.
+//! Collects the terms of passages and their positions: the input of an index, in memory or on disk.
 
 use super::{
     Passage,
@@ -10,40 +10,40 @@ use crate::{
     table::{Table, Texts},
 };
 
-/// Terms and where they are. Words and names are counted apart, also where they are spelt the same: whether a name is a
-/// word as well must not depend on other passages.
+/// Terms and their positions. Words and names are counted separately, even if they are spelt the same: whether a name
+/// is also a word must not depend on other passages.
 #[derive(Default)]
 pub(super) struct Collected {
-    /// From a word to its number.
+    /// Maps a word to its number.
     pub(super) words: Table<u32>,
-    /// From a name to its number.
+    /// Maps a name to its number.
     pub(super) names: Table<u32>,
-    /// What each term is called, by its number.
+    /// The text of each term, by number.
     pub(super) terms: Texts,
-    /// What each term is, by its number.
+    /// The kind of each term, by number.
     kinds: Vec<Kind>,
-    /// From a stem to its number, which is of another kind. Where the stem is, its words say.
+    /// Maps a stem to its number, which is in a separate numbering. Its positions are those of its words.
     pub(super) stems: Table<u32>,
-    /// What each stem is called, by its number.
+    /// The text of each stem, by number.
     pub(super) stem_texts: Texts,
     found: Vec<Found>,
-    /// How many words the fields of each passage have.
+    /// Number of words in the fields of each passage.
     pub(super) lengths: Vec<Lengths>,
-    /// The words in what is written as one, and what is written as a name: each is taken apart once.
+    /// Caches of the words within a written word, and of written names, so that each is split only once.
     written_words: Table<Run>,
     written_names: Table<u32>,
     /// Numbers of words, those of one run together.
     runs: Vec<u32>,
 }
 
-/// The words in what is written as one.
+/// The words within one written word.
 #[derive(Clone, Copy)]
 struct Run {
     start: u32,
     length: u32,
 }
 
-/// What a term is.
+/// The kind of a term.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// A word, with its stem.
@@ -53,22 +53,22 @@ enum Kind {
     Name,
 }
 
-/// A term somewhere.
+/// An occurrence of a term.
 #[derive(Clone, Copy)]
 struct Found {
     term: u32,
     at: Occurrence,
 }
 
-/// Where a term is.
+/// The position of a term.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Occurrence {
     pub(super) passage: u32,
-    /// The field, and where in it.
+    /// The field, and the position in it.
     pub(super) place: u32,
 }
 
-/// Takes in one field of a passage.
+/// Collects one field of a passage.
 struct FieldReader<'c> {
     collected: &'c mut Collected,
     passage: u32,
@@ -76,7 +76,7 @@ struct FieldReader<'c> {
 }
 
 impl Collected {
-    /// Reads one more passage.
+    /// Adds a passage.
     pub(super) fn add(&mut self, texts: &Passage<'_>) {
         let passage = u32::try_from(self.lengths.len()).unwrap_or(u32::MAX);
         let mut lengths = [0; FIELDS.len()];
@@ -91,7 +91,7 @@ impl Collected {
         lengths[Field::Heading as usize] = read_field(Field::Heading, texts.heading, 0);
         let mut at = 0;
         for (number, above) in texts.trail.iter().enumerate() {
-            // A gap, so that the last word of one and the first of the next are no neighbours.
+            // A gap, so that the last word of one heading and the first of the next are not adjacent.
             let first = if number == 0 { 0 } else { at + 1 };
             let end = read_field(Field::Trail, above, first);
             lengths[Field::Trail as usize] += end - first;
@@ -101,28 +101,28 @@ impl Collected {
         self.lengths.push(lengths);
     }
 
-    /// Forgets what was read, and not what was found out about words.
+    /// Clears the passages, but keeps the cache of words.
     pub(super) fn forget_passages(&mut self) {
         self.found.clear();
         self.lengths.clear();
     }
 
-    /// About how many texts are remembered.
+    /// Returns the approximate number of strings cached.
     pub(super) fn remembered(&self) -> usize {
         self.terms.len() + self.written_words.len() + self.written_names.len()
     }
 
-    /// The terms and their places.
+    /// Iterates over the terms and their positions.
     pub(super) fn found(&self) -> impl Iterator<Item = (u32, u32)> {
         self.found.iter().map(|found| (found.term, found.at.place))
     }
 
-    /// How many places were read.
+    /// Returns the number of positions.
     pub(super) fn len(&self) -> usize {
         self.found.len()
     }
 
-    /// Whether a term is a word. Only the places of words count.
+    /// Returns whether a term is a word. Only the positions of words are stored.
     pub(super) fn is_word(&self, number: u32) -> bool {
         self.kinds[number as usize] != Kind::Name
     }
@@ -131,7 +131,7 @@ impl Collected {
         u32::try_from(self.terms.len()).unwrap_or(u32::MAX)
     }
 
-    /// The number of a word. The first time, its stem is found.
+    /// Returns the number of a word, and computes its stem the first time.
     fn word(&mut self, word: &str) -> u32 {
         if let Some(number) = self.words.get(word) {
             return number;
@@ -152,7 +152,7 @@ impl Collected {
         number
     }
 
-    /// The number of a name, as it is written.
+    /// Returns the number of a name, given as written.
     fn name(&mut self, written: &str) -> u32 {
         if let Some(number) = self.written_names.get(written) {
             return number;
@@ -169,7 +169,7 @@ impl Collected {
         number
     }
 
-    /// The words in what is written as one.
+    /// Returns the words within one written word.
     fn run(&mut self, written: &str) -> Run {
         if let Some(run) = self.written_words.get(written) {
             return run;
@@ -187,7 +187,7 @@ impl Collected {
         run
     }
 
-    /// The words of all stems, those of one stem together.
+    /// Groups the words of all stems by stem.
     pub(super) fn forms(&self) -> Together<u32> {
         let stems = (0..).zip(&self.kinds);
         let stems = stems.filter_map(|(number, kind)| match kind {
@@ -197,14 +197,14 @@ impl Collected {
         Together::new(self.stem_texts.len(), stems)
     }
 
-    /// All places, those of one term together, in the order in which they came.
+    /// Groups all positions by term, in the order in which they were read.
     pub(super) fn by_term(&self) -> Together<Occurrence> {
         let found = self.found.iter().map(|found| (found.term, found.at));
         Together::new(self.terms.len(), found)
     }
 }
 
-/// Things by the number of what they belong to, those of one number together, in the order in which they came.
+/// Values grouped by number, in insertion order within a group.
 pub(super) struct Together<T> {
     starts: Vec<u32>,
     all: Vec<T>,
@@ -212,7 +212,7 @@ pub(super) struct Together<T> {
 
 impl<T: Copy + Default> Together<T> {
     fn new(numbers: usize, things: impl Iterator<Item = (u32, T)> + Clone) -> Self {
-        // Where those of a number start is one further on, and moves to its end while they are put in.
+        // The start of each group is stored one index further on, and advances to its end while the group is filled.
         let mut starts = vec![0_u32; numbers + 2];
         let mut sum = 0;
         for (number, _) in things.clone() {
@@ -238,8 +238,8 @@ impl<T: Copy + Default> Together<T> {
 }
 
 impl Together<Occurrence> {
-    /// What is said of several terms as if they were one: for each passage, how often its fields have one of them. It is
-    /// put into `counts`.
+    /// Merges several terms as if they were one: writes to `counts`, for each passage, how often its fields have any of
+    /// them.
     pub(super) fn count(&self, terms: &[u32], counts: &mut Vec<Counted>) {
         counts.clear();
         for term in terms {

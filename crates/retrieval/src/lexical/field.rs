@@ -1,8 +1,8 @@
-//! The parts of a passage, and how much a term in each of them says: BM25F with whole numbers.
+//! The fields of a passage, and the weight of a term in each of them: BM25F in integer arithmetic.
 
 use crate::fixed::ONE;
 
-/// The parts of a passage, in the order of a place's highest bits.
+/// The fields of a passage, in the order of a position's highest bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Field {
     Heading,
@@ -12,11 +12,11 @@ pub(super) enum Field {
 
 pub(super) const FIELDS: [Field; 3] = [Field::Heading, Field::Trail, Field::Body];
 
-/// How many words the fields of a passage have, or how often they have a term.
+/// Number of words in each field of a passage, or of occurrences of a term.
 pub(super) type Lengths = [u32; FIELDS.len()];
 
 impl Field {
-    /// How much one occurrence counts.
+    /// Returns the weight of one occurrence.
     fn weight(self) -> u64 {
         match self {
             Self::Heading => 2 * ONE,
@@ -24,7 +24,8 @@ impl Field {
         }
     }
 
-    /// How much of its length counts, in quarters: in a long text a word says less than in a short one.
+    /// Returns the strength of length normalisation (the `b` of BM25), in quarters: a word says less in a long text
+    /// than in a short one.
     fn length_quarters(self) -> u64 {
         match self {
             Self::Heading | Self::Trail => 1,
@@ -33,20 +34,20 @@ impl Field {
     }
 }
 
-/// Bits of a place that number the words of a field.
+/// Bits of a position that number the words of a field.
 const PLACE_BITS: u32 = 28;
 
-/// Where a word is: its field, and which of the words there it is.
+/// Encodes a position: the field, and the number of the word in it.
 pub(super) fn place(field: Field, at: u32) -> u32 {
     (field as u32) << PLACE_BITS | at.min((1 << PLACE_BITS) - 1)
 }
 
-/// The number of the field that a place is in.
+/// Returns the field of a position.
 pub(super) fn field_of(place: u32) -> usize {
     ((place >> PLACE_BITS) as usize).min(FIELDS.len() - 1)
 }
 
-/// How often each field has the term that is at `places`.
+/// Counts the occurrences in each field, from their positions.
 pub(super) fn counts(places: impl Iterator<Item = u32>) -> Lengths {
     let mut counts = [0; FIELDS.len()];
     for place in places {
@@ -55,25 +56,25 @@ pub(super) fn counts(places: impl Iterator<Item = u32>) -> Lengths {
     counts
 }
 
-/// How soon more occurrences stop to count: the `k1` of BM25, 1.2.
+/// How quickly further occurrences stop counting: the `k1` of BM25, at its usual value of 1.2.
 const SATURATION: u32 = (ONE * 6 / 5) as u32;
-/// The most that occurrences can come to.
+/// The limit of the score by occurrences.
 const MOST_BY_COUNT: u32 = ONE as u32 + SATURATION;
-/// What a term in the heading counts besides: as much as it ever can in the body, so that the heading always wins.
+/// Bonus for a term in the heading: the most that it can score in the body, so that the heading always wins.
 const IN_HEADING: u32 = MOST_BY_COUNT;
-/// What a term in the trail counts besides.
+/// Bonus for a term in the trail: half an occurrence, well below that of the heading.
 const IN_TRAIL: u32 = ONE as u32 / 2;
 
-/// More binary digits of a norm than of other numbers.
+/// Extra fractional bits of a norm.
 const NORM_DIGITS: u32 = 6;
-/// A term that occurs so often, in 1024ths, says as much as it can.
+/// Number of occurrences, in 1024ths, at which a term's weight is saturated.
 const ENOUGH: u64 = 1 << 20;
 
-/// What one occurrence in each field of a passage counts, which depends on the lengths of all.
+/// The weight of one occurrence in each field of a passage, which depends on the lengths of all passages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Norms([u32; FIELDS.len()]);
 
-/// The words of all passages that count.
+/// Totals over all live passages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Totals {
     pub(super) passages: u64,
@@ -81,7 +82,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Of so many passages, whose fields have so many words.
+    /// Creates the totals of this many passages, whose fields have this many words.
     pub(super) fn of(passages: u64, words: [u64; FIELDS.len()]) -> Self {
         Self { passages, words }
     }
@@ -93,13 +94,13 @@ impl Totals {
         }
     }
 
-    /// For a passage with these lengths.
+    /// Returns the norms of a passage with these lengths.
     pub(super) fn norms(&self, lengths: &Lengths) -> Norms {
         Norms(FIELDS.map(|field| {
             let (total, length) = (self.words[field as usize], lengths[field as usize]);
             let quarters = field.length_quarters();
-            // The average length over (1 - b) averages and b lengths, where b is so many quarters.
-            // Lengths from a file may be anything, and enough of them come to more than 64 bits.
+            // The average length over (1 - b) averages and b lengths, where b is in quarters. Lengths from a file may
+            // be anything, and enough of them overflow 64 bits.
             let (total, passages) = (u128::from(total), u128::from(self.passages));
             let (quarters, weight) = (u128::from(quarters), u128::from(field.weight()));
             let divisor = (4 - quarters) * total + quarters * u128::from(length) * passages;
@@ -110,7 +111,7 @@ impl Totals {
 }
 
 impl Norms {
-    /// How much a term that occurs so often says of the passage.
+    /// Returns the weight of a term with these counts in the passage.
     #[inline]
     pub(super) fn weight(&self, counts: &Lengths) -> u32 {
         let part =

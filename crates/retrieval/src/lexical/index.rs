@@ -1,4 +1,4 @@
-//! The index in memory: for each term the passages that have it, and how much that says.
+//! The index in memory: for each term its postings, with weights.
 
 use std::{borrow::Cow, sync::OnceLock};
 
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::table::{Table, Texts};
 
-/// More passages than this are not indexed: what a question may cost depends on it.
+/// The most passages indexed: this bounds the cost of a query.
 pub const MAX_PASSAGES: usize = 10_000;
 
-/// Why there is no index.
+/// The reason why an index cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IndexError {
@@ -28,27 +28,27 @@ pub enum IndexError {
     TooManyWords,
 }
 
-/// Words and where they are.
+/// An inverted index in memory.
 #[derive(Debug)]
 pub struct Index {
     passages: usize,
-    /// From a word or a name to its list.
+    /// Maps a word or a name to its list.
     terms: Table<u32>,
-    /// What the terms are called.
+    /// The texts of the terms.
     texts: Texts,
-    /// From a stem to its list.
+    /// Maps a stem to its list.
     stems: Table<u32>,
-    /// Terms in a form that can be searched for what is spelt almost the same; made when that is first needed.
+    /// The terms as an automaton, for finding similar spellings; built when first needed.
     dictionary: OnceLock<Map<Vec<u8>>>,
-    /// Where each list starts; one more for the end.
+    /// Start of each list, and one more for the end.
     starts: Vec<u32>,
     postings: Vec<Posting>,
-    /// Places of words, those of one posting together.
+    /// Positions of words, those of one posting together.
     places: Vec<u32>,
 }
 
 impl Index {
-    /// Indexes passages; their order is the order of equal hits.
+    /// Indexes passages; their order breaks ties.
     ///
     /// # Errors
     /// [`IndexError`] when there are too many.
@@ -89,7 +89,7 @@ impl Index {
             index.begin_list()?;
             index.add_term(by_term.of(number), collected.is_word(number), &norms)?;
         }
-        // From the number of a stem to that of its list. A stem with one word has the list of that.
+        // Maps a stem to its list. A stem with one word shares the list of that word.
         let mut lists = Vec::with_capacity(collected.stems.len());
         let forms = collected.forms();
         let mut merged = Vec::new();
@@ -131,7 +131,7 @@ impl Index {
         Ok(index)
     }
 
-    /// Begins a list. Its number is returned.
+    /// Starts a list and returns its number.
     fn begin_list(&mut self) -> Result<u32, IndexError> {
         let count = |count: usize| u32::try_from(count).map_err(|_| IndexError::TooManyWords);
         self.starts.push(count(self.postings.len())?);
@@ -159,7 +159,7 @@ impl Index {
         Ok(())
     }
 
-    /// A list of what several terms count together. Its number is returned.
+    /// Adds a merged list of several terms and returns its number.
     fn add_merged(&mut self, merged: &[Counted], norms: &[Norms]) -> Result<u32, IndexError> {
         let list = self.begin_list()?;
         let postings = merged.iter().map(|counted| counted.posting(norms));
@@ -167,7 +167,7 @@ impl Index {
         Ok(list)
     }
 
-    /// Gives the last list, which is of a word and a name, the places of the word.
+    /// Gives the last list, which is of a word and a name, the positions of the word.
     fn share_places(&mut self, word: u32, list: u32) {
         let start = self.starts[list as usize] as usize;
         let (before, merged) = self.postings.split_at_mut(start);
@@ -194,15 +194,15 @@ impl Index {
             let numbered = texts.filter_map(|term| Some((term, u64::from(self.terms.get(term)?))));
             let mut terms: Vec<(&str, u64)> = numbered.collect();
             terms.sort_unstable();
-            // A word that is a name as well is there twice.
+            // A word that is also a name occurs twice.
             terms.dedup();
-            // They are in order and different, which is all that is asked of them.
+            // They are sorted and distinct, which is all that is required of them.
             Map::from_iter(terms).unwrap_or_default()
         })
     }
 }
 
-/// Ends the places of a posting.
+/// Terminates the positions of a posting.
 const END: u32 = u32::MAX;
 
 impl Terms for Index {
@@ -223,7 +223,7 @@ impl Terms for Index {
     fn places(&self, posting: &Posting) -> Places<'_> {
         let rest = self.places.get(posting.first_place as usize..);
         let rest = rest.unwrap_or_default();
-        // Places of one posting are in order and end with a mark.
+        // The positions of one posting are in order and end with a terminator.
         let end = rest.iter().position(|place| *place == END);
         Cow::Borrowed(&rest[..end.unwrap_or(rest.len())])
     }

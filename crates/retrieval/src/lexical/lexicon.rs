@@ -1,4 +1,4 @@
-//! What passages are found by, for somebody who keeps lists of them: words and stems, and about what each counts.
+//! The terms of passages for an external store of posting lists: words and stems, with approximate weights.
 
 use super::{
     candidates::{Entries, distances},
@@ -9,31 +9,32 @@ use crate::{
     table::{Table, Texts},
 };
 
-/// About how many words a heading, a trail and a body have. Fixed, so that what is kept of a passage depends on no other.
+/// Typical number of words in a heading, a trail and a body. Fixed, so that the stored weights of a passage do not
+/// depend on other passages; they only select candidates, which are then ranked exactly.
 const TYPICAL: [u64; 3] = [4, 8, 120];
 
-/// The words of many passages, by number. What is to be known of a word is found out once.
+/// The words of many passages, by number. Everything about a word is computed once.
 #[derive(Default)]
 pub struct Lexicon {
     numbers: Table<u32>,
     terms: Texts,
-    /// The number of the stem of each, if it has one.
+    /// The number of the stem of each word, if it has one.
     stems: Vec<Option<u32>>,
     stem_numbers: Table<u32>,
     stem_texts: Texts,
-    /// For each stem, one more than its place among those of the passage at hand.
+    /// For each stem, one more than its index among those of the current passage.
     seats: Vec<u32>,
     passage: PassageTerms,
     counts: Vec<Lengths>,
     stem_counts: Vec<Lengths>,
 }
 
-/// What a passage is found by.
+/// The terms under which a passage is found.
 #[derive(Debug, Default)]
 pub struct PassageTerms {
-    /// Its words and names, each once, sorted by their texts.
+    /// Its words and names, each once, sorted by text.
     pub terms: Vec<PassageTerm>,
-    /// The numbers of the stems of its words, each once, and about what each counts.
+    /// The numbers of the stems of its words, each once, with approximate weights.
     pub stems: Vec<(u32, u16)>,
 }
 
@@ -42,39 +43,39 @@ pub struct PassageTerms {
 pub struct PassageTerm {
     /// Its number.
     pub number: u32,
-    /// Whether it is there as a word, and not only as a name.
+    /// Whether it occurs as a word, and not only as a name.
     pub is_word: bool,
-    /// About what it counts.
+    /// Its approximate weight.
     pub weight: u16,
 }
 
 impl Lexicon {
-    /// How many words and names there are, and how many stems. The numbers of each begin with 0.
+    /// Returns the number of words and names, and the number of stems. Numbers start at 0.
     #[must_use]
     pub fn lengths(&self) -> (usize, usize) {
         (self.terms.len(), self.stem_texts.len())
     }
 
-    /// A word or name by its number.
+    /// Returns a word or name by its number.
     #[must_use]
     pub fn term(&self, number: usize) -> &str {
         self.terms.get(number)
     }
 
-    /// The stem of a word by the number of the word, if it has one.
+    /// Returns the stem of a word by the number of the word, if it has one.
     #[must_use]
     pub fn stem_of(&self, number: usize) -> Option<&str> {
         let stem = self.stems.get(number).copied().flatten()?;
         Some(self.stem(stem as usize))
     }
 
-    /// A stem by its number.
+    /// Returns a stem by its number.
     #[must_use]
     pub fn stem(&self, number: usize) -> &str {
         self.stem_texts.get(number)
     }
 
-    /// The number of a word or name.
+    /// Returns the number of a word or name, adding it if it is new.
     pub fn number_of(&mut self, term: &str) -> u32 {
         if let Some(number) = self.numbers.get(term) {
             return number;
@@ -87,7 +88,7 @@ impl Lexicon {
         number
     }
 
-    /// The number of a stem.
+    /// Returns the number of a stem, adding it if it is new.
     pub fn number_of_stem(&mut self, stem: &str) -> u32 {
         if let Some(number) = self.stem_numbers.get(stem) {
             return number;
@@ -99,7 +100,7 @@ impl Lexicon {
         number
     }
 
-    /// What a passage with these lengths and [`super::PassageWords::encoded`] words is found by.
+    /// Returns the terms of a passage with these lengths and these [`super::PassageWords::encoded`] words.
     pub fn found_by(&mut self, lengths: &[u32; 3], encoded: &[u8]) -> &PassageTerms {
         let mut passage = std::mem::take(&mut self.passage);
         passage.terms.clear();
@@ -143,7 +144,7 @@ impl Lexicon {
         &self.passage
     }
 
-    /// What [`Self::found_by`] said last.
+    /// Returns the last result of [`Self::found_by`].
     #[must_use]
     pub fn last(&self) -> &PassageTerms {
         &self.passage

@@ -1,28 +1,29 @@
-//! Passages read for somebody else to keep, a database say: the words of each go with it.
+//! Encodes the words of passages for an external store, such as a database, which keeps them with each passage.
 //!
-//! They are a run of entries, sorted by their bytes: the length of the term, doubled, and one more for a name; the term; how
-//! many bytes its places take; and the places, each as the distance from the one before. All numbers are [`varint`]s.
+//! The encoding is a sequence of entries, sorted by their bytes: the length of the term, doubled, plus one for a name;
+//! the term; the length in bytes of its positions; and the positions, each as the distance from the previous one. All
+//! numbers are [`varint`]s.
 
 use super::{Passage, collect::Collected};
 use crate::varint;
 
-/// So many texts are remembered at most.
+/// The most strings cached. A round number that bounds the memory; the cache is cleared beyond it.
 const MOST_REMEMBERED: usize = 500_000;
 
-/// What the words of a passage come to.
+/// The encoded words of a passage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PassageWords {
-    /// How many words its heading, its trail and its body have.
+    /// Number of words in its heading, trail and body.
     pub lengths: [u32; 3],
-    /// Its words and names and where they are, as candidates are ranked by.
+    /// Its words and names with their positions, as needed to rank candidates.
     pub encoded: Vec<u8>,
 }
 
-/// Reads one passage after the other. Words that it met it remembers, and what it says of a passage does not depend on them.
+/// Reads one passage after the other. Caches the words that it has met; the cache does not affect the results.
 #[derive(Default)]
 pub struct PassageReader {
     collected: Collected,
-    /// Terms and places of the passage.
+    /// Terms and positions of the passage.
     found: Vec<(u32, u32)>,
     places: Vec<u8>,
 }
@@ -73,7 +74,7 @@ impl PassageReader {
     }
 }
 
-/// The first bytes as a number that has the order of texts, as far as these bytes tell.
+/// Returns the first bytes as a number that sorts like the text, as far as those bytes decide.
 fn beginning(text: &str) -> u64 {
     let mut first = [0; 8];
     for (to, byte) in first.iter_mut().zip(text.as_bytes()) {

@@ -1,13 +1,13 @@
-//! A question, taken apart.
+//! Parses queries.
 
 use crate::analysis::{Token, is_filler, tokens};
 
-/// The longest question, in bytes.
+/// The longest query, in bytes.
 pub const MAX_QUERY_BYTES: usize = 2_048;
-/// The most words of a question.
+/// The most words in a query.
 pub const MAX_QUERY_WORDS: usize = 32;
 
-/// Why a question is refused, before any work is done for it.
+/// The reason why a query is refused, before any work is done for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
@@ -19,18 +19,18 @@ pub enum QueryError {
     TooManyWords,
 }
 
-/// A question.
+/// A parsed query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
-    /// What is looked for, each thing once, in the order of the question.
+    /// The items to look for, each once, in the order of the query.
     pub(super) items: Vec<Item>,
-    /// Words in quotation marks, which must stand together.
+    /// Words in quotation marks, which must be adjacent.
     pub(super) phrases: Vec<Vec<String>>,
-    /// Pairs of words that follow each other.
+    /// Pairs of adjacent words.
     pub(super) neighbours: Vec<(String, String)>,
 }
 
-/// One thing that is looked for: a word, or a name with its words.
+/// An item to look for: a word, or a name with its words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Item {
     pub(super) term: String,
@@ -38,7 +38,7 @@ pub(super) struct Item {
 }
 
 impl Query {
-    /// Takes a question apart.
+    /// Parses a query.
     ///
     /// # Errors
     /// [`QueryError`] when it is too long.
@@ -49,7 +49,7 @@ impl Query {
         let mut query = Self::default();
         let mut all = Vec::new();
         let mut names: Vec<(usize, Item)> = Vec::new();
-        // Every second piece stands in quotation marks; a last one that is not closed does not count as such.
+        // Every second piece is in quotation marks; an unclosed last one does not count as quoted.
         let pieces: Vec<&str> = text.split(['"', '“', '”', '„']).collect();
         for (number, piece) in pieces.iter().enumerate() {
             let first = all.len();
@@ -105,7 +105,7 @@ impl Query {
         Ok(query)
     }
 
-    /// Whether nothing is asked for: there is no word in it.
+    /// Returns `true` if there are no words in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()

@@ -1,8 +1,8 @@
-//! Ranking: which passages answer a question best.
+//! Ranks passages for a query.
 //!
-//! Each thing that is asked for counts once for a passage: by its own form, or by a looser one that counts less. What it
-//! counts is its rarity times the weight that the index gives it there. Sums are compared; equal ones keep the order of the
-//! passages. So the order is total, and the same everywhere.
+//! Each query item counts once for a passage: in its own form, or in a looser one that counts less. Its score is its
+//! rarity times its weight in that passage. The sums decide; ties keep the order of the passages. So the order is
+//! total, and the same everywhere.
 
 use std::borrow::Cow;
 
@@ -13,24 +13,24 @@ use super::{
 };
 use crate::{analysis::stem, fixed::ONE};
 
-/// The name of the rules here and of the analysis. It changes whenever an answer may.
+/// The name of these ranking rules and of the analysis. It changes whenever an answer may.
 pub const RANKING: &str = "sectile-bm25f-2";
 
-/// How a thing that was asked for was found.
+/// The form in which a query item was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
-    /// As it was asked for.
+    /// Exactly as in the query.
     Exact,
-    /// In another form of the word.
+    /// As another form of the word.
     Stem,
-    /// A word of a name.
+    /// As a word of a name.
     Part,
-    /// A word that is spelt almost the same.
+    /// As a word spelt almost the same.
     Near,
 }
 
 impl Form {
-    /// What it counts, in percent of the exact form.
+    /// Returns its score, in percent of the exact form.
     pub(super) fn percent(self) -> u64 {
         match self {
             Self::Exact => 100,
@@ -40,7 +40,7 @@ impl Form {
         }
     }
 
-    /// As it is written in answers.
+    /// Returns its name in answers.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -52,72 +52,72 @@ impl Form {
     }
 }
 
-/// What there is to say of a search besides its hits.
+/// Remarks about a search, in addition to its hits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remarks {
-    /// How many passages matched.
+    /// Number of passages that matched.
     pub total: usize,
-    /// Things that no passage has, not even in another form.
+    /// Query items that no passage has in any form.
     pub unknown: Vec<String>,
-    /// Things that only almost the same words were found for.
+    /// Query items for which only similar spellings were found.
     pub corrected: Vec<Correction>,
-    /// Whether no passage has the words in quotation marks together, so that they were looked for apart.
+    /// Whether no passage has the quoted words together, so that they were looked for separately.
     pub phrases_ignored: bool,
 }
 
-/// A passage that was found.
+/// A passage found by a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
     /// Its number.
     pub passage: usize,
-    /// What it comes to, in 1024ths.
+    /// Its total score, in 1024ths.
     pub score: u64,
-    /// What words that stand together count in it.
+    /// The part of the score for adjacent words.
     pub together: u64,
-    /// What the caller's favour counts in it.
+    /// The part of the score for the caller's boost.
     pub favour: u64,
-    /// What each thing counts in it.
+    /// The score of each query item in it.
     pub matches: Vec<Match>,
 }
 
-/// One thing that was asked for, in a passage.
+/// A query item found in a passage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Match {
-    /// The thing.
+    /// The query item.
     pub asked: String,
-    /// How it was found.
+    /// The form in which it was found.
     pub form: Form,
-    /// Whether the heading has it.
+    /// Whether it is in the heading.
     pub in_heading: bool,
-    /// What it counts, in 1024ths.
+    /// Its score, in 1024ths.
     pub score: u64,
 }
 
-/// A word that was replaced.
+/// A misspelt word and its replacements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Correction {
-    /// The word that was asked for.
+    /// The word in the query.
     pub asked: String,
     /// The words that were looked for instead.
     pub used: Vec<String>,
 }
 
-/// Words that are almost the same are looked for so many of.
+/// The most similar spellings looked for in place of one word.
 pub(super) const MOST_NEAR: usize = 3;
-/// So many unknown words are corrected. Each costs a walk through the dictionary.
+/// The most unknown words corrected in a query. Each costs a walk through the dictionary.
 pub const MOST_CORRECTED: usize = 8;
-/// Words that stand together are looked for in so many of the best passages.
+/// Adjacent query words are looked for in this many of the best passages.
 const MOST_COMPARED: usize = 64;
-/// What two neighbours of the question that are neighbours in the passage count, in percent of their rarity.
+/// Score of two adjacent query words that are adjacent in the passage, in percent of their rarity.
 const TOGETHER_PERCENT: u64 = 40;
 
-/// Lists of passages, each fetched once.
+/// Posting lists, each fetched once.
 struct Lists<'a> {
     index: &'a dyn Terms,
     terms: Vec<Fetched<'a>>,
 }
 
-/// A list, and how many passages there are in all with what it is of.
+/// A posting list, and the number of passages in all that have its key.
 struct Fetched<'a> {
     key: Key,
     list: List<'a>,
@@ -125,7 +125,7 @@ struct Fetched<'a> {
 }
 
 impl<'a> Lists<'a> {
-    /// The number of the list of `key`, or `None` when no passage has it.
+    /// Returns the number of the list of `key`, or `None` if no passage has it.
     fn fetch(&mut self, key: Key) -> Option<usize> {
         let known = self.terms.iter().position(|known| known.key == key);
         let number = known.unwrap_or_else(|| {
@@ -153,40 +153,40 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// What is looked for in one go: alternatives, of which the best counts.
+/// A query item and its alternative forms, of which the best counts.
 struct Wanted {
     asked: String,
     alternatives: Vec<Alternative>,
 }
 
-/// A form of a thing, the number of its list, and what its weight in a passage is multiplied by.
+/// A form of an item, the number of its list, and the factor for its weight in a passage.
 struct Alternative {
     form: Form,
     list: usize,
     factor: u64,
 }
 
-/// Two words that follow each other in the question, and what it counts when they do so in a passage.
+/// Two adjacent words of the query, and the score if they are adjacent in a passage.
 struct Neighbours {
     one: usize,
     next: usize,
     score: u64,
 }
 
-/// Passages that match a question, with what they come to.
+/// The passages that match a query, with their scores.
 pub struct Ranked<'a, F> {
     lists: Lists<'a>,
     wanted: Vec<Wanted>,
     neighbours: Vec<Neighbours>,
-    /// What the things that were asked for come to, for each passage; nothing for those that do not match.
+    /// The score of the query items for each passage; 0 for those that do not match.
     scores: Vec<u64>,
     favour: F,
-    /// What there is to say besides.
+    /// Remarks about the search.
     pub remarks: Remarks,
 }
 
 impl<F: Fn(usize) -> u64> Ranked<'_, F> {
-    /// The `most` best passages, best first.
+    /// Returns the `most` best passages, best first.
     #[must_use]
     pub fn hits(&self, most: usize) -> Vec<Hit> {
         let mut passages = self.passages();
@@ -216,7 +216,7 @@ impl<F: Fn(usize) -> u64> Ranked<'_, F> {
         hits
     }
 
-    /// The best passage of those that `wanted` allows, by its words alone.
+    /// Returns the best passage that `wanted` accepts, by its words alone.
     #[must_use]
     pub fn best(&self, wanted: impl Fn(usize) -> bool) -> Option<usize> {
         let passages = self
@@ -226,7 +226,7 @@ impl<F: Fn(usize) -> u64> Ranked<'_, F> {
         passages.max_by_key(|passage| (self.plain(*passage), std::cmp::Reverse(*passage)))
     }
 
-    /// What the things that were asked for come to, for each passage; nothing for those that do not match.
+    /// Returns the score of the query items for each passage; 0 for those that do not match.
     pub(crate) fn scores(&self) -> &[u64] {
         &self.scores
     }
@@ -241,7 +241,7 @@ impl<F: Fn(usize) -> u64> Ranked<'_, F> {
         self.scores[passage] * (100 + (self.favour)(passage)) / 100
     }
 
-    /// What neighbours of the question that are neighbours in the passage count.
+    /// Returns the score of adjacent query words that are adjacent in the passage.
     pub(crate) fn together(&self, passage: usize) -> u64 {
         let places_of = |list: usize| {
             let posting = posting_of(self.lists.of(list), passage)?;
@@ -258,7 +258,7 @@ impl<F: Fn(usize) -> u64> Ranked<'_, F> {
             .sum()
     }
 
-    /// What each thing counts in a passage.
+    /// Returns the score of each query item in a passage.
     pub(crate) fn matches(&self, passage: usize) -> Vec<Match> {
         let found = self.wanted.iter().filter_map(|one| {
             let alternatives = one.alternatives.iter().filter_map(|alternative| {
@@ -281,25 +281,25 @@ impl<F: Fn(usize) -> u64> Ranked<'_, F> {
 }
 
 impl Index {
-    /// The passages that match. `favour` says how many percent a passage counts besides; it lets no passage in.
+    /// Ranks the passages that match. `favour` returns the boost of a passage in percent; it never adds a passage.
     pub fn rank<'a, F: Fn(usize) -> u64>(&'a self, query: &Query, favour: F) -> Ranked<'a, F> {
         rank(self, query, favour)
     }
 
-    /// How many passages it has.
+    /// Returns the number of passages.
     #[must_use]
     pub fn len(&self) -> usize {
         Terms::len(self)
     }
 
-    /// Whether it has none.
+    /// Returns `true` if there are no passages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// The passages of an index that match.
+/// Ranks the passages of an index that match.
 pub(super) fn rank<'a, F: Fn(usize) -> u64>(
     index: &'a dyn Terms,
     query: &Query,
@@ -344,7 +344,7 @@ pub(super) fn rank<'a, F: Fn(usize) -> u64>(
     }
 }
 
-/// The alternatives for each thing. Things that are not there at all are noted.
+/// Returns the alternatives for each query item. Items that do not occur at all are noted in `remarks`.
 fn wanted(lists: &mut Lists<'_>, query: &Query, remarks: &mut Remarks) -> Vec<Wanted> {
     let mut wanted: Vec<Wanted> = Vec::new();
     for item in &query.items {
@@ -391,7 +391,7 @@ fn alternative(lists: &mut Lists<'_>, key: Key, form: Form) -> Option<Alternativ
     })
 }
 
-/// Words that are spelt almost like one that is not there.
+/// Returns alternatives spelt almost like a word that does not occur.
 fn corrected(lists: &mut Lists<'_>, word: &str, remarks: &mut Remarks) -> Vec<Alternative> {
     let few = remarks.corrected.len() + remarks.unknown.len() < MOST_CORRECTED;
     let used = if few {
@@ -412,7 +412,7 @@ fn corrected(lists: &mut Lists<'_>, word: &str, remarks: &mut Remarks) -> Vec<Al
     found
 }
 
-/// The passages that have all phrases, or `None` without phrases.
+/// Returns the passages that have all phrases, or `None` without phrases.
 fn with_phrases(lists: &mut Lists<'_>, phrases: &[Vec<String>]) -> Option<Vec<usize>> {
     let mut with: Option<Vec<usize>> = None;
     for phrase in phrases {
@@ -439,7 +439,7 @@ fn with_phrase(lists: &mut Lists<'_>, phrase: &[String]) -> Vec<usize> {
     let mut words: Vec<&[Posting]> = numbers.iter().map(|number| lists.of(*number)).collect();
     let mut places: Vec<Places<'_>> = Vec::with_capacity(words.len());
     let mut with = Vec::new();
-    // All lists are in the order of passages, so each is gone through once.
+    // All lists are in the order of passages, so each is traversed once.
     while let Some(passage) = words
         .iter()
         .map(|word| word.first().map(|one| one.passage))
@@ -483,7 +483,7 @@ fn add_up(wanted: &Wanted, lists: &Lists<'_>, best: &mut Vec<u64>, scores: &mut 
     best.resize(scores.len(), 0);
     for alternative in &wanted.alternatives {
         for posting in lists.of(alternative.list) {
-            // What counts less than what already counts adds nothing.
+            // Only what exceeds the best score so far is added.
             let score = value(alternative.factor, posting);
             let best = &mut best[posting.passage as usize];
             if score > *best {
@@ -499,7 +499,7 @@ fn add_up(wanted: &Wanted, lists: &Lists<'_>, best: &mut Vec<u64>, scores: &mut 
     }
 }
 
-/// Whether words with these places stand one after the other somewhere.
+/// Returns whether words with these positions are adjacent somewhere.
 fn stand_together(places: &[Places<'_>]) -> bool {
     let Some((first, rest)) = places.split_first() else {
         return false;
@@ -520,7 +520,7 @@ fn words_of(item: &Item) -> &[String] {
 }
 
 fn value(factor: u64, posting: &Posting) -> u64 {
-    // Something that is there never counts nothing.
+    // A match never scores zero.
     (factor * u64::from(posting.weight) / ONE).max(1)
 }
 
@@ -529,7 +529,7 @@ fn posting_of(postings: &[Posting], passage: usize) -> Option<&Posting> {
     at.ok().map(|at| &postings[at])
 }
 
-/// Keeps the `most` passages that come first, in no particular order.
+/// Keeps the `most` passages with the highest scores, in no particular order.
 fn keep_best(passages: &mut Vec<usize>, most: usize, score: impl Fn(usize) -> u64) {
     if passages.len() > most {
         let key = |passage: &usize| (std::cmp::Reverse(score(*passage)), *passage);

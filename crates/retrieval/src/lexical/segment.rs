@@ -1,9 +1,9 @@
-//! Terms and where they are, in the form that a file has.
+//! The words of a segment, in the form of a file.
 //!
-//! Parts: three dictionaries (words; names; stems), where each list of passages starts, the lists, the places, and the lengths
-//! of the passages. A stem with one word has the list of that word, another one a list of its own. A list is a run of records: the distance from the last passage, how often the term
-//! is in the body with two bits that say whether heading and trail have it too, how often these have it, and how many bytes
-//! its places take.
+//! Parts: three dictionaries (words, names, stems), the start of each posting list, the lists, the positions, and the
+//! lengths of the passages. A stem with one word shares the list of that word, any other has a list of its own. A list
+//! is a sequence of records: the distance from the last passage, the number of occurrences in the body with two bits
+//! for whether heading and trail have any, the numbers of those, and the length of its positions in bytes.
 
 use fst::Map;
 
@@ -28,10 +28,10 @@ const LISTS: Name = *b"lists   ";
 const PLACES: Name = *b"places  ";
 const LENGTHS: Name = *b"lengths ";
 
-/// Most words are in a passage so seldom that their places take no more bytes.
+/// Most words are so rare in a passage that their positions fit into this many bytes.
 const FEW_PLACES: usize = 64;
 
-/// Passages on their way into a file.
+/// Builds the words of a file.
 #[derive(Default)]
 pub(crate) struct LexicalBuilder(Collected);
 
@@ -40,7 +40,7 @@ impl LexicalBuilder {
         self.0.add(passage);
     }
 
-    /// The parts of the file.
+    /// Returns the parts of the file.
     pub(crate) fn finish(self) -> Vec<(Name, Vec<u8>)> {
         let collected = self.0;
         let by_term = collected.by_term();
@@ -55,7 +55,7 @@ impl LexicalBuilder {
             &collected.stem_texts,
             (0..collected.stem_texts.len()).collect(),
         );
-        // Terms are numbered by the alphabet in a file, names behind words.
+        // Terms are numbered alphabetically in a file, names after words.
         let mut new_numbers = vec![0_u32; collected.terms.len()];
         let mut lists = Lists::default();
         for (new, (_, old)) in (0..).zip(words.iter().chain(&names)) {
@@ -107,7 +107,7 @@ fn offset(at: usize) -> [u8; 4] {
     u32::try_from(at).unwrap_or(u32::MAX).to_le_bytes()
 }
 
-/// Texts with these numbers, by the alphabet.
+/// Returns the strings with these numbers, sorted alphabetically.
 fn sorted(texts: &Texts, numbers: Vec<usize>) -> Vec<(&str, u32)> {
     let mut sorted: Vec<(&str, u32)> = numbers
         .into_iter()
@@ -117,31 +117,31 @@ fn sorted(texts: &Texts, numbers: Vec<usize>) -> Vec<(&str, u32)> {
     sorted
 }
 
-/// Each key with its place in the alphabet, counted from `first`.
+/// Numbers the keys in order, starting at `first`.
 fn numbered<'k>(sorted: &[(&'k str, u32)], first: usize) -> Vec<(&'k str, u64)> {
     let keys = sorted.iter().map(|(key, _)| *key);
     keys.zip(first as u64..).collect()
 }
 
 fn dictionary(sorted: Vec<(&str, u64)>) -> Vec<u8> {
-    // They are in order and different, which is all that is asked of them.
+    // They are sorted and distinct, which is all that is required of them.
     Map::from_iter(sorted)
         .map(|map| map.into_fst().into_inner())
         .unwrap_or_default()
 }
 
-/// Lists on their way into a file.
+/// Builds the posting lists of a file.
 #[derive(Default)]
 struct Lists {
     starts: Vec<u8>,
     lists: Vec<u8>,
     places: Vec<u8>,
-    /// The last passage of the list that was begun last.
+    /// The last passage of the current list.
     last: u32,
 }
 
 impl Lists {
-    /// Begins a list. Its number is returned.
+    /// Starts a list and returns its number.
     fn begin(&mut self) -> usize {
         let number = self.starts.len() / 8;
         self.starts.extend_from_slice(&offset(self.lists.len()));
@@ -170,7 +170,7 @@ impl Lists {
     }
 }
 
-/// How many there are; then for each its field, and how far behind the last one of that field it is.
+/// Writes the number of positions; then for each its field, and the distance from the previous one in that field.
 fn write_places(together: &[Occurrence], places: &mut Vec<u8>) {
     varint::write(places, u32::try_from(together.len()).unwrap_or(u32::MAX));
     let mut last = FIELDS.map(|field| place(field, 0));
@@ -181,7 +181,7 @@ fn write_places(together: &[Occurrence], places: &mut Vec<u8>) {
     }
 }
 
-/// The words of a file.
+/// The words of an open file.
 #[derive(Debug)]
 pub(crate) struct Lexical {
     words: Map<Bytes>,
@@ -208,17 +208,17 @@ impl Lexical {
         })
     }
 
-    /// Whether lists or places were found not to be what they were when the file was opened.
+    /// Returns whether a read found that lists or positions have changed since the file was opened.
     pub(crate) fn is_damaged(&self) -> bool {
         self.lists.is_damaged() || self.places.is_damaged()
     }
 
-    /// Whether lists and places still are what they were when the file was opened.
+    /// Re-reads lists and positions; returns whether they are unchanged since the file was opened.
     pub(crate) fn is_whole(&self) -> bool {
         self.lists.is_whole() && self.places.is_whole()
     }
 
-    /// How many passages there are.
+    /// Returns the number of passages.
     pub(crate) fn passages(&self) -> usize {
         self.lengths.as_ref().len() / (4 * FIELDS.len())
     }
@@ -230,12 +230,12 @@ impl Lexical {
         })
     }
 
-    /// The dictionaries of words and of names.
+    /// Returns the dictionaries of words and of names.
     pub(super) fn dictionaries(&self) -> [&Map<Bytes>; 2] {
         [&self.words, &self.names]
     }
 
-    /// The numbers of a term: as a word, and as a name.
+    /// Returns the numbers of a term: as a word, and as a name.
     pub(super) fn term(&self, term: &str) -> Vec<usize> {
         let numbers = self.dictionaries().map(|dictionary| dictionary.get(term));
         let numbers = numbers.into_iter().flatten();
@@ -244,17 +244,17 @@ impl Lexical {
             .collect()
     }
 
-    /// The number of the list of a stem.
+    /// Returns the number of the list of a stem.
     pub(super) fn stem(&self, stem: &str) -> Option<usize> {
         usize::try_from(self.stems.get(stem)?).ok()
     }
 
-    /// Whether `word`, which has this stem, is all that has it, and is no name as well.
+    /// Returns whether `word` is the only word with this stem, and is not also a name.
     pub(super) fn has_no_form_but(&self, stem: &str, word: &str) -> bool {
         self.stem(stem).is_none_or(|list| self.term(word) == [list])
     }
 
-    /// Calls `take` for every passage with the term of this number, in order, and for each of them once at most.
+    /// Calls `take` for every passage with the term of this number, in order, at most once each.
     #[inline]
     pub(super) fn list(&self, number: usize, mut take: impl FnMut(Counted)) {
         let read = || {
@@ -290,7 +290,7 @@ impl Lexical {
         }
     }
 
-    /// The places that start at `first_place`.
+    /// Reads the positions that start at `first_place`.
     pub(super) fn places(&self, first_place: u32) -> Vec<u32> {
         let start = first_place as usize;
         let rest = self.places.len().saturating_sub(start);
@@ -308,7 +308,7 @@ impl Lexical {
     }
 }
 
-/// The places at the start of these bytes, and whether these are all of them.
+/// Reads the positions at the start of these bytes; returns them, and whether they are complete.
 fn read_places(bytes: &[u8]) -> (Vec<u32>, bool) {
     let mut numbers = Numbers::new(bytes);
     let count = numbers.next().map(|count| count as usize);
@@ -323,7 +323,7 @@ fn read_places(bytes: &[u8]) -> (Vec<u32>, bool) {
     (places, is_complete)
 }
 
-/// The distance from the last passage, how often each field has the term, and how many bytes the places take.
+/// Reads a record: the distance from the last passage, the occurrences in each field, and the length of its positions.
 #[inline(always)]
 fn record(numbers: &mut Numbers<'_>) -> Option<(u32, Lengths, u32)> {
     let distance = numbers.next()?;

@@ -1,4 +1,4 @@
-//! The words of several files, of which some passages count and others do not: an index that can grow.
+//! The words of several files, of which some passages are live: an index that can grow.
 
 use std::{
     borrow::Cow,
@@ -14,38 +14,38 @@ use super::{
     terms::{Counted, List, Places, Terms, add_up},
 };
 
-/// A passage that does not count.
+/// Marks a deleted passage.
 pub(crate) const DEAD: u32 = u32::MAX;
 
-/// Words of the passages that count. These are numbered in an order of their own, whatever file they are in.
+/// The words of the live passages, which are numbered in an order of their own, whatever file they are in.
 #[derive(Debug)]
 pub(crate) struct Segments {
     files: Vec<File>,
-    /// For each passage that counts, the number of its file.
+    /// The file of each live passage.
     file_of: Vec<u32>,
     norms: Vec<Norms>,
-    /// Long lists that were made before.
+    /// Cache of long lists.
     memory: Mutex<Memory>,
 }
 
-/// What a list is of.
+/// The key of a cached list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Key {
     Term(String),
     Stem(String),
 }
 
-/// Lists that were made before, those that were used last at the end.
+/// A cache of lists, the most recently used at the end.
 #[derive(Debug, Default)]
 struct Memory {
     lists: Vec<(Key, Arc<Vec<Posting>>)>,
-    /// How many passages are in them all.
+    /// Total number of postings in it.
     passages: usize,
 }
 
-/// Shorter lists are made as quickly as they are found.
+/// Shorter lists are built as quickly as they are looked up.
 const SHORTEST_REMEMBERED: usize = 512;
-/// All lists together have at most so many passages: 8 MiB.
+/// The most postings in all cached lists together: 8 MiB.
 const MOST_REMEMBERED: usize = 1 << 19;
 
 impl Memory {
@@ -70,12 +70,12 @@ impl Memory {
 #[derive(Debug)]
 struct File {
     words: Arc<Lexical>,
-    /// From a passage of the file to its number among those that count, or [`DEAD`]. Grows from each that counts to the next.
+    /// Maps a passage of the file to its number among the live ones, or to [`DEAD`]. Live numbers are ascending.
     numbers: Vec<u32>,
 }
 
 impl Segments {
-    /// Files, and for each passage of each file its number among those that count.
+    /// Takes files, with the live number of each of their passages.
     pub(crate) fn new(files: Vec<(Arc<Lexical>, Vec<u32>)>) -> Self {
         let files = files.into_iter();
         let files: Vec<File> = files
@@ -112,7 +112,7 @@ impl Segments {
         }
     }
 
-    /// A list from memory, or one that is made.
+    /// Returns a list from the cache, or builds it.
     fn remembered(&self, key: Key, terms: impl Fn(&Lexical) -> Vec<usize>) -> List<'_> {
         let memory = || self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(list) = memory().find(&key) {
@@ -128,7 +128,7 @@ impl Segments {
         List::Shared(list)
     }
 
-    /// The passages that match.
+    /// Ranks the passages that match.
     pub(crate) fn rank<'a, F: Fn(usize) -> u64>(
         &'a self,
         query: &Query,
@@ -137,7 +137,7 @@ impl Segments {
         rank(self, query, favour)
     }
 
-    /// The passages that have one of the terms with the numbers that `terms` finds in each file.
+    /// Returns the passages with one of the terms whose numbers `terms` returns for each file.
     fn with(&self, terms: impl Fn(&Lexical) -> Vec<usize>) -> Vec<Posting> {
         let mut postings = Vec::new();
         for file in &self.files {
@@ -164,7 +164,7 @@ impl Segments {
 }
 
 impl File {
-    /// Calls `take` for every passage that counts and has the term with this number.
+    /// Calls `take` for every live passage with the term of this number.
     #[inline]
     fn each(&self, list: usize, mut take: impl FnMut(Counted)) {
         self.words.list(list, |counted| {
@@ -215,11 +215,11 @@ impl Terms for Segments {
         found.dedup();
         let mut counting: Vec<(u8, usize, String)> = Vec::new();
         for (distance, term) in found {
-            // Those that are farther off are not wanted.
+            // More distant words are not wanted.
             if counting.first().is_some_and(|nearest| nearest.0 < distance) {
                 break;
             }
-            // A word whose passages do not count any more is none.
+            // A word without live passages does not count.
             let passages = self.with_term(&term).len();
             if passages > 0 {
                 counting.push((distance, passages, term));

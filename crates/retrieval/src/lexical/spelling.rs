@@ -1,4 +1,4 @@
-//! Words of a dictionary that are spelt almost like one that it does not have.
+//! Finds words of a dictionary that are spelt almost like one that it does not have.
 
 use std::{cell::Cell, sync::LazyLock};
 
@@ -7,10 +7,10 @@ use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder, SINK_STAT
 
 use super::search::MOST_NEAR;
 
-/// Words longer than this are not looked for.
+/// Longer words are not corrected.
 const LONGEST: usize = 40;
-/// Steps of a walk through a dictionary, and words that it finds: more than the largest dictionary needs. One that was made
-/// to do harm may lead on and on.
+/// The most steps of a walk through a dictionary, and the most words found: more than the largest dictionary needs. A
+/// malicious one may be endless.
 const MOST_STEPS: usize = 1 << 22;
 const MOST_WORDS: usize = 1 << 12;
 
@@ -19,10 +19,10 @@ static ONE_OFF: LazyLock<LevenshteinAutomatonBuilder> =
 static TWO_OFF: LazyLock<LevenshteinAutomatonBuilder> =
     LazyLock::new(|| LevenshteinAutomatonBuilder::new(2, true));
 
-/// Walks the dictionary along words that are near.
+/// An automaton that accepts similar words.
 struct Near {
     words: DFA,
-    /// Steps that may still be made.
+    /// Steps left.
     steps: Cell<usize>,
 }
 
@@ -51,16 +51,16 @@ impl fst::Automaton for Near {
     }
 }
 
-/// A word of the dictionary that is near.
+/// A similar word of the dictionary.
 pub(super) struct NearWord {
-    /// How many letters are wrong, missing, too many or swapped.
+    /// Number of letters wrong, missing, superfluous or swapped.
     pub(super) distance: u8,
     pub(super) term: String,
-    /// What the dictionary has for it.
+    /// Its value in the dictionary.
     pub(super) number: u64,
 }
 
-/// The words that are near `word`. A short word must be nearer than a long one.
+/// Returns the words similar to `word`. A short word must be more similar than a long one.
 pub(super) fn nearest<D: AsRef<[u8]>>(dictionary: &Map<D>, word: &str) -> Vec<NearWord> {
     let letters = word.chars().count();
     let builder = match letters {
@@ -94,17 +94,17 @@ pub(super) fn nearest<D: AsRef<[u8]>>(dictionary: &Map<D>, word: &str) -> Vec<Ne
     found
 }
 
-/// All words of passages that somebody else keeps, each with how many passages have it.
+/// All words of an external store, each with the number of passages that have it.
 #[derive(Debug)]
 pub struct Vocabulary(Map<Vec<u8>>);
 
 impl Vocabulary {
-    /// Of words in ascending order of their bytes; those that are not are passed over.
+    /// Builds the vocabulary from words in ascending byte order; others are skipped.
     #[must_use]
     pub fn new(words: impl Iterator<Item = (String, u64)>) -> Self {
         let mut builder = fst::MapBuilder::memory();
         for (word, passages) in words {
-            // Only an order that is not kept is refused.
+            // Only a word out of order is refused.
             if builder.insert(&word, passages).is_err() {
                 continue;
             }
@@ -112,7 +112,7 @@ impl Vocabulary {
         Self(builder.into_map())
     }
 
-    /// The words that are nearest to one that is not there, nearest first; few, and often none.
+    /// Returns the words nearest to one that does not occur, nearest first; few, and often none.
     #[must_use]
     pub fn nearest(&self, word: &str) -> Vec<String> {
         let found = nearest(&self.0, word).into_iter().map(|near| {
@@ -123,7 +123,7 @@ impl Vocabulary {
     }
 }
 
-/// The `most` nearest of words with their distance and the number of passages that have them.
+/// Returns the `most` nearest of words, given with their distance and the number of passages that have them.
 pub(super) fn ranked(mut found: Vec<(u8, usize, String)>, most: usize) -> Vec<String> {
     found.sort_by(|one, other| {
         let by_passages = other.1.cmp(&one.1);

@@ -1,4 +1,4 @@
-//! What ranking asks of an index, wherever that is kept.
+//! The interface between ranking and an index, wherever that is stored.
 
 use std::{borrow::Cow, ops::Deref, sync::Arc};
 
@@ -12,15 +12,15 @@ use crate::fixed::log2;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Posting {
     pub(super) passage: u32,
-    /// How much the term is what the passage is about, before the rarity of the term.
+    /// Weight of the term in the passage, without its rarity.
     pub(super) weight: u32,
-    /// Where its places start.
+    /// Start of its positions.
     pub(super) first_place: u32,
     /// Whether the term is in the heading.
     pub(super) in_heading: bool,
 }
 
-/// A list of passages, in order.
+/// A posting list, in the order of passages.
 #[derive(Clone, Debug)]
 pub(super) enum List<'a> {
     Kept(&'a [Posting]),
@@ -40,65 +40,65 @@ impl Deref for List<'_> {
     }
 }
 
-/// Where a word is in a passage, in order.
+/// The positions of a word in a passage, in order.
 pub(super) type Places<'a> = Cow<'a, [u32]>;
 
-/// What a list of passages is of.
+/// The key of a posting list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     Term(String),
-    /// A stem, where it is in more than this word.
+    /// A stem, if other words than this one share it.
     Stem(String, String),
 }
 
-/// Passages by the terms that they have. All numbers are about the passages that count, and no others.
+/// Passages by their terms. All numbers are about live passages only.
 pub(super) trait Terms {
-    /// How many passages are at hand.
+    /// Returns the number of passages available for ranking.
     fn len(&self) -> usize;
-    /// How many passages there are in all.
+    /// Returns the number of passages in all.
     fn all(&self) -> usize {
         self.len()
     }
-    /// How many passages there are in all with what `key` says, of which so many are at hand.
+    /// Returns the number of passages in all that have `key`, of which `at_hand` are available.
     fn frequency(&self, _key: &Key, at_hand: usize) -> usize {
         at_hand
     }
-    /// The passages that have a word or a name, in order.
+    /// Returns the passages with a word or a name, in order.
     fn with_term(&self, term: &str) -> List<'_>;
-    /// The passages that have a word with this stem, in order, or `None` when they are those that have `word`.
+    /// Returns the passages that have a word with this stem, in order, or `None` if they are those that have `word`.
     fn with_stem(&self, stem: &str, word: &str) -> Option<List<'_>>;
-    /// The places of a word in one passage.
+    /// Returns the positions of a word in one passage.
     fn places(&self, posting: &Posting) -> Places<'_>;
-    /// At most `most` words that are nearest to `word`: first by the number of letters that are wrong, missing, too many
-    /// or swapped, then by the number of passages, then by the alphabet.
+    /// Returns at most `most` words nearest to `word`: first by the number of letters wrong, missing, superfluous or
+    /// swapped, then by the number of passages, then alphabetically.
     fn nearest(&self, word: &str, most: usize) -> Vec<String>;
 
-    /// How rare a term is that so many passages have.
+    /// Returns the rarity of a term that this many passages have.
     fn rarity(&self, passages: usize) -> u64 {
         rarity(self.all() as u64, passages as u64)
     }
 }
 
-/// How rare a term is that so many of all passages have.
+/// Returns the rarity of a term that `with` of `all` passages have.
 pub(super) fn rarity(all: u64, with: u64) -> u64 {
-    // log((N + 1) / (n + 1/2)), the form of BM25 that is never negative.
+    // log((N + 1) / (n + 1/2)), the form of BM25's inverse document frequency that is never negative.
     log2(2 * all + 2).saturating_sub(log2(2 * with + 1))
 }
 
-/// How often the fields of a passage have a term.
+/// The occurrences of a term in the fields of a passage.
 #[derive(Clone, Copy)]
 pub(super) struct Counted {
     pub(super) passage: u32,
     pub(super) counts: Lengths,
-    /// Where its places start, or [`NO_PLACES`].
+    /// Start of its positions, or [`NO_PLACES`].
     pub(super) first_place: u32,
 }
 
-/// For a term that is nowhere as a word.
+/// Marks a term that does not occur as a word.
 pub(super) const NO_PLACES: u32 = u32::MAX;
 
 impl Counted {
-    /// Of places in one passage.
+    /// Counts the positions in one passage.
     pub(super) fn of(together: &[Occurrence]) -> Self {
         Self {
             passage: together.first().map_or(0, |first| first.passage),
@@ -119,7 +119,7 @@ impl Counted {
     }
 }
 
-/// Lists that stand one behind the other, each in the order of passages, as one.
+/// Merges concatenated lists, each in the order of passages, into one.
 pub(super) fn add_up(lists: &mut Vec<Counted>) {
     lists.sort_by_key(|counted| counted.passage);
     lists.dedup_by(|next, sum| {

@@ -1,4 +1,4 @@
-//! The promises of the ranking, by example and by property.
+//! The guarantees of the ranking, by example and by property.
 
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ fn index(passages: &[(&str, &str, &str)]) -> Index {
     Index::new(passages).unwrap()
 }
 
-/// Hits and what there is to say besides.
+/// Hits and remarks.
 struct Found {
     hits: Vec<Hit>,
     remarks: Remarks,

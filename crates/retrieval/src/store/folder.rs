@@ -14,16 +14,16 @@ use sectile_markdown::Digest;
 
 use crate::bytes::{DiskFile, Origin, ReadAt};
 
-/// What names of files begin with that are not finished.
+/// The prefix of names of unfinished files.
 const UNFINISHED: &str = "new-";
 
-/// A folder for index files, and nothing else.
+/// A folder of index files, and nothing else.
 #[derive(Debug)]
 pub(super) struct Folder {
     location: PathBuf,
 }
 
-/// Held until it is dropped, also when the process ends in whatever way.
+/// A lock held until it is dropped, or until the process ends, however it ends.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
@@ -64,7 +64,7 @@ impl Folder {
         }
     }
 
-    /// Makes the folder, and those above it. Only its owner can open what is made.
+    /// Creates the folder and its parents. Only the owner can open what is created.
     pub(super) fn make(location: &Path) -> io::Result<Self> {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
@@ -81,7 +81,8 @@ impl Folder {
         self.location.join(name)
     }
 
-    /// Options for files that only their owner can read. Links are not followed, and pipes keep nobody waiting.
+    /// Returns options for files that only their owner can read. Links are not followed, and opening a pipe does not
+    /// block.
     fn options() -> fs::OpenOptions {
         let mut options = fs::OpenOptions::new();
         #[cfg(unix)]
@@ -95,11 +96,11 @@ impl Folder {
         options
     }
 
-    /// Opens what is there, which must be a regular file. Anything else is [`io::ErrorKind::InvalidData`].
+    /// Opens an existing regular file. Anything else is [`io::ErrorKind::InvalidData`].
     fn regular(&self, name: &str, options: &fs::OpenOptions) -> io::Result<File> {
         let path = self.path(name);
         let not_ours = || io::Error::from(io::ErrorKind::InvalidData);
-        // Anyone who opens a device may have done something to it already.
+        // Opening a device may already have side effects.
         match fs::symlink_metadata(&path) {
             Ok(metadata) if !metadata.is_file() => return Err(not_ours()),
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -116,7 +117,7 @@ impl Folder {
         self.regular(name, Self::options().read(true))
     }
 
-    /// The bytes of a file, or `None` when there is none. One with more than `most` is [`io::ErrorKind::InvalidData`].
+    /// Reads a file; `None` if there is none. One with more than `most` bytes is [`io::ErrorKind::InvalidData`].
     pub(super) fn read(&self, name: &str, most: u64) -> io::Result<Option<Vec<u8>>> {
         match self.open_file(name) {
             Ok(file) => {
@@ -132,7 +133,7 @@ impl Folder {
         }
     }
 
-    /// A file that is read piece by piece, and its stamp. One with more than `most` bytes is
+    /// Opens a file for reading on demand, and returns its stamp. One with more than `most` bytes is
     /// [`io::ErrorKind::InvalidData`].
     pub(super) fn origin(&self, name: &str, most: u64) -> io::Result<(Origin, Digest)> {
         let file = self.open_file(name)?;
@@ -144,16 +145,16 @@ impl Folder {
         Ok((Origin::Disk(file.into()), stamp(&metadata)))
     }
 
-    /// What tells that a file is not what it was, or `None` when there is none.
+    /// Returns a stamp that changes when the file does, or `None` if there is none.
     pub(super) fn stamp(&self, name: &str) -> Option<Digest> {
         let metadata = fs::symlink_metadata(self.path(name)).ok()?;
         Some(stamp(&metadata))
     }
 
-    /// Puts a whole file in place of what is there, on disk before it can be seen.
+    /// Replaces a file atomically, flushed to disk before it is visible.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let unfinished = self.path(&format!("{UNFINISHED}{name}"));
-        // A left-over, or a link that somebody put there to have something else overwritten.
+        // A leftover, or a link planted to have something else overwritten.
         match fs::remove_file(&unfinished) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -166,21 +167,21 @@ impl Folder {
         file.sync_all()?;
         drop(file);
         let path = self.path(name);
-        // An empty folder in its place is nobody's, and the only thing that cannot be replaced at once.
+        // An empty folder in its place is not in use, and is the only thing that a rename cannot replace.
         if fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir()) {
             fs::remove_dir(&path)?;
         }
         fs::rename(unfinished, path)
     }
 
-    /// Makes what was renamed survive a power cut.
+    /// Makes renames survive a power failure.
     pub(super) fn flush(&self) -> io::Result<()> {
         #[cfg(unix)]
         File::open(&self.location)?.sync_all()?;
         Ok(())
     }
 
-    /// The names of all files.
+    /// Returns the names of all files.
     pub(super) fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.location)? {
@@ -192,13 +193,13 @@ impl Folder {
         Ok(names)
     }
 
-    /// Whether a file's name begins so, once it is finished.
+    /// Returns whether a file's name, once finished, begins with `start`.
     pub(super) fn is_of(name: &str, start: &str) -> bool {
         let name = name.strip_prefix(UNFINISHED).unwrap_or(name);
         name.starts_with(start)
     }
 
-    /// Whether a file was not finished.
+    /// Returns whether a file is unfinished.
     pub(super) fn is_unfinished(name: &str) -> bool {
         name.starts_with(UNFINISHED)
     }
@@ -207,7 +208,7 @@ impl Folder {
         fs::remove_file(self.path(name))
     }
 
-    /// The right that a file stands for, or `None` when another process has it.
+    /// Takes the lock on a file, or returns `None` if another process holds it.
     pub(super) fn lock(&self, name: &str) -> io::Result<Option<Lock>> {
         let file = self.regular(name, Self::options().write(true).create(true))?;
         match file.try_lock() {
@@ -218,7 +219,7 @@ impl Folder {
     }
 }
 
-/// The length of a file, its number and when it was changed.
+/// Returns a digest of the length of a file, its inode and its change time.
 fn stamp(metadata: &Metadata) -> Digest {
     let mut text = format!("{}", metadata.len());
     #[cfg(unix)]
@@ -229,7 +230,7 @@ fn stamp(metadata: &Metadata) -> Digest {
             (metadata.mtime(), metadata.mtime_nsec()),
             (metadata.ctime(), metadata.ctime_nsec()),
         ];
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         write!(text, " {numbers:?} {times:?}").unwrap_or_default();
     }
     #[cfg(not(unix))]

@@ -1,4 +1,4 @@
-//! What an index says of itself: when it was made, its segments, and each document with its state and its place.
+//! The manifest of an index: when it was built, its segments, and each document with its state and its place.
 
 use sectile_markdown::Digest;
 
@@ -14,32 +14,32 @@ const VERSION: u32 = 1;
 const FACTS: Name = *b"facts   ";
 const SEGMENTS: Name = *b"segments";
 const ENTRIES: Name = *b"entries ";
-/// Bytes of an entry besides its name.
+/// Bytes of an entry in addition to its name.
 const FIXED: usize = 4 * 8 + 32 + 4 + 4;
 
-/// What an index says of itself.
+/// The manifest of an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
-    /// What it is an index of.
+    /// The name of the indexed collection.
     pub name: String,
-    /// When it was made, in milliseconds since 1970.
+    /// When it was built, in milliseconds since 1970.
     pub made_at: i64,
     /// The names of its segments.
     pub segments: Vec<String>,
-    /// Its documents, in their order.
+    /// Its documents, in order.
     pub entries: Vec<Entry>,
 }
 
 /// A document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What the storage said of it when it was read. What that means is the storage's business.
+    /// The stamp that the storage reported when it was read. Its meaning is up to the storage.
     pub stamp: [u64; 4],
     /// The digest of its bytes.
     pub digest: Digest,
-    /// Where it is in the index.
+    /// Its location in the index.
     pub place: Place,
 }
 
@@ -96,7 +96,7 @@ impl Manifest {
         })
     }
 
-    /// The names of the segments alone.
+    /// Reads only the names of the segments.
     pub(super) fn segments_of(file: &Bytes) -> Result<Vec<String>, FormatError> {
         segments(&Container::open(&Origin::Memory(file.clone()), VERSION)?)
     }
@@ -107,7 +107,7 @@ fn text(bytes: &[u8]) -> Result<String, FormatError> {
     Ok(text.to_owned())
 }
 
-/// The names of segments. They are names of files, and their writer must not be able to name any other.
+/// Reads the names of segments. They are file names, and a malicious file must not be able to name any other file.
 fn segments(container: &Container) -> Result<Vec<String>, FormatError> {
     let names = text(container.part(&SEGMENTS)?.as_ref())?;
     let is_ours = |name: &str| {
@@ -120,7 +120,7 @@ fn segments(container: &Container) -> Result<Vec<String>, FormatError> {
     }
 }
 
-/// The first entry, and what is behind it.
+/// Reads the first entry; returns it and the rest.
 fn entry(bytes: &[u8]) -> Option<(Entry, &[u8])> {
     let (length, rest) = bytes.split_first_chunk()?;
     let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;

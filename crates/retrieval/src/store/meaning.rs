@@ -1,8 +1,8 @@
 //! The second tier of an index: vectors of another model for the chunks of its segments, in files beside them.
 //!
-//! A file belongs to one segment and one model, and is written once. It says for each chunk which text its vector is of, so
-//! that a vector is never made twice, whatever becomes of segments. Parts hold what a filler came to that was stopped.
-//! Chunks of documents that did not count when a file was made have no vector in it.
+//! A file belongs to one segment and one model, and is written once. It records which text each vector belongs to, so
+//! that a vector is never computed twice, whatever happens to segments. Parts hold the progress of an interrupted
+//! filler. Chunks of documents that were not live when a file was written have no vector in it.
 
 use std::{borrow::Cow, collections::HashMap, io};
 
@@ -26,19 +26,19 @@ const KEYS: Name = *b"keys    ";
 const VECTORS: Name = *b"vectors ";
 const LENGTHS: Name = *b"inverses";
 
-/// What names of files here begin with.
+/// The prefix of file names of the second tier.
 pub(super) const MEANING: &str = "meaning-";
 const PART: &str = "meaning-part-";
 const LOCK: &str = "filling";
-/// Hexadecimal digits of a model in names.
+/// Hexadecimal digits of the model's fingerprint in file names.
 const MODEL_DIGITS: usize = 16;
 
-/// Which text a vector is of.
+/// Identifies the passage that a vector belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MeaningKey([u8; 16]);
 
 impl MeaningKey {
-    /// Of a text in several parts. Where one ends and the next begins counts.
+    /// Hashes a passage given in parts. The boundaries between parts matter.
     #[must_use]
     pub fn of(parts: &[&str]) -> Self {
         let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len() + 8).sum());
@@ -51,13 +51,13 @@ impl MeaningKey {
         Self(key)
     }
 
-    /// Whether there is no vector.
+    /// Returns `true` if there is no vector.
     fn is_none(self) -> bool {
         self == Self::default()
     }
 }
 
-/// Vectors and the texts that they are of. All of it was compared with its checksums when it was opened.
+/// Vectors and the keys of their passages. Everything was verified against its checksums when it was opened.
 #[derive(Clone, Debug)]
 struct Meaning {
     keys: Bytes,
@@ -88,7 +88,7 @@ impl Meaning {
         self.keys.as_ref().as_chunks().0
     }
 
-    /// Whether it has vectors for all of these chunks, and for no more chunks than there are.
+    /// Returns whether there are vectors for all of these chunks, and a row for each chunk of the segment.
     fn covers(&self, chunks: usize, mut wanted: impl Iterator<Item = usize>) -> bool {
         let keys = self.keys();
         let has = |chunk: usize| {
@@ -99,7 +99,7 @@ impl Meaning {
     }
 }
 
-/// The bytes of a file.
+/// Encodes a file.
 fn encoded(rules: &str, rows: &Rows) -> Vec<u8> {
     container::write(
         VERSION,
@@ -112,7 +112,7 @@ fn encoded(rules: &str, rows: &Rows) -> Vec<u8> {
     )
 }
 
-/// Vectors as a file has them.
+/// Vectors as stored in a file.
 #[derive(Default)]
 struct Rows {
     keys: Vec<u8>,
@@ -120,20 +120,20 @@ struct Rows {
     inverse_lengths: Vec<u8>,
 }
 
-/// Vectors of one model, by the texts that they are of.
+/// Vectors of one model, by the keys of their passages.
 #[derive(Debug)]
 pub struct KnownVectors {
     dimensions: usize,
     files: Vec<Meaning>,
-    /// The file and the number in it; those that were added are behind all files.
+    /// The file and the row in it; added vectors come after all files.
     places: HashMap<MeaningKey, (usize, usize)>,
     added: Vec<MeaningKey>,
-    /// As they are kept.
+    /// In stored form.
     added_vectors: Vec<u8>,
 }
 
 impl KnownVectors {
-    /// None yet, of a model.
+    /// Creates an empty set for a model.
     #[must_use]
     pub fn none(model: &dyn Embedder) -> Self {
         Self::of(model.dimensions())
@@ -149,31 +149,31 @@ impl KnownVectors {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of vectors.
     #[must_use]
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// How many were added.
+    /// Returns the number of vectors added.
     #[must_use]
     pub fn added(&self) -> usize {
         self.added.len()
     }
 
-    /// Whether the vector of a text is there.
+    /// Returns whether the vector of a passage is known.
     #[must_use]
     pub fn has(&self, key: MeaningKey) -> bool {
         self.places.contains_key(&key)
     }
 
-    /// Adds the vector of a text, or `None` when the text says nothing to the model.
+    /// Adds the vector of a passage, or `None` if the model finds no meaning in it.
     pub fn add(&mut self, key: MeaningKey, vector: Option<&[i8]>) {
         if key.is_none() || self.has(key) {
             return;
@@ -187,7 +187,7 @@ impl KnownVectors {
             .extend_from_slice(&kept(vector.unwrap_or(&silent)));
     }
 
-    /// Takes in what a file has. Must come before anything is added.
+    /// Takes in the vectors of a file. Must be called before anything is added.
     fn take(&mut self, meaning: Meaning) {
         let file = self.files.len();
         for (number, key) in meaning.keys().iter().enumerate() {
@@ -199,7 +199,7 @@ impl KnownVectors {
         self.files.push(meaning);
     }
 
-    /// A vector as it is kept, or `None` when it is not known, or its file is not what it was.
+    /// Returns a vector in stored form, or `None` if it is not known, or its file has changed.
     fn get(&self, key: MeaningKey) -> Option<Cow<'_, [u8]>> {
         let (file, number) = *self.places.get(&key)?;
         let bytes = kept_bytes(self.dimensions);
@@ -210,8 +210,8 @@ impl KnownVectors {
         }
     }
 
-    /// The vectors of chunks with these texts; one whose text is not given has none. `None` when one cannot be had: it is not
-    /// known, or its file is not what it was.
+    /// Returns the vectors for these keys; a chunk without a key gets a zero vector. Returns `None` if one is not
+    /// known, or its file has changed.
     fn rows(&self, keys: &[Option<MeaningKey>]) -> Option<Rows> {
         let silent = kept(&vec![0; self.dimensions]);
         let mut rows = Rows::default();
@@ -228,8 +228,8 @@ impl KnownVectors {
         Some(rows)
     }
 
-    /// A segment with these vectors in place of its own: those of the texts that its chunks have, none where that is not
-    /// given. `None` when not all of them are known.
+    /// Returns a segment with these vectors in place of its own, by the keys of its chunks; zero where there is no key.
+    /// Returns `None` if not all of them are known.
     #[must_use]
     pub fn in_place(&self, segment: &Segment, keys: &[Option<MeaningKey>]) -> Option<Segment> {
         if keys.len() != segment.chunks() {
@@ -242,7 +242,7 @@ impl KnownVectors {
     }
 }
 
-/// The one who may fill the second tier of an index, with one model.
+/// The exclusive right to fill the second tier of an index, with one model.
 #[derive(Debug)]
 pub struct Filler<'s> {
     store: &'s Store,
@@ -250,7 +250,7 @@ pub struct Filler<'s> {
     _lock: Lock,
 }
 
-/// What files depend on of a model.
+/// The properties of a model that files depend on.
 #[derive(Clone, Copy, Debug)]
 struct Model {
     fingerprint: Digest,
@@ -271,23 +271,23 @@ impl Model {
         digits
     }
 
-    /// The name of the file for a segment.
+    /// Returns the name of the file for a segment.
     fn file_of(&self, segment: &str) -> String {
         let digits = segment.strip_prefix(super::SEGMENT).unwrap_or(segment);
         format!("{MEANING}{digits}-{}", self.digits())
     }
 
-    /// Everything besides the texts that the contents of a file depend on.
+    /// Returns everything except the passages that the contents of a file depend on.
     fn rules(&self, segment: &str) -> String {
         format!("model {}\nsegment {segment}\n", self.fingerprint)
     }
 
-    /// The same, of a part.
+    /// The same for a part.
     fn part_rules(&self) -> String {
         format!("model {}\npart\n", self.fingerprint)
     }
 
-    /// The rules that a file with this name was made by, if it is one of this model.
+    /// Returns the rules of the file with this name, if it belongs to this model.
     fn rules_of(&self, name: &str) -> Option<String> {
         let digits = self.digits();
         if let Some(rest) = name.strip_prefix(PART) {
@@ -298,7 +298,7 @@ impl Model {
         Some(self.rules(&format!("{}{segment}", super::SEGMENT)))
     }
 
-    /// What is in all files of this model that are whole. What is damaged or foreign is as good as missing.
+    /// Reads all intact files of this model. Damaged or foreign ones count as missing.
     fn known(&self, folder: &Folder) -> io::Result<KnownVectors> {
         let mut known = KnownVectors::of(self.dimensions);
         for name in folder.names()? {
@@ -323,8 +323,8 @@ impl Model {
 }
 
 impl Store {
-    /// The segments of a manifest, opened already, with the vectors of `model` in place of their own. `None` unless there
-    /// are files for all of them, whole, with vectors for every chunk that counts.
+    /// Returns the open segments of a manifest with the vectors of `model` in place of their own, or `None` unless all
+    /// of them have intact files with vectors for every live chunk.
     #[must_use]
     pub fn meaning(
         &self,
@@ -335,7 +335,7 @@ impl Store {
     ) -> Option<Vec<Segment>> {
         let model = Model::of(model);
         let there = self.folder.names().ok()?;
-        // Most often the last ones are missing, and nothing need be opened to see that.
+        // Usually the last ones are missing, and no file need be opened to see that.
         let is_there = |name: &String| there.binary_search(&model.file_of(name)).is_ok();
         if names.len() != segments.len() || !names.iter().all(is_there) {
             return None;
@@ -355,7 +355,7 @@ impl Store {
             .collect()
     }
 
-    /// All vectors of `model` that are there and whole, whatever segment they were made for.
+    /// Returns all intact vectors of `model`, whatever segment they were computed for.
     ///
     /// # Errors
     /// When the folder cannot be listed.
@@ -363,11 +363,11 @@ impl Store {
         Model::of(model).known(&self.folder)
     }
 
-    /// Takes the right to fill the second tier with the vectors of `model`. It is another right than [`Self::writer`]: it
-    /// takes long, and the index can be brought up to date meanwhile.
+    /// Takes the lock for filling the second tier with the vectors of `model`. It is separate from [`Self::writer`]:
+    /// filling takes long, and the index can be updated meanwhile.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] when another process has it.
+    /// [`StoreError::Busy`] when another process holds it.
     pub fn filler(&self, model: &dyn Embedder) -> Result<Filler<'_>, StoreError> {
         let lock = self.folder.lock(LOCK)?.ok_or(StoreError::Busy)?;
         Ok(Filler {
@@ -378,12 +378,12 @@ impl Store {
     }
 }
 
-/// Vectors that were known a moment ago.
+/// Unwraps vectors that were known a moment ago.
 fn had(rows: Option<Rows>) -> io::Result<Rows> {
     rows.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
-/// For each segment, the chunks of the documents at these places, in no particular order.
+/// Returns the chunks of the documents at these places, for each segment, in no particular order.
 pub(super) fn living(segments: &[Segment], places: &[Place]) -> Vec<Vec<usize>> {
     let mut living = vec![Vec::new(); segments.len()];
     for place in places {
@@ -406,7 +406,7 @@ impl Filler<'_> {
         self.model.known(&self.store.folder)
     }
 
-    /// Whether the file of a segment is there and whole, with vectors for these chunks.
+    /// Returns whether the file of a segment exists and is intact, with vectors for these chunks.
     #[must_use]
     pub fn has(&self, name: &str, segment: &Segment, living: &[usize]) -> bool {
         let Ok(meaning) = self.model.open(&self.store.folder, name) else {
@@ -415,8 +415,8 @@ impl Filler<'_> {
         meaning.covers(segment.chunks(), living.iter().copied())
     }
 
-    /// Keeps what was added to `known` from the number `since` on, until the files of segments have it. The name of the
-    /// part is returned.
+    /// Saves the vectors added to `known` from number `since` on, until segment files contain them. Returns the name of
+    /// the part.
     ///
     /// # Errors
     /// When the system refuses.
@@ -432,8 +432,8 @@ impl Filler<'_> {
         Ok(name)
     }
 
-    /// Writes the file of a segment whose chunks have these texts; `None` for chunks that do not count. Parts that it makes
-    /// superfluous are removed.
+    /// Writes the file of a segment whose chunks have these keys; `None` for chunks that are not live. Removes the
+    /// parts that it makes superfluous.
     ///
     /// # Errors
     /// When the system refuses.
@@ -454,7 +454,7 @@ impl Filler<'_> {
         Ok(())
     }
 
-    /// Removes everything of the second tier that these segments do not need with this model.
+    /// Removes all files of the second tier that these segments do not need with this model.
     ///
     /// # Errors
     /// When the folder cannot be listed.
@@ -471,7 +471,7 @@ impl Filler<'_> {
         Ok(())
     }
 
-    /// What cannot be removed now is so next time.
+    /// Removes a file; one that cannot be removed now is removed next time.
     fn remove(&self, name: &str) {
         self.store.folder.remove(name).unwrap_or_default();
     }

@@ -1,4 +1,4 @@
-//! An index on disk is the old one or the new one, and damage is noticed.
+//! An index on disk is always the old one or the new one, and damage is detected.
 #![expect(clippy::disallowed_methods, reason = "files are damaged here")]
 
 use std::path::Path;
@@ -12,7 +12,7 @@ fn segment(bodies: &[&str]) -> Vec<u8> {
     made(SegmentBuilder::new(None), bodies)
 }
 
-/// A file with a document of one chunk for each of these.
+/// Builds a file with a document of one chunk for each of these.
 fn made(mut builder: SegmentBuilder<'_>, bodies: &[&str]) -> Vec<u8> {
     for body in bodies {
         builder.document();
@@ -84,7 +84,7 @@ fn an_index_grows_and_forgets() {
     writer.commit(&manifest).unwrap();
     assert!(!location.join(&first).exists());
     assert_eq!(found(&store, "apple"), ["a"]);
-    // Whoever opened the old state still has it.
+    // A reader that opened the old state still has it.
     assert_eq!((old.corpus().len(), old.chunks()), (2, 2));
 }
 
@@ -108,7 +108,7 @@ fn damage_is_noticed() {
         std::fs::write(&path, &damaged).unwrap();
         match store.read(None) {
             Err(StoreError::Format(_)) => {}
-            // Nobody's bytes, between two parts.
+            // Padding between two parts.
             Ok(Some(_)) => assert_eq!(whole[at], 0, "{at}"),
             other => panic!("{other:?}"),
         }
@@ -137,7 +137,7 @@ fn what_a_killed_writer_left_is_removed() {
     assert_eq!(names, ["lock", "manifest", "mine.txt"]);
 }
 
-/// A segment with vectors of the model in the program.
+/// Builds a segment with vectors of the built-in model.
 fn embedded(bodies: &[&str]) -> Vec<u8> {
     let model = built_in().unwrap();
     let mut reader = model.reader();
@@ -187,7 +187,7 @@ fn the_second_tier_is_there_when_every_chunk_that_counts_has_its_vector() {
     assert!(filler.has(&names[0], &stored.segments[0], &[0, 1]));
     assert!(!filler.has(&names[0], &stored.segments[0], &[0, 1, 2]));
     assert!(meant().is_none());
-    // Who writes the index leaves the second tier alone.
+    // A writer of the index leaves the second tier alone.
     std::fs::write(folder.path().join("new-meaning-x"), b"half").unwrap();
     writer.clean(&names).unwrap();
     filler
@@ -197,7 +197,7 @@ fn the_second_tier_is_there_when_every_chunk_that_counts_has_its_vector() {
     let vectors = segments.iter().map(|segment| segment.vectors().0.len());
     let bytes = model.dimensions() / 2;
     assert_eq!(vectors.collect::<Vec<_>>(), [3 * bytes, bytes]);
-    // The same, made in memory.
+    // The same, built in memory.
     let in_memory = again.in_place(&stored.segments[1], &[key("plum")]).unwrap();
     assert_eq!(in_memory.vectors(), segments[1].vectors());
     assert!(again.in_place(&stored.segments[1], &[key("fig")]).is_none());
@@ -218,7 +218,7 @@ fn where_a_part_of_a_text_ends_makes_another_text_of_it() {
     assert_ne!(key(&["a", "b"]), key(&["", "a", "b"]));
 }
 
-/// A store with an index of one segment, with words on several blocks, and that segment's name.
+/// Creates a store with an index of one segment, whose words span several blocks; returns it with the segment's name.
 fn large(folder: &Path) -> (Store, String) {
     let store = Store::make_at(folder).unwrap();
     let writer = store.writer().unwrap();
@@ -263,7 +263,7 @@ fn a_file_that_changes_while_it_is_open_gives_no_wrong_answer() {
     };
     let right = answers(&store.read(None).unwrap().unwrap().corpus());
     let (mut noticed, mut unharmed) = (0, 0);
-    // Cut off, and changed here and there; 31 and 37 have nothing to do with blocks.
+    // Truncated, and changed here and there; 31 and 37 are unrelated to the block size.
     let cuts = (0..31).map(|at| (whole.len() * at / 31, true));
     let changes = (0..37).map(|at| (whole.len() * at / 37, false));
     for (at, is_cut) in cuts.chain(changes) {
@@ -283,7 +283,7 @@ fn a_file_that_changes_while_it_is_open_gives_no_wrong_answer() {
                 .for_each(|byte| *byte ^= 0x11);
             std::fs::write(&path, changed).unwrap();
         }
-        // Clocks of file systems have ticks, and both may happen in one; a length is another at once.
+        // File system clocks have ticks, and both writes may fall into one; a changed length shows at once.
         assert!(store.state().unwrap() != before || !is_cut, "{at}");
         match answers(&corpus) {
             answers if answers == right => unharmed += 1,
@@ -296,7 +296,7 @@ fn a_file_that_changes_while_it_is_open_gives_no_wrong_answer() {
         assert!(store.read(None).is_err(), "{at} {is_cut}");
     }
     assert!(noticed > 10 && unharmed > 10, "{noticed} {unharmed}");
-    // Without its name it is still there for anyone who has it open.
+    // Without its name it still exists for anyone who has it open.
     std::fs::write(&path, &whole).unwrap();
     let corpus = store.read(None).unwrap().unwrap().corpus();
     std::fs::remove_file(&path).unwrap();
@@ -304,7 +304,7 @@ fn a_file_that_changes_while_it_is_open_gives_no_wrong_answer() {
     assert!(corpus.is_whole() && !corpus.is_damaged());
 }
 
-/// Removes whatever is there.
+/// Removes anything at `path`.
 #[cfg(unix)]
 fn clear(path: &Path) {
     match std::fs::symlink_metadata(path) {
@@ -347,7 +347,7 @@ fn only_regular_files_are_opened_and_nothing_is_written_through_a_link() {
     let manifest = std::fs::read(location.join(MANIFEST)).unwrap();
     let kinds = ["pipe", "link", "dangling link", "folder", "hole"];
     for what in kinds {
-        // A link to a copy of the very file is none of ours either.
+        // A link to a copy of the very same file is not accepted either.
         std::fs::write(&victim, &whole).unwrap();
         put_in_place(&location.join(&name), what, &victim);
         let read = store.read(None);
@@ -376,7 +376,7 @@ fn only_regular_files_are_opened_and_nothing_is_written_through_a_link() {
         assert!(matches!(refused, Err(StoreError::Format(_))), "{what}");
     }
     clear(&location.join(LOCK));
-    // What a writer writes goes to a file of its own, whatever is in its place.
+    // A writer writes to a file of its own, whatever is in its place.
     let writer = store.writer().unwrap();
     for what in ["pipe", "link", "dangling link", "hole"] {
         put_in_place(&location.join(format!("new-{MANIFEST}")), what, &victim);

@@ -16,7 +16,7 @@ use crate::{
     files,
 };
 
-/// Said after every change.
+/// Printed after every change.
 const RELOAD: &str = "A server that runs takes note when it gets SIGHUP: kill -HUP PID\n";
 
 pub(super) fn run(args: &AuthArgs) -> Result<(), CliError> {
@@ -96,7 +96,7 @@ fn list(place: &KeysPlace, json: bool) -> Result<(), CliError> {
 }
 
 fn revoke(id: &str, place: &KeysPlace) -> Result<(), CliError> {
-    // A file that is not there must not be made.
+    // Reading first ensures that a missing file is not created.
     read(place)?;
     files::update(&keys_file(place)?, |text| {
         let mut keys = parse(&text.unwrap_or_default())?;
@@ -130,7 +130,8 @@ fn parse(text: &str) -> Result<KeyFile, CliError> {
     })
 }
 
-/// The file of keys that is meant. The rest of the settings need not be right: the file may be what they lack.
+/// Returns the file of keys. The rest of the settings need not be valid: they may be invalid only because this file is
+/// missing.
 fn keys_file(place: &KeysPlace) -> Result<PathBuf, CliError> {
     if let Some(file) = &place.file {
         return Ok(file.clone());
@@ -144,7 +145,7 @@ fn keys_file(place: &KeysPlace) -> Result<PathBuf, CliError> {
     })
 }
 
-/// The time, to the second.
+/// Returns the current time, to the second.
 fn now() -> String {
     format!("{:.0}", Timestamp::now())
 }

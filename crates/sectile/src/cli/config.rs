@@ -1,4 +1,4 @@
-//! `sectile config`: make, check, show and describe settings.
+//! `sectile config`: creates, checks, shows and describes settings.
 
 use std::path::Path;
 
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::{
     args::{ConfigArgs, ConfigCommand},
-    library::Opened,
     settings,
     ui::{CliError, DIM, GOOD, NAME, Styled, print},
 };
 use crate::{
     config::{self, ConfigError, Mistakes, keys},
     files,
+    worlds::notebook::Opened,
 };
 
 pub(super) fn run(args: &ConfigArgs) -> Result<(), CliError> {
@@ -40,7 +40,7 @@ fn init(file: &Path) -> Result<(), CliError> {
     ))
 }
 
-/// Every setting as a comment with its default, so that the file changes nothing until something is uncommented.
+/// Returns every setting as a comment with its default, so that the file changes nothing until something is uncommented.
 fn template() -> String {
     let mut text =
         "# Settings of Sectile. Every line that is commented out shows a default.\n".to_owned();
@@ -68,14 +68,18 @@ fn check(file: &Path) -> Result<(), CliError> {
             problem,
         });
     };
-    if let Some(Err(error)) = settings.vault_root.as_deref().map(readable) {
-        unusable("vault.root", &loaded.raw.vault.root, error.to_string());
+    if let Some(Err(error)) = settings.worlds.vault.root.as_deref().map(readable) {
+        unusable(
+            "vault.root",
+            &loaded.raw.worlds.vault.root,
+            error.to_string(),
+        );
     }
-    if let Some(Err(problem)) = settings.editor.root.as_deref().map(editable) {
-        unusable("editor.root", &loaded.raw.editor.root, problem);
+    if let Some(Err(problem)) = settings.worlds.editor.root.as_deref().map(editable) {
+        unusable("editor.root", &loaded.raw.worlds.editor.root, problem);
     }
-    let library = &loaded.raw.notebook;
-    match settings.notebook.root.as_deref().map(readable) {
+    let library = &loaded.raw.worlds.notebook;
+    match settings.worlds.notebook.root.as_deref().map(readable) {
         Some(Err(error)) if library.root.is_empty() => unusable(
             "notebook.notebook_storage.path",
             &library.notebook_storage.path,
@@ -87,18 +91,18 @@ fn check(file: &Path) -> Result<(), CliError> {
     if !mistakes.is_empty() {
         return Err(mistakes.into());
     }
-    if settings.notebook.is_configured() {
-        Opened::of(&settings.notebook, settings.max_note_bytes)?;
+    if settings.worlds.notebook.is_configured() {
+        Opened::of(&settings.worlds.notebook)?;
     }
     print(format_args!("{} {}\n", Styled(GOOD, "ok"), file.display()))
 }
 
-/// Whether `root` is a folder that can be read.
+/// Checks that `root` is a readable folder.
 fn readable(root: &Path) -> Result<(), RootError> {
     Root::open(root).map(drop)
 }
 
-/// Why nothing can be edited at `root`.
+/// Checks that documents can be edited at `root`, and returns the reason if they cannot.
 pub(super) fn editable(root: &Path) -> Result<(), String> {
     match Place::at(root) {
         Ok(Place::File(_, document)) if !is_markdown(&document) => {

@@ -14,19 +14,12 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    trust::key_of_this_process,
-    ui::{CliError, DIM, HEADING, NAME, Styled, print},
-};
+use super::ui::{CliError, DIM, HEADING, NAME, Styled, print};
 use crate::{
     files,
     mcp::{Limits, Policy, Surface, stdio},
     worlds::{
-        docs::{
-            self, Docs, Offer,
-            corpus::{Corpus, CorpusSettings},
-            manual,
-        },
+        docs::{self, Docs, DocsSettings, corpus::Corpus, manual},
         editor::{self, EditorWorld, ErrorStyle},
         notebook::{self, Constraints, NotebookWorld},
         vault::{self, Vault},
@@ -103,7 +96,7 @@ async fn show(root: &Path) -> Result<(), CliError> {
     )
 }
 
-/// The other world: text and edits.
+/// Shows the second world: text and edits.
 async fn show_edits(root: &Path) -> Result<(), CliError> {
     let mut client = Client::connect(editor_surface(root)?).await?;
     heading("Another agent may edit: it reads one section and gets its id and hash")?;
@@ -144,7 +137,7 @@ async fn show_edits(root: &Path) -> Result<(), CliError> {
     print(diff(&undone))
 }
 
-/// The third world: Sectile's own manual.
+/// Shows the third world: Sectile's own manual.
 async fn show_search() -> Result<(), CliError> {
     let mut client = Client::connect(docs_surface()).await?;
     heading("Not sure what to call? The manual is inside, and can be searched")?;
@@ -163,7 +156,7 @@ async fn show_search() -> Result<(), CliError> {
     ))
 }
 
-/// The fourth world: a library that is searched and quoted.
+/// Shows the fourth world: a library that is searched and quoted.
 async fn show_quote(root: &Path) -> Result<(), CliError> {
     let mut client = Client::connect(notebook_surface(root)?).await?;
     heading(
@@ -196,7 +189,7 @@ async fn show_quote(root: &Path) -> Result<(), CliError> {
     ))
 }
 
-/// The diff of the first document that a write changed.
+/// Returns the diff of the first document that a write changed.
 fn diff(written: &Value) -> String {
     let text = written["documents"][0]["diff"].as_str().unwrap_or_default();
     let lines = super::edit::diff(text);
@@ -228,7 +221,7 @@ fn vault_surface(root: &Path) -> Result<Surface, CliError> {
 }
 
 fn editor_surface(root: &Path) -> Result<Surface, CliError> {
-    let options = EditorOptions::new(key_of_this_process()?, editor::now);
+    let options = EditorOptions::new(editor::key_of_this_process()?, editor::now);
     let (state, extent) = EditorWorld::open(root, options, MAX_BYTES).map_err(CliError::failed)?;
     let spec = editor::spec(extent, ErrorStyle::Protocol);
     Ok(Surface::new(spec, state, Policy::default(), LIMITS))
@@ -248,20 +241,16 @@ fn notebook_surface(root: &Path) -> Result<Surface, CliError> {
 }
 
 fn docs_surface() -> Surface {
-    let settings = CorpusSettings {
-        include_embedded: true,
-        root: None,
-        listed: Vec::new(),
-        extra_paths: Vec::new(),
+    let settings = DocsSettings {
         max_doc_bytes: MAX_BYTES as u64,
         max_total_bytes: MAX_BYTES as u64,
         max_docs: manual::EMBEDDED.len(),
+        ..DocsSettings::default()
     };
     let corpus = Corpus::load(&settings, manual::EMBEDDED);
-    let offer = Offer::ALL;
     Surface::new(
-        docs::spec(docs::NAMESPACE, offer),
-        Docs::new(docs::NAMESPACE, offer, corpus),
+        docs::spec(&settings),
+        Docs::new(&settings, corpus),
         Policy::default(),
         LIMITS,
     )
@@ -325,7 +314,7 @@ impl Client {
         Ok(value)
     }
 
-    /// Calls a tool and prints what was asked.
+    /// Calls a tool and prints only the request.
     async fn call_quietly(&mut self, tool: &str, arguments: Value) -> Result<Value, CliError> {
         let params = json!({ "name": tool, "arguments": arguments });
         print(format_args!(
@@ -343,7 +332,7 @@ impl Client {
     }
 }
 
-/// A JSON object with one field or one list entry a line.
+/// Formats a JSON object with one field or one list entry per line.
 fn folded(value: &Value) -> String {
     let Value::Object(fields) = value else {
         return value.to_string();

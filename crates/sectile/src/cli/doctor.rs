@@ -1,11 +1,10 @@
-//! `sectile doctor`: what is wrong, in the order it would bite.
+//! `sectile doctor`: finds problems, in the order in which a user would hit them.
 
 use std::path::Path;
 
 use clap::ValueEnum as _;
 use sectile_library::{
     LibraryError, StorageError, VectorSearch as _,
-    folder::MAX_NOTE_BYTES,
     indexing::folder_of as folder_of_index,
     tiers::{Models, Tier},
 };
@@ -15,22 +14,23 @@ use sectile_vault::{Checkup, JournalKey, Place as VaultPlace, Root, Walk};
 use super::{
     args::{Client, DoctorArgs},
     config::editable,
-    connect, docs,
-    library::Opened,
-    root::{described, levels_up, root_of},
+    connect,
+    root::{described, root_of},
     settings,
-    trust::journal_key,
     ui::{BAD, CliError, DIM, GOOD, Styled, counted, print, visible},
 };
 use crate::{
-    config::{self, DocsSettings, NotebookSettings, Settings},
+    config::{self, Settings},
     files,
-    worlds::docs::{corpus::Corpus, manual},
+    worlds::{
+        docs::{DocsSettings, corpus::Corpus, manual},
+        notebook::{NotebookSettings, Opened},
+    },
 };
 
-/// Files and folders of one folder that are looked at.
+/// The most files and folders inspected in one folder.
 const MOST_LOOKED_AT: usize = 200_000;
-/// How many places with the same fault are named; the rest are counted.
+/// The most paths listed for one kind of problem; the rest are counted.
 const MOST_NAMED: usize = 10;
 
 pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
@@ -60,12 +60,12 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
     let named = args.root.clone().or_else(|| {
         settings
             .as_ref()
-            .and_then(|settings| settings.vault_root.clone())
+            .and_then(|settings| settings.worlds.vault.root.clone())
     });
     let edited = settings
         .as_ref()
-        .and_then(|settings| settings.editor.root.clone());
-    // Where nothing names a folder, the one that commands work on here.
+        .and_then(|settings| settings.worlds.editor.root.clone());
+    // If nothing names a folder, the one that commands use here.
     let here = match (&named, &edited) {
         (None, None) => root_of(Path::new("."))
             .ok()
@@ -80,20 +80,20 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
         Some(root) => problems += folder(root, settings.as_ref())?,
         None => note("vault: no folder is named; look at one with --root DIR")?,
     }
-    if let Some(docs) = settings.as_ref().map(|settings| &settings.docs) {
+    if let Some(docs) = settings.as_ref().map(|settings| &settings.worlds.docs) {
         problems += documents(docs)?;
     }
-    if let Some(notebook) = settings.as_ref().map(|settings| &settings.notebook) {
+    if let Some(notebook) = settings.as_ref().map(|settings| &settings.worlds.notebook) {
         problems += library(notebook)?;
     }
     let key = match settings
         .as_ref()
-        .map(|settings| journal_key(&settings.editor, true))
+        .map(|settings| settings.worlds.editor.journal_key(true))
     {
         Some(Ok(key)) => Some(key),
         Some(Err(error)) => {
             problems += 1;
-            bad(&format!("editor: {}", error.message()))?;
+            bad(&format!("editor: {}", error.message))?;
             None
         }
         None => None,
@@ -107,7 +107,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
         .as_ref()
         .or(here.as_ref().map(|root| &root.folder));
     match (looked_at, edited) {
-        // What is wrong with this one is said already.
+        // The problem with this one has been reported already.
         (Some(root), _) if editable(root).is_err() => {}
         (Some(root), _) => problems += journal(root)?,
         (None, Some(root)) => match editable(&root) {
@@ -134,7 +134,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
     }
 }
 
-/// Looks at the files of the clients. The number of problems.
+/// Checks the files of the clients. Returns the number of problems.
 fn clients() -> Result<usize, CliError> {
     let mut problems = 0;
     for client in Client::value_variants() {
@@ -152,11 +152,11 @@ fn clients() -> Result<usize, CliError> {
     Ok(problems)
 }
 
-/// Looks at a folder of notes: whether all of it can be read, and whether one history is all that it has. The number of
+/// Checks a folder of notes: whether all of it can be read, and whether it has only one history. Returns the number of
 /// problems.
 fn folder(root: &Path, settings: Option<&Settings>) -> Result<usize, CliError> {
     let opened = Root::open(root);
-    let walk = settings.map(|settings| settings.editor.walk.clone());
+    let walk = settings.map(|settings| settings.worlds.editor.walk.clone());
     let checked = opened
         .map_err(|error| error.to_string())
         .and_then(|opened| {
@@ -193,7 +193,7 @@ fn folder(root: &Path, settings: Option<&Settings>) -> Result<usize, CliError> {
     Ok(unreadable.len())
 }
 
-/// Says which other histories there are around the place that is edited.
+/// Reports other histories around the folder that is edited.
 fn histories(place: &Path) -> Result<(), CliError> {
     let root = match VaultPlace::at(place) {
         Ok(VaultPlace::Folder(root) | VaultPlace::File(root, _)) => root,
@@ -201,7 +201,7 @@ fn histories(place: &Path) -> Result<(), CliError> {
     };
     match root.check_up(&Walk::default(), MOST_LOOKED_AT) {
         Ok(checked) => told(&checked),
-        // What is wrong with the folder is said already.
+        // The problem with the folder has been reported already.
         Err(_) => Ok(()),
     }
 }
@@ -212,7 +212,7 @@ fn told(checked: &Checkup) -> Result<(), CliError> {
     for levels in &checked.histories_above {
         note(&format!(
             "editor: the folder `{}` above this one has a history too: {ADVICE}",
-            levels_up(*levels)
+            files::levels_up(*levels)
         ))?;
     }
     for path in checked.histories.iter().take(MOST_NAMED) {
@@ -232,12 +232,12 @@ fn told(checked: &Checkup) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Looks at the documents of the docs world, where there are settings for them. The number of problems.
+/// Checks the documents of the docs world, if there are settings for them. Returns the number of problems.
 fn documents(settings: &DocsSettings) -> Result<usize, CliError> {
     if !settings.is_configured {
         return Ok(0);
     }
-    let corpus = Corpus::load(&docs::corpus_settings(settings), manual::EMBEDDED);
+    let corpus = Corpus::load(settings, manual::EMBEDDED);
     for skipped in &corpus.skipped {
         bad(&format!("docs: {}", visible(&skipped.to_string())))?;
     }
@@ -250,15 +250,15 @@ fn documents(settings: &DocsSettings) -> Result<usize, CliError> {
     Ok(corpus.skipped.len())
 }
 
-/// Looks at the collections of the notebook world and their indexes. The number of problems.
+/// Checks the collections of the notebook world and their indexes. Returns the number of problems.
 fn library(settings: &NotebookSettings) -> Result<usize, CliError> {
     if !settings.is_configured() {
         return Ok(0);
     }
-    let opened = match Opened::of(settings, MAX_NOTE_BYTES) {
+    let opened = match Opened::of(settings) {
         Ok(opened) => opened,
         Err(error) => {
-            bad(&format!("notebook: {}", error.message()))?;
+            bad(&format!("notebook: {}", error.message))?;
             return Ok(1);
         }
     };
@@ -309,7 +309,7 @@ fn library(settings: &NotebookSettings) -> Result<usize, CliError> {
     Ok(problems)
 }
 
-/// The tier that answers, if there is an index, all of whose bytes are what they were.
+/// Verifies the checksums of an index, and returns its best tier, or `None` if there is no index.
 fn index_state(folder: &Path) -> Result<Option<Tier>, String> {
     let models = Models::built_in().map_err(|error| error.to_string())?;
     let unusable = |error: StoreError| error.to_string();
@@ -332,7 +332,7 @@ fn index_state(folder: &Path) -> Result<Option<Tier>, String> {
     }))
 }
 
-/// Looks at the journal of a folder or document that was edited. The number of problems.
+/// Checks the journal of an edited folder or document. Returns the number of problems.
 fn journal(root: &Path, key: JournalKey) -> Result<usize, CliError> {
     let examined = sectile_vault::editor::examine(root, key);
     if let Ok(Some(journal)) = &examined

@@ -21,7 +21,6 @@ pub(super) use self::{args::EditArgs, show::diff};
 use super::{
     root::{described, root_of, shown},
     settings::settings,
-    trust::editor_options,
     ui::{CliError, DIM, HEADING, Styled, print, print_note_text, tell},
 };
 use crate::{
@@ -30,10 +29,10 @@ use crate::{
     worlds::editor::{self, EditorWorld, ErrorStyle, Extent},
 };
 
-/// The code of the error about a document that the root leaves out.
+/// The code of the error for a document that the root excludes.
 const NOT_A_DOCUMENT: &str = "not_a_document";
 
-/// Answers are not cut for a shell.
+/// A shell gets the whole answer, not pages of it.
 const NO_PAGES: usize = usize::MAX / 4;
 
 pub(super) fn run(args: &EditArgs) -> Result<(), CliError> {
@@ -127,11 +126,11 @@ pub(super) fn run(args: &EditArgs) -> Result<(), CliError> {
     }
 }
 
-/// The editor, and how to print what it answers.
+/// The editor, and how its answers are printed.
 struct Desk {
     world: EditorWorld,
     root: PathBuf,
-    /// How the root was found, where nobody named it.
+    /// How the root was found, if it was not named.
     found: Option<NearestRoot>,
     json: bool,
 }
@@ -158,11 +157,11 @@ impl Desk {
         };
         let limits = EditorLimits {
             max_diff_bytes: NO_PAGES,
-            ..settings.editor.limits
+            ..settings.worlds.editor.limits
         };
         let options = EditorOptions {
             limits,
-            ..editor_options(&settings.editor, false)?
+            ..settings.worlds.editor.options(false)?
         };
         let opened = EditorWorld::open(&root, options, NO_PAGES);
         let (world, extent) = opened.map_err(cannot)?;
@@ -177,7 +176,7 @@ impl Desk {
         })
     }
 
-    /// The path of a document below the root, given as people write paths: from where they are.
+    /// Returns the path of a document below the root. It is given relative to the current folder, as in any shell.
     fn path(&self, given: &Path) -> Result<String, CliError> {
         let found = files::below(&self.root, given);
         found.ok_or_else(|| {
@@ -214,7 +213,7 @@ impl Desk {
     }
 
     fn failed(&self, failure: &Failure) -> CliError {
-        // The same object a client reads, so that scripts can branch on it.
+        // The same object that a client reads, so that scripts can branch on it.
         if self.json {
             return CliError::failed_json(&editor::error_object(failure));
         }
@@ -241,7 +240,7 @@ impl Desk {
         }
     }
 
-    /// A section by id or heading.
+    /// Returns a section, by id or heading.
     fn get(&self, target: &Target, subtree: bool) -> Result<Value, CliError> {
         let path = self.path(&target.path)?;
         let scope = if subtree { "subtree" } else { "body" };
@@ -253,7 +252,7 @@ impl Desk {
         )
     }
 
-    /// The id of a section that is to be changed, or next to which something goes.
+    /// Returns the id of a section that is to be changed, or that marks a position.
     fn id(&self, target: &Target) -> Result<Value, CliError> {
         let path = self.path(&target.path)?;
         let path = NotePath::parse_vault(&path).map_err(CliError::failed)?;
@@ -287,7 +286,7 @@ impl Desk {
         }
         call[position] = match place.at {
             Some(at) => json!(at),
-            // The end.
+            // The end of the document.
             None => {
                 let sections = self.call("list_sections", json!({ "path": self.path(path)? }))?;
                 sections["total"].clone()
@@ -317,7 +316,7 @@ impl Desk {
         Ok(())
     }
 
-    /// A history inside another one knows nothing of the documents outside it, nor of links from there.
+    /// A nested history knows nothing about the documents outside it, nor about links from there.
     fn warn_of_second_history(&self) {
         let root = Root::open(&self.root).ok();
         let levels = root.and_then(|root| root.nearest_history_above());
@@ -372,7 +371,7 @@ impl Desk {
         diff: bool,
     ) -> Result<(), CliError> {
         let section_id = match section {
-            // Also the id of a section that is gone.
+            // It may also be the id of a deleted section.
             Some(section) if self.world.knows(section) => json!(section),
             Some(section) => {
                 let target = Target {
@@ -428,7 +427,7 @@ fn text_or_stdin(text: Option<&str>) -> Result<String, CliError> {
     }
 }
 
-/// Something, at least: a command that failed at the other end of the pipe gives nothing.
+/// Reads text from standard input, which must not be empty: a command that failed upstream in the pipe yields nothing.
 fn text_on_stdin() -> Result<String, CliError> {
     let text = stdin()?;
     if text.trim_end_matches(['\n', '\r']).is_empty() {

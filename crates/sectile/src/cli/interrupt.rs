@@ -10,15 +10,15 @@ use std::{
 
 use tokio::{runtime, signal};
 
-/// What the shell sees when a person did not want to wait.
+/// The exit code after a second interrupt: 128 + SIGINT, by convention.
 const AT_ONCE: i32 = 130;
 
-/// Says whether somebody wants the command to stop.
+/// Whether the command was asked to stop.
 #[derive(Clone)]
 pub(super) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Begins to listen. `stopped` is called when somebody wants it to stop; a second time ends the process at once.
+    /// Starts listening. `stopped` is called on the first request to stop; a second one ends the process at once.
     pub(super) fn listen(stopped: impl Fn() + Send + 'static) -> io::Result<Self> {
         let is_wanted = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&is_wanted);
@@ -87,7 +87,7 @@ impl Signals {
 
     async fn next(&mut self) {
         if signal::ctrl_c().await.is_err() {
-            // Nobody can ask any more.
+            // No more signals can arrive.
             std::future::pending::<()>().await;
         }
     }

@@ -10,17 +10,17 @@ mod verify;
 
 use std::path::{Path, PathBuf};
 
-use sectile_library::{LibraryError, library::Library};
+use sectile_library::{LibraryError, folder::MAX_NOTE_BYTES, library::Library};
 
 pub(super) use self::args::NotebookArgs;
 use self::args::{ArtifactCommand, NotebookCommand};
 use super::{
-    library::Opened,
+    settings::settings,
     ui::{CliError, visible},
 };
-use crate::worlds::editor;
+use crate::worlds::{editor, notebook::Opened};
 
-/// For somebody who has none.
+/// An explanation for users without collections.
 const WHAT_COLLECTIONS_ARE: &str = "a collection is a folder directly in ROOT, with a name that begins with neither `_` nor `.`; `.md` files directly in ROOT are \
      the collection `.`";
 
@@ -37,12 +37,24 @@ pub(super) fn run(args: &NotebookArgs) -> Result<(), CliError> {
     }
 }
 
-/// The library that was named: the folder of the collections, or a settings file.
-fn open(root: &Path) -> Result<Opened, CliError> {
-    Opened::at(root)
+/// Opens the library that was named: the folder of the collections, or a settings file.
+fn open(given: &Path) -> Result<Opened, CliError> {
+    let is_settings = given.extension().is_some_and(|ending| ending == "toml");
+    if !is_settings {
+        return Opened::folder(given, MAX_NOTE_BYTES)
+            .map_err(|error| CliError::failed(format_args!("ROOT cannot be used: {error}.")));
+    }
+    let settings = settings(Some(given))?.worlds.notebook;
+    if !settings.is_configured() {
+        let error = "the settings file says nothing of notebooks.";
+        return Err(
+            CliError::usage(error).next("set notebook.root or [notebook.notebook_storage] in it")
+        );
+    }
+    Ok(Opened::of(&settings)?)
 }
 
-/// The folder of the indexes, made where it is beside the collections.
+/// Returns the folder of the indexes, creating it if it is the default one beside the collections.
 fn made_index_folder(opened: &Opened, given: Option<&Path>) -> Result<PathBuf, CliError> {
     let Some(folder) = opened.index_folder(given) else {
         return Err(CliError::usage("there is no folder for the index.")
@@ -62,9 +74,9 @@ fn made_index_folder(opened: &Opened, given: Option<&Path>) -> Result<PathBuf, C
     Ok(folder)
 }
 
-/// Refuses a collection that is not there, and names those that are.
+/// Refuses a collection that does not exist, and lists those that do.
 fn require(storage: &Library, collection: &str) -> Result<(), CliError> {
-    /// Names that a message lists.
+    /// The most names listed in a message.
     const SHOWN: usize = 10;
     let names = storage.collections().map_err(|error| failed(&error))?;
     if names.iter().any(|name| name == collection) {
@@ -80,7 +92,7 @@ fn require(storage: &Library, collection: &str) -> Result<(), CliError> {
     )
 }
 
-/// The names of all collections; that there are none is an error, since nothing can be done then.
+/// Returns the names of all collections. It is an error if there are none, since nothing can be done then.
 fn collections(storage: &Library) -> Result<Vec<String>, CliError> {
     let names = storage.collections().map_err(|error| failed(&error))?;
     match names.is_empty() {
@@ -89,7 +101,7 @@ fn collections(storage: &Library) -> Result<Vec<String>, CliError> {
     }
 }
 
-/// What a person is told instead of a result.
+/// Converts an error of the library to one of the command line.
 fn failed(error: &LibraryError) -> CliError {
     match error {
         LibraryError::CollectionNotFound => CliError::failed("there is no such collection."),
@@ -97,7 +109,6 @@ fn failed(error: &LibraryError) -> CliError {
         LibraryError::Failed { message, .. } | LibraryError::AmbiguousArtifact { message } => {
             CliError::failed(visible(message))
         }
-        LibraryError::Query(error) => CliError::failed(visible(&error.to_string())),
         _ => CliError::failed("the request cannot be met."),
     }
 }

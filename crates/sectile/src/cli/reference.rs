@@ -1,6 +1,6 @@
-//! `sectile reference`: pages of the manual that are made from the program's own tables.
+//! `sectile reference`: pages of the manual that are generated from the program's own tables.
 //!
-//! Nothing is written here that a table knows. A new world, tool, setting or error code appears by itself.
+//! Nothing that a table knows is repeated here. A new world, tool, setting or error code appears by itself.
 
 mod configuration;
 mod errors;
@@ -18,7 +18,7 @@ pub(super) fn run(args: &ReferenceArgs) -> Result<(), CliError> {
     print(text(args.page))
 }
 
-/// One page as Markdown.
+/// Returns one page as Markdown.
 fn text(page: ReferencePage) -> String {
     match page {
         ReferencePage::Tools => tools::page(&worlds::cards()),

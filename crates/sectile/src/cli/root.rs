@@ -1,19 +1,19 @@
-//! The folder that a command works in, where nobody names one. `NearestRoot` is the rule; a folder that somebody names is taken
-//! as it is, by commands and by servers, which never serve more than they were told to.
+//! The folder that a command works in if none is named. `NearestRoot` is the rule; a named folder is used exactly as given,
+//! by commands and by servers, which never serve more than they were told to.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use sectile_vault::{NearestRoot, RootError};
 
 use super::ui::{CliError, visible};
 use crate::{config, files};
 
-/// The root of a note or folder that somebody named.
+/// Returns the root of a note or folder that was named.
 pub(super) fn root_of(place: &Path) -> Result<NearestRoot, RootError> {
     NearestRoot::of(place, config::home_folder().as_deref())
 }
 
-/// The root of the current folder, for a server. A whole home folder or file system is served only to those who name it.
+/// Returns the root of the current folder, for a server. A whole home folder or file system is served only if it is named.
 pub(super) fn root_to_serve(how_to_name_it: &str) -> Result<NearestRoot, CliError> {
     let root = root_of(Path::new(".")).map_err(|error| {
         CliError::failed(format_args!(
@@ -33,7 +33,7 @@ pub(super) fn root_to_serve(how_to_name_it: &str) -> Result<NearestRoot, CliErro
     .next(how_to_name_it))
 }
 
-/// A root and how it was found, for a person: `.. (the nearest folder with .obsidian)`.
+/// Describes a root and how it was found: `.. (the nearest folder with .obsidian)`.
 pub(super) fn described(root: &NearestRoot) -> String {
     let folder = visible(&shown(&root.folder));
     match root.mark {
@@ -42,7 +42,7 @@ pub(super) fn described(root: &NearestRoot) -> String {
     }
 }
 
-/// A folder as seen from the current one, where one of them lies in the other.
+/// Returns a folder relative to the current one, if one of them contains the other.
 pub(super) fn shown(folder: &Path) -> String {
     let Ok(here) = files::absolute(Path::new(".")) else {
         return folder.display().to_string();
@@ -58,10 +58,4 @@ pub(super) fn shown(folder: &Path) -> String {
         return ".".to_owned();
     }
     shown.display().to_string()
-}
-
-/// `levels` folders up: `../..`.
-pub(super) fn levels_up(levels: usize) -> String {
-    let up: PathBuf = (0..levels).map(|_| Component::ParentDir).collect();
-    up.display().to_string()
 }

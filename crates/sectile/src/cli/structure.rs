@@ -37,7 +37,7 @@ fn call(tool: &str, args: &NoteArgs) -> Result<Answer, CliError> {
         Some(root) => (root.clone(), args.path.clone()),
         None => located(&args.path),
     };
-    let vault = Vault::open(&root, settings.max_note_bytes).map_err(|error| {
+    let vault = Vault::open(&root, settings.worlds.vault.max_note_bytes).map_err(|error| {
         CliError::failed(format_args!("the root cannot be read: {error}."))
             .next("give the folder of your notes with --root DIR")
     })?;
@@ -48,7 +48,7 @@ fn call(tool: &str, args: &NoteArgs) -> Result<Answer, CliError> {
     let context = CallContext::without_client();
     let answer = tool.handler.call(&vault, arguments, &context);
     answer.map_err(|failure| {
-        // The same object a client reads, so that scripts can branch on it.
+        // The same object that a client reads, so that scripts can branch on it.
         if args.json {
             CliError::failed_json(&vault::error_object(&failure))
         } else {
@@ -61,12 +61,12 @@ fn call(tool: &str, args: &NoteArgs) -> Result<Answer, CliError> {
     })
 }
 
-/// The root of a note that is given as people write paths, from where they are, and its path below that.
+/// Returns the root of a note that is given relative to the current folder, and its path below that root.
 fn located(given: &str) -> (PathBuf, String) {
     let place = without_tilde(given.into());
     let root = root_of(&place).ok().map(|root| {
         let here = files::absolute(Path::new(".")).ok();
-        // Where nothing is marked, paths count from the current folder: nothing is kept that would depend on the root.
+        // Without a marked root, paths are relative to the current folder: nothing is stored that would depend on the root.
         match here.filter(|here| root.mark.is_none() && root.folder.starts_with(here)) {
             Some(here) => here,
             None => root.folder,

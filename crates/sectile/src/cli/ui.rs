@@ -1,4 +1,5 @@
-//! Output, the same on a terminal and in a pipe but for colours: standard output carries results, standard error everything else.
+//! Output, the same on a terminal and in a pipe except for colours: results go to standard output, everything else to
+//! standard error.
 
 use std::{
     fmt,
@@ -8,7 +9,7 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 
-use crate::{config::Mistakes, files};
+use crate::{config::Mistakes, worlds::OpenError};
 
 pub(super) const HEADING: Style = Style::new().bold();
 pub(super) const NAME: Style = AnsiColor::Cyan.on_default();
@@ -16,7 +17,7 @@ pub(super) const DIM: Style = Style::new().dimmed();
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
 pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// Text in a style, which the stream drops where colour is not wanted.
+/// Text in a style, which the stream drops if colour is not wanted.
 pub(super) struct Styled<T>(pub(super) Style, pub(super) T);
 
 impl<T: fmt::Display> fmt::Display for Styled<T> {
@@ -27,20 +28,20 @@ impl<T: fmt::Display> fmt::Display for Styled<T> {
     }
 }
 
-/// Why a command did not do what it was asked.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub(super) struct CliError {
     message: String,
-    /// What else is wrong, each in a sentence.
+    /// Further problems, each in a sentence.
     more: Vec<String>,
     next: Option<String>,
     exit: u8,
-    /// The message is a JSON object for a script, and stands alone.
+    /// Whether the message is a JSON object for a script, printed without a prefix.
     is_json: bool,
 }
 
 impl CliError {
-    /// The request cannot be met.
+    /// The request cannot be fulfilled.
     pub(super) fn failed(message: impl fmt::Display) -> Self {
         Self {
             message: message.to_string(),
@@ -51,7 +52,7 @@ impl CliError {
         }
     }
 
-    /// The command was not called right.
+    /// The command was called incorrectly.
     pub(super) fn usage(message: impl fmt::Display) -> Self {
         Self {
             message: message.to_string(),
@@ -62,12 +63,12 @@ impl CliError {
         }
     }
 
-    /// What is wrong, in a sentence.
+    /// Returns the main message, a sentence.
     pub(super) fn message(&self) -> &str {
         &self.message
     }
 
-    /// The request cannot be met, said as a JSON object.
+    /// The request cannot be fulfilled, reported as a JSON object.
     pub(super) fn failed_json(object: &serde_json::Value) -> Self {
         Self {
             is_json: true,
@@ -75,7 +76,7 @@ impl CliError {
         }
     }
 
-    /// Says what to do next.
+    /// Adds a hint about what to do next.
     pub(super) fn next(mut self, next: impl fmt::Display) -> Self {
         self.next = Some(next.to_string());
         self
@@ -93,7 +94,7 @@ impl CliError {
         if let Some(next) = self.next {
             lines += &format!("{} {next}\n", Styled(HEADING, "hint:"));
         }
-        // Nothing is left to tell a broken standard error to.
+        // There is no place left to report a broken standard error.
         match stderr.write_all(lines.as_bytes()) {
             Ok(()) | Err(_) => ExitCode::from(self.exit),
         }
@@ -111,16 +112,28 @@ impl From<Mistakes> for CliError {
     }
 }
 
-impl From<io::Error> for CliError {
-    fn from(error: io::Error) -> Self {
-        Self::failed(format_args!(
-            "the system refused ({})",
-            files::reason(error.kind())
-        ))
+impl From<OpenError> for CliError {
+    fn from(error: OpenError) -> Self {
+        // A message may name a file, and a name may hold control characters.
+        let message = visible(&error.message);
+        let refused = match error.is_usage {
+            true => Self::usage(message),
+            false => Self::failed(message),
+        };
+        match error.next {
+            Some(next) => refused.next(next),
+            None => refused,
+        }
     }
 }
 
-/// Writes `text` to standard output. A reader that went away, as `head` does, is no error.
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> Self {
+        OpenError::from(error).into()
+    }
+}
+
+/// Writes `text` to standard output. A reader that went away, as `head` does, is not an error.
 pub(super) fn print(text: impl fmt::Display) -> Result<(), CliError> {
     let mut stdout = anstream::stdout().lock();
     match write!(stdout, "{text}").and_then(|()| stdout.flush()) {
@@ -129,8 +142,8 @@ pub(super) fn print(text: impl fmt::Display) -> Result<(), CliError> {
     }
 }
 
-/// Writes text of a note to standard output: byte for byte into a pipe or a file, so that it can be edited and put back, and
-/// on a terminal without the control characters that could take it over.
+/// Writes text of a note to standard output: byte for byte into a pipe or a file, so that it can be edited and put back,
+/// and on a terminal without the control characters that could take it over.
 pub(super) fn print_note_text(text: &str) -> Result<(), CliError> {
     let mut stdout = io::stdout().lock();
     let shown = if stdout.is_terminal() {
@@ -147,14 +160,14 @@ pub(super) fn print_note_text(text: &str) -> Result<(), CliError> {
     }
 }
 
-/// Writes `text` to standard error, for whoever reads along. A broken one is no reason to fail.
+/// Writes `text` to standard error, for anyone reading along. A broken one is not a reason to fail.
 pub(super) fn tell(text: impl fmt::Display) {
     match write!(anstream::stderr(), "{text}") {
         Ok(()) | Err(_) => {}
     }
 }
 
-/// Rows with their first column padded to one width.
+/// Formats rows with their first column padded to one width.
 pub(super) fn aligned(rows: &[(String, String)]) -> String {
     let width = rows
         .iter()
@@ -169,19 +182,19 @@ pub(super) fn aligned(rows: &[(String, String)]) -> String {
         .collect()
 }
 
-/// A number with what it counts.
+/// Formats a number with the noun that it counts.
 pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// Text from a note for a terminal: control characters could move its cursor.
+/// Replaces control characters in text from a note, which could move a terminal's cursor.
 pub(super) fn visible(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })
         .collect()
 }
 
-/// Lines from a note for a terminal: line ends and tabs stay.
+/// Replaces control characters in lines from a note, except line ends and tabs.
 fn visible_lines(text: &str) -> String {
     let lines = text.split_inclusive('\n').map(|line| {
         let end = if line.ends_with("\r\n") { 2 } else { 0 };

@@ -4,15 +4,14 @@
 //! note, in the name and the vault of the caller. Neither can come from arguments.
 
 mod breaker;
+mod open;
 mod reply;
 mod request;
-mod tools;
+mod settings;
 
+use schemars::JsonSchema;
 use sectile_markdown::Note;
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use sectile_vault::NotePath;
@@ -24,13 +23,17 @@ use self::{
     reply::StoredNote,
     request::NoteRequest,
 };
+pub(crate) use self::{
+    open::ENTRY,
+    settings::{HostedSection, HostedSettings},
+};
 use crate::{
     access::{Identity, Secret},
     mcp::{
-        Answer, Awaited, CallContext, ErrorList, ErrorRow, Facts, Failure, FailureKind, JsonObject,
-        Said, UnknownTool, WorldSpec, decode,
+        Answer, Awaited, CallContext, ErrorList, ErrorRow, Failure, FailureKind, JsonObject, Said,
+        Tool, ToolBuilder, WorldSpec, decode,
     },
-    structure::{NoteParams, TooLong},
+    worlds::note_structure::{self, NoteParams, NoteSource, TooLong, View},
 };
 use sectile_client::{Client, ClientError, Target};
 
@@ -47,33 +50,17 @@ pub(crate) struct Hosted {
     breaker: Breaker,
 }
 
-/// A view of a note, and what may be logged of it.
-type View<T> = fn(&Note<'_>) -> Result<(T, Facts), TooLong>;
-
 /// The contract of the world.
 pub(crate) fn spec() -> WorldSpec<Hosted> {
     WorldSpec {
-        name: "hosted",
-        title: "hosted",
-        instructions: include_str!("hosted/instructions.md"),
-        tools: tools::table(),
-        absent: Vec::new(),
-        resources: None,
-        families: Vec::new(),
-        prompts: Vec::new(),
-        complete: None,
-        sessions: false,
+        tools: note_structure::tools(),
         tokens_only: true,
-        unknown_tool: UnknownTool::Code(-32602),
-        tool_meta: JsonObject::new(),
-        result_meta: JsonObject::new(),
-        starts: "",
-        refused: None,
-        ready: None,
-        envelope: |failure| {
-            Said::Result(json!({ "error": said(failure), "code": "UPSTREAM_ERROR" }))
-        },
-        errors,
+        ..WorldSpec::new(
+            "hosted",
+            include_str!("hosted/instructions.md"),
+            |failure| Said::Result(json!({ "error": said(failure), "code": "UPSTREAM_ERROR" })),
+            errors,
+        )
     }
 }
 
@@ -144,19 +131,14 @@ fn errors() -> ErrorList {
 }
 
 impl Hosted {
-    /// The world in front of `store`. After this many failures in a row the store is left alone for the length of `pause`: by
-    /// the tenant whose requests failed, or by all when it is gone.
-    pub(crate) fn new(
-        store: Target,
-        client: Client,
-        gateway_secret: Option<Secret>,
-        (failures, pause): (u32, Duration),
-    ) -> Self {
+    /// The world in front of a store. After too many failures in a row the store is left alone for a while: by the tenant
+    /// whose requests failed, or by all when it is gone.
+    pub(crate) fn new(settings: &HostedSettings) -> Self {
         Self {
-            store,
-            client,
-            gateway_secret,
-            breaker: Breaker::new(failures, pause),
+            store: settings.store.clone(),
+            client: settings.client.clone(),
+            gateway_secret: settings.gateway_secret.clone(),
+            breaker: Breaker::new(settings.breaker_failures, settings.breaker_pause),
         }
     }
 
@@ -216,6 +198,17 @@ impl Hosted {
                 Err(failure(FailureKind::Unavailable, RUNTIME_FAILURE, "none"))
             }
         }
+    }
+}
+
+impl NoteSource for Hosted {
+    fn show<T: Serialize + JsonSchema + Send + 'static>(
+        tool: ToolBuilder<Self>,
+        view: View<T>,
+    ) -> Tool<Self> {
+        tool.call_async::<NoteParams, T>(move |hosted, arguments, context| {
+            hosted.answer(arguments, context, view)
+        })
     }
 }
 

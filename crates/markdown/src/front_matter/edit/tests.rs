@@ -1,4 +1,4 @@
-//! What edits of front matter do, case by case and for any block.
+//! Edits of front matter, case by case and for any block.
 
 mod properties;
 
@@ -28,7 +28,7 @@ fn map(pairs: &[(&str, Value)]) -> Value {
     Value::Map(pairs.collect())
 }
 
-/// The note after setting `key`, or after removing it.
+/// Returns the note after setting or removing `key`.
 fn edited(note: &str, key: &str, value: Option<&Value>) -> Result<String, FrontMatterError> {
     let changes = match value {
         Some(value) => set_key(note.as_bytes(), key, value),
@@ -58,7 +58,7 @@ fn removes(note: &str, key: &str, expected: &str) {
     );
 }
 
-/// The same with one block and no text below it; `yaml` and `expected` are what stands between the delimiter lines.
+/// The same with one block and no text below it; `yaml` and `expected` are between the delimiter lines.
 #[track_caller]
 fn sets_in(yaml: &str, key: &str, value: &Value, expected: &str) {
     for (line_end, mark, close, body) in [
@@ -464,7 +464,7 @@ fn refusals() {
     assert_eq!(edited(&note(yaml), "v", None), Err(E::Unsafe));
     let yaml = "a: |+\n  x\nv: 1\n\n";
     assert_eq!(edited(&note(yaml), "v", None), Err(E::Unsafe));
-    // The document inside the block is over, a key behind it would start another.
+    // The YAML document inside the block has ended; a key after that would start another.
     let yaml = "a: 1\n... # over\n";
     assert_eq!(edited(&note(yaml), "v", Some(&Value::Null)), Err(E::Unsafe));
 }
@@ -535,7 +535,7 @@ fn notes_as_people_write_them() {
     let site = "---\n# Shown in the menu\ntitle:  \"Hello: World\"   # keep short\ndate: 2024-11-30 09:15:00 +0100\ndraft: true\n\n# Taxonomies\ncategories:\n- go\n- \"rust\"   # new\ndescription: >-\n  A long text that is folded\n  over # two lines.\n\nmenu:\n  main:\n    weight: 10\n    # parent: docs\nsummary: 'It''s here'\n# end\n---\nBody with --- dashes\n---\n";
     let change = ("\"Hello: World\"", "Hello World");
     swaps(site, "title", Some(&text(change.1)), change.0, change.1);
-    // Ruby takes it for a time, although the zone has no colon.
+    // Ruby reads it as a time, although the zone has no colon.
     let time = text("2026-01-02 10:00:00 +0100");
     let change = ("2024-11-30 09:15:00 +0100", "\"2026-01-02 10:00:00 +0100\"");
     swaps(site, "date", Some(&time), change.0, change.1);

@@ -1,8 +1,8 @@
-//! Which links are found, where their parts stand, and what they say.
+//! Which links are found, the spans of their parts, and their decoded text.
 
 use super::*;
 
-/// One line for each link: its form, then path and fragment as decoded.
+/// Returns one line per link: its form, then path and fragment as decoded.
 fn found(text: &str) -> Vec<String> {
     let links = parse(text).into_iter().map(|link| {
         let form = match link.form {
@@ -292,7 +292,7 @@ fn what_only_looks_like_a_wiki_link() {
     ]);
 }
 
-/// The text with path in `<>` and fragment in `{}`.
+/// Returns the text with paths in `<>` and fragments in `{}`.
 fn marked(text: &str) -> Vec<String> {
     let mark = |link: Link| {
         let mut marked = text.as_bytes().to_vec();
@@ -443,7 +443,7 @@ proptest! {
         prop_assert_eq!(anchors.len(), source.parse().sections().len());
     }
 
-    /// Whatever the parser calls an inline link to somewhere in the folder is found, and nothing else.
+    /// Every inline link into the folder that the parser reports is found, and nothing else.
     #[test]
     fn inline_links_are_those_of_the_parser(text in markdown()) {
         use pulldown_cmark::{Event, LinkType, Tag};
@@ -462,7 +462,7 @@ proptest! {
         let found = links(&source);
         let inline = found.iter().filter(|link| matches!(link.form, LinkForm::Inline | LinkForm::Image)).count();
         prop_assert!(inline <= expected);
-        // Comments have none.
+        // Links in comments are not found.
         if !text.contains("]:") && text.matches("%%").count() < 2 {
             prop_assert_eq!(inline, expected);
         }
@@ -483,7 +483,7 @@ proptest! {
         let near = links_near(&source, &source.parse(), span);
         let (near, all) = (touching(near), touching(links(&source)));
         prop_assert!(all.iter().all(|link| near.contains(link)), "{:?}, {:?}", near, all);
-        // Where a comment begins is not known there, so that links in one may be among them.
+        // The start of a comment may be out of sight, so links in one may be among them.
         if text.matches("%%").count() < 2 {
             prop_assert_eq!(near, all);
         }

@@ -1,4 +1,4 @@
-//! Which headings links lead to, and how links follow them.
+//! Resolving links to headings, and repairing them.
 
 use super::*;
 use Resolution::{Block, Heading, Html, Missing, MissingBlock, TopOfDocument};
@@ -143,7 +143,7 @@ fn indices_are_those_of_the_document() {
     assert_eq!(anchors.anchor(99), None);
 }
 
-/// `link` after `old` became `new`, both of which have as many headings.
+/// Returns `link` after `old` became `new`, which have equally many headings.
 fn after_rename(link: &str, old: &str, new: &str) -> String {
     let (old, new) = (anchors(old), anchors(new));
     let lineage: Vec<Option<usize>> = (0..old.len()).map(Some).collect();
@@ -338,7 +338,7 @@ fn written(headings: &[(usize, String)]) -> String {
 }
 
 proptest! {
-    /// All links of a text lead where they led, in the repaired text as it is read again.
+    /// All links of a document lead to the same headings once it is repaired and parsed again.
     #[test]
     fn repaired_links_lead_to_the_same_heading(
         headings in headings(),

@@ -1,4 +1,4 @@
-//! What Obsidian writes and CommonMark does not know: comments, names of blocks, aliases.
+//! Obsidian's extensions of CommonMark: comments, block names, aliases.
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn percent_signs_that_do_not_begin_a_comment_hide_nothing() {
     for (text, expected) in [
         ("%% [[a]]", &["a"][..]),
         ("[[a]] %% [[b]]", &["a", "b"]),
-        // Inside a paragraph, a comment ends there.
+        // Inside a paragraph, a comment must end there.
         ("up 5%% [[a]]\n\ndown 6%% [[b]]", &["a", "b"]),
         ("- 5%% [[a]]\n- 6%% [[b]]", &["a", "b"]),
         ("`%%` [[a]] `%%`", &["a"]),
@@ -115,7 +115,7 @@ fn aliases_are_those_of_the_front_matter() {
 }
 
 proptest! {
-    /// What is hidden stands between two marks.
+    /// Hidden text is between two marks.
     #[test]
     fn only_marks_hide_links(text in markdown()) {
         let source = Source::new(text.as_bytes());

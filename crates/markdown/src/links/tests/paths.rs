@@ -1,4 +1,4 @@
-//! Which documents links name, and how links follow them.
+//! Resolving links to documents, and repairing them.
 
 use super::*;
 use PathResolution::{Ambiguous, Document, Missing, OutsideRoot, SameDocument};
@@ -205,7 +205,7 @@ fn path() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// A repaired link, read again, leads to the new path.
+    /// A repaired link, parsed again, leads to the new path.
     #[test]
     fn repaired_links_lead_to_the_new_path(
         link in proptest::sample::select(vec![

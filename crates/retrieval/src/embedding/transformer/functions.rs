@@ -1,20 +1,20 @@
-//! What is done to single numbers and to rows of them. Each function is made of additions, products and divisions in one
-//! order, so that it gives the same everywhere; those of the standard library differ from system to system.
+//! Functions of single numbers and of rows. Each consists of additions, multiplications and divisions in a fixed order,
+//! so that its results are the same everywhere; those of the standard library differ from system to system.
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// Numbers are added up in so many sums, which are then added up in pairs.
+/// Numbers are summed in this many accumulators, which are then added in pairs.
 const LANES: usize = 16;
 
-/// e to the power of a number that is at most zero.
+/// Returns e to the power of `x`, which must be at most zero.
 #[inline(always)]
 fn power(x: f32) -> f32 {
-    // Twice this added and taken away again rounds to a whole number, which is then in the lowest digits.
+    // Adding this and subtracting it again rounds to an integer, which is then in the lowest bits.
     const ROUND: f32 = 12_582_912.0;
     let x = x.max(-87.0);
     let shifted = x.mul_add(std::f32::consts::LOG2_E, ROUND);
     let whole = shifted - ROUND;
-    // What is left, with ln 2 in two parts.
+    // The remainder, with ln 2 in two parts.
     let rest = whole.mul_add(-0.693_359_4, x);
     let rest = whole.mul_add(2.121_944_4e-4, rest);
     let mut sum = 1.987_569_1e-4_f32;
@@ -33,7 +33,7 @@ fn power(x: f32) -> f32 {
     sum * f32::from_bits(exponent)
 }
 
-/// x times the part of all things below x that a normal distribution has.
+/// The Gaussian error linear unit: `x` times the cumulative normal distribution at `x`.
 #[inline(always)]
 fn gelu(x: f32) -> f32 {
     let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
@@ -46,13 +46,13 @@ fn gelu(x: f32) -> f32 {
     x * 0.5 * (1.0 + error.copysign(x))
 }
 
-/// [`gelu`] of each number.
+/// Applies [`gelu`] to each number.
 pub(super) fn activate(numbers: &mut [f32]) {
     Arch::new().dispatch(Activate { numbers });
 }
 
-// What is dispatched is a value with a method and no closure: a closure may be called through a function that is not
-// compiled for the processor, and then every fused product is a call of its own.
+// These are values with a method, not closures: a closure may be called through a function that is not compiled for the
+// processor's features, and then every fused multiply-add is a function call.
 
 struct Activate<'a> {
     numbers: &'a mut [f32],
@@ -69,7 +69,7 @@ impl WithSimd for Activate<'_> {
     }
 }
 
-/// The sum of numbers, or of their squares.
+/// Returns the sum of numbers, or of their squares.
 #[inline(always)]
 fn sum_of<const SQUARES: bool>(numbers: &[f32]) -> f32 {
     let mut sums = [0.0; LANES];
@@ -92,8 +92,8 @@ fn sum_of<const SQUARES: bool>(numbers: &[f32]) -> f32 {
     sums[0]
 }
 
-/// Makes each of rows a distribution: numbers that were larger are so by far, and the sum of a row is one. Only the first
-/// `count` numbers of a row count; the others become zero.
+/// Applies softmax to each row, after multiplying by `scale`. Only the first `count` numbers of a row count; the others
+/// become zero.
 pub(super) fn distribute(rows: &mut [f32], stride: usize, count: usize, scale: f32) {
     Arch::new().dispatch(Distribute {
         rows,
@@ -143,7 +143,7 @@ fn largest(numbers: &[f32]) -> f32 {
     all.fold(f32::NEG_INFINITY, |most, number| most.max(*number))
 }
 
-/// Gives each row the mean 0 and the spread 1, times `weight`, plus `bias`.
+/// Normalises each row to mean 0 and variance 1, then multiplies by `weight` and adds `bias`.
 pub(super) fn normalise(rows: &mut [f32], weight: &[f32], bias: &[f32]) {
     Arch::new().dispatch(Normalise { rows, weight, bias });
 }
@@ -175,7 +175,7 @@ impl WithSimd for Normalise<'_> {
     }
 }
 
-/// Adds numbers to others.
+/// Adds `others` to `numbers`, element by element.
 pub(super) fn add(numbers: &mut [f32], others: &[f32]) {
     for (number, other) in numbers.iter_mut().zip(others) {
         *number += other;

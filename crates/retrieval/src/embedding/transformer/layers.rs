@@ -1,4 +1,4 @@
-//! The layers of the model, over the tokens of several texts at once.
+//! The layers of the model, applied to the tokens of a batch of passages.
 
 use super::{
     super::{
@@ -9,7 +9,7 @@ use super::{
     maps::{Map, PANEL, Room, Rows, add_product, arrange_in, numbers, row},
 };
 
-/// What is read from the file.
+/// The weights, as they are in the file.
 pub(super) struct Encoder {
     dimensions: usize,
     tokens: Matrix,
@@ -29,13 +29,13 @@ struct Layer {
     outer_norm: Norm,
 }
 
-/// Numbers of 16 bits.
+/// Parameters of a layer normalisation, as 16-bit floats.
 struct Norm {
     weight: &'static [u8],
     bias: &'static [u8],
 }
 
-/// Room for the numbers of all tokens.
+/// Buffers for the activations of all tokens.
 #[derive(Default)]
 pub(super) struct Scratch {
     state: Vec<f32>,
@@ -75,7 +75,7 @@ fn map(parts: &mut Parts, outputs: usize, inputs: usize) -> Result<Map, ModelErr
 impl Encoder {
     pub(super) fn new(head: &Head, mut parts: Parts) -> Result<Self, ModelError> {
         let (wide, inner) = (head.dimensions, head.inner);
-        // A head of attention is as wide as a panel.
+        // An attention head is as wide as a panel.
         if head.heads * PANEL != wide || !inner.is_multiple_of(PANEL) || head.layers == 0 {
             return Err(ModelError::OtherKind);
         }
@@ -105,7 +105,7 @@ impl Encoder {
         })
     }
 
-    /// The directions of texts, each a row.
+    /// Returns the directions of the tokenized passages, each a row.
     pub(super) fn encode(&self, texts: &[Vec<u32>], scratch: &mut Scratch) -> Vec<f32> {
         self.look_up(texts, &mut scratch.state);
         self.norm.apply(&mut scratch.state);
@@ -124,7 +124,7 @@ impl Encoder {
         directions
     }
 
-    /// What each token begins with: what it is, and where.
+    /// Initialises the state of each token: the sum of its token and position embeddings.
     fn look_up(&self, texts: &[Vec<u32>], state: &mut Vec<f32>) {
         state.clear();
         let mut token_row = vec![0.0; self.dimensions];
@@ -185,7 +185,7 @@ impl Layer {
     }
 }
 
-/// Lets the tokens of one text, `count` from `from` on, look at each other.
+/// Applies attention among the tokens of one passage, `count` from `from` on.
 fn attend(scratch: &mut Scratch, dimensions: usize, from: usize, count: usize) {
     let text = from * dimensions..(from + count) * dimensions;
     let (query, key) = (&scratch.query[text.clone()], &scratch.key[text.clone()]);
@@ -204,7 +204,7 @@ fn attend(scratch: &mut Scratch, dimensions: usize, from: usize, count: usize) {
         scores.resize(count * padded, 0.0);
         arrange_in(room, rows(query, dimensions, start), PANEL);
         for first in (0..count).step_by(PANEL) {
-            // Their keys side by side; nothing where there is no token.
+            // Their keys side by side; zero where there is no token.
             panel.clear();
             panel.resize(PANEL, [0.0; PANEL]);
             let keys = key.chunks_exact(dimensions).skip(first).take(PANEL);

@@ -1,7 +1,7 @@
-//! Products of matrices, with the weights as they are in the file.
+//! Matrix products, with the weights as they are in the file.
 //!
-//! 32 outputs (a panel) are added up side by side, for some tokens (a block) at a time. Every sum runs over the inputs in
-//! their order, each product added with one rounding: how many numbers the processor takes at once changes nothing.
+//! 32 outputs (a panel) are computed side by side, for some tokens (a block) at a time. Every sum runs over the inputs
+//! in order, with one rounding per product, so the vector width of the processor changes nothing.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -11,10 +11,10 @@ use super::super::file::{ADDED, GROUP, GROUP_BYTES, Matrix, f32_of};
 pub(super) const PANEL: usize = GROUP;
 /// Tokens of a block.
 const BLOCK: usize = 12;
-/// So many inputs at a time: what is unpacked of a panel stays near the processor.
+/// Inputs processed at a time, so that the unpacked part of a panel stays in the cache.
 const DEPTH: usize = 192;
 
-/// A linear map, and what is added to its outputs.
+/// A linear map with a bias.
 #[derive(Clone, Copy)]
 pub(super) struct Map {
     pub(super) matrix: Matrix,
@@ -23,7 +23,7 @@ pub(super) struct Map {
     pub(super) outputs: usize,
 }
 
-/// Room for what is unpacked and arranged.
+/// Buffers for unpacked weights and rearranged inputs.
 #[derive(Default)]
 pub(super) struct Room {
     blocks: Vec<[f32; BLOCK]>,
@@ -34,15 +34,15 @@ pub(super) struct Room {
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
     pub(super) numbers: &'a [f32],
-    /// Numbers from one row to the next.
+    /// Distance from one row to the next.
     pub(super) stride: usize,
-    /// The first number of each row that counts.
+    /// First number of each row to use.
     pub(super) start: usize,
     pub(super) count: usize,
 }
 
 impl Map {
-    /// The outputs for each row of `inputs`.
+    /// Computes the outputs for each row of `inputs`.
     pub(super) fn apply(&self, inputs: &[f32], outputs: &mut Vec<f32>, room: &mut Room) {
         let count = inputs.len() / self.inputs;
         outputs.clear();
@@ -72,7 +72,7 @@ impl Map {
         }
     }
 
-    /// The weights of some inputs of a panel.
+    /// Unpacks the weights of some inputs of a panel.
     fn unpack(&self, panel: usize, from: usize, depth: usize, room: &mut Vec<[f32; PANEL]>) {
         let (codes, _) = self.matrix.codes.as_chunks::<GROUP_BYTES>();
         let codes = codes.get(panel * self.inputs + from..).unwrap_or_default();
@@ -114,7 +114,7 @@ impl WithSimd for Unpack<'_> {
     }
 }
 
-/// The weights of one input.
+/// Returns the weights of one input.
 #[inline(always)]
 fn weights_of(codes: &[u8; GROUP_BYTES], scales: &[f32; PANEL]) -> [f32; PANEL] {
     let mut weights = [0.0; PANEL];
@@ -126,7 +126,7 @@ fn weights_of(codes: &[u8; GROUP_BYTES], scales: &[f32; PANEL]) -> [f32; PANEL] 
     weights
 }
 
-/// A row of a table that is packed row by row.
+/// Unpacks a row of a table that is packed row by row.
 pub(super) fn row(table: &Matrix, dimensions: usize, number: usize, row: &mut [f32]) {
     let (codes, _) = table.codes.as_chunks::<GROUP_BYTES>();
     let (scales, _) = table.scales.as_chunks::<2>();
@@ -139,9 +139,9 @@ pub(super) fn row(table: &Matrix, dimensions: usize, number: usize, row: &mut [f
     }
 }
 
-/// Puts rows side by side in blocks: for each block, the numbers that its rows have at one place after the other.
+/// Transposes rows into blocks: for each block, the numbers that its rows have at one index after the other.
 fn arrange(rows: Rows<'_>, depth: usize, blocks: &mut Vec<[f32; BLOCK]>) {
-    // What is not overwritten belongs to no row, and to no output that counts.
+    // Entries that are not overwritten belong to no row, and to no output that is used.
     blocks.resize(rows.count.div_ceil(BLOCK) * depth, [0.0; BLOCK]);
     let of_blocks = rows.numbers.chunks(rows.stride * BLOCK);
     for (block, numbers) in blocks.chunks_exact_mut(depth).zip(of_blocks) {
@@ -157,29 +157,29 @@ fn arrange(rows: Rows<'_>, depth: usize, blocks: &mut Vec<[f32; BLOCK]>) {
     }
 }
 
-/// The numbers of 16 bits in these bytes.
+/// Converts bytes to 16-bit floats, widened to 32 bits.
 pub(super) fn numbers(bytes: &[u8]) -> Vec<f32> {
     let (numbers, _) = bytes.as_chunks::<2>();
     numbers.iter().map(|number| f32_of(*number)).collect()
 }
 
-/// Adds the products of rows with a panel to outputs.
+/// Adds the products of rows and a panel to outputs.
 struct Product<'a> {
     blocks: &'a [[f32; BLOCK]],
     panel: &'a [[f32; PANEL]],
     outputs: &'a mut [f32],
-    /// From one row of outputs to the next.
+    /// Distance from one row of outputs to the next.
     stride: usize,
-    /// Where the outputs of the panel are in a row.
+    /// Offset of the panel's outputs in a row.
     start: usize,
 }
 
-/// Puts `depth` numbers of each row side by side, for [`add_product`].
+/// Rearranges `depth` numbers of each row, for [`add_product`].
 pub(super) fn arrange_in(room: &mut Room, rows: Rows<'_>, depth: usize) {
     arrange(rows, depth, &mut room.blocks);
 }
 
-/// Adds the products of the rows that were arranged with a panel to 32 outputs of each, from `start` on.
+/// Adds the products of the rearranged rows and a panel to 32 outputs of each, from `start` on.
 pub(super) fn add_product(
     room: &Room,
     panel: &[[f32; PANEL]],
@@ -221,7 +221,7 @@ impl WithSimd for Product<'_> {
     }
 }
 
-/// Vectors of a processor that are added up at the same time, for each token.
+/// SIMD vectors accumulated at the same time, for each token.
 const STRIP: usize = 2;
 
 #[inline(always)]
@@ -231,7 +231,7 @@ fn add_tile<S: Simd>(
     panel: &[S::f32s],
     tile: &mut [[f32; PANEL]; BLOCK],
 ) {
-    // As many sums as there is room for in the processor.
+    // As many accumulators as fit into the registers.
     let vectors = PANEL / S::F32_LANES;
     for strip in (0..vectors).step_by(STRIP) {
         if S::REGISTER_COUNT >= 32 {
@@ -281,7 +281,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers with all kinds of last digits.
+    /// Numbers with all kinds of low-order digits.
     fn numbers(count: usize) -> Vec<f32> {
         let mut state = 1_u32;
         let next = |_| {
@@ -323,7 +323,7 @@ mod tests {
         };
         arrange(of_inputs, DEEP, &mut blocks);
         let before = numbers(rows * STRIDE);
-        // In order, each product added with one rounding.
+        // In order, with one rounding per product.
         let mut expected = before.clone();
         for (row, inputs) in expected.chunks_mut(STRIDE).zip(inputs.chunks(DEEP)) {
             for (output, sum) in row[PANEL..].iter_mut().enumerate() {

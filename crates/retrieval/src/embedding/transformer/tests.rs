@@ -1,4 +1,4 @@
-//! The encoder says what the reference says, whatever is embedded together.
+//! The encoder agrees with the reference, whatever the batch.
 
 use sectile_markdown::Digest;
 
@@ -6,9 +6,9 @@ use super::*;
 use crate::transformer;
 
 const FILE: &[u8] = include_bytes!("../../../../../model/sectile-transformer-1.bin");
-/// What `model/reference_transformer.py` prints.
+/// The output of `model/reference_transformer.py`.
 const VECTORS: &str = include_str!("../../../../../model/vectors-transformer-1.jsonl");
-/// What `model/agreement.py` writes of the first passages of the test corpus.
+/// The output of `model/agreement.py` for the first passages of the test corpus.
 const AGREEMENT: &[u8] = include_bytes!("../../../../../model/agreement-transformer-1.i8");
 
 /// How far a cosine may be from one.
@@ -24,7 +24,7 @@ fn cosine(one: impl Iterator<Item = f64> + Clone, other: impl Iterator<Item = f6
     dot(one, other) / (dot(one, one) * dot(other, other)).sqrt()
 }
 
-/// The first passages of the test corpus, an empty title above each.
+/// Returns the first passages of the test corpus, with an empty title above each.
 fn texts(count: usize) -> Vec<String> {
     let passages = sectile_test_corpus::passages().iter().take(count);
     passages
@@ -62,7 +62,7 @@ fn a_thousand_passages_have_the_vectors_of_the_reference() {
     let texts = texts(1_000);
     let expected: Vec<&[u8]> = AGREEMENT.chunks_exact(model.dimensions()).collect();
     assert_eq!((texts.len(), expected.len()), (1_000, 1_000));
-    // Several threads: it takes a while.
+    // Several threads, because it takes a while.
     let half = texts.len() / 2;
     let least = std::thread::scope(|scope| {
         let parts = [

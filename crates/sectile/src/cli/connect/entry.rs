@@ -1,4 +1,4 @@
-//! One server entry, and how it is put into a JSON or TOML file without touching the rest.
+//! A server entry, and its insertion into a JSON or TOML file without touching the rest.
 
 use std::path::Path;
 
@@ -10,27 +10,27 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
 
 use crate::{cli::ui::CliError, files};
 
-/// How a client writes its servers down.
+/// The format in which a client lists its servers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape {
-    /// An object of servers under `key`; `typed` entries say that they are stdio servers.
+    /// An object of servers under `key`; `typed` entries declare that they are stdio servers.
     Json { key: &'static str, typed: bool },
     /// A table of servers under `key`.
     Toml { key: &'static str },
 }
 
-/// What a client must run.
+/// The command that a client must run.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     name: String,
     command: String,
     arguments: Vec<String>,
-    /// Variables of its environment.
+    /// Environment variables.
     variables: Vec<(String, &'static str)>,
 }
 
 impl Entry {
-    /// An entry that serves `world` from the folder `root` with this program.
+    /// Returns an entry that serves `world` from the folder `root` with this program.
     pub(super) fn new(name: &str, world: &str, root: &Path) -> Result<Self, CliError> {
         let not_text =
             || CliError::failed("a path is not Unicode, so no client's file can hold it.");
@@ -50,7 +50,7 @@ impl Entry {
         })
     }
 
-    /// The same with a variable in its environment.
+    /// Adds an environment variable.
     pub(super) fn with_variable(mut self, name: String, value: &'static str) -> Self {
         self.variables.push((name, value));
         self
@@ -58,7 +58,7 @@ impl Entry {
 }
 
 impl Shape {
-    /// `text` with the entry added, or put in place of one with the same name.
+    /// Returns `text` with the entry added, or replacing one with the same name.
     pub(super) fn insert(self, text: &str, entry: &Entry) -> Result<String, String> {
         match self {
             Self::Json { key, typed } => insert_json(text, key, typed, entry),
@@ -66,7 +66,7 @@ impl Shape {
         }
     }
 
-    /// Whether a server in `text` is called sectile or runs a program of that name.
+    /// Returns whether a server in `text` is called sectile or runs a program of that name.
     pub(super) fn mentions_sectile(self, text: &str) -> Result<bool, String> {
         match self {
             Self::Json { key, .. } => {

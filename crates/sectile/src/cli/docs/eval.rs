@@ -1,4 +1,4 @@
-//! `sectile docs eval`: how often the section that answers a question is found.
+//! `sectile docs eval`: measures how often the section that answers a question is found.
 
 use serde_json::json;
 

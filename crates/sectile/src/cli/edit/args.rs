@@ -159,7 +159,7 @@ pub(super) enum EditCommand {
 }
 
 impl EditCommand {
-    /// The document that a command is about.
+    /// Returns the document that a command works on.
     pub(super) fn path(&self) -> &Path {
         match self {
             Self::List { path }

@@ -1,4 +1,4 @@
-//! The person's own text editor.
+//! The user's own text editor.
 
 #![expect(
     clippy::disallowed_methods,
@@ -10,7 +10,7 @@ use std::process::Command;
 use super::super::ui::CliError;
 use crate::{config, files};
 
-/// The text after the person has edited it.
+/// Opens `text` in the user's editor, and returns the result.
 pub(super) fn edited(text: &str) -> Result<String, CliError> {
     let program = ["VISUAL", "EDITOR"]
         .iter()
@@ -22,7 +22,7 @@ pub(super) fn edited(text: &str) -> Result<String, CliError> {
     let program = program.to_string_lossy().into_owned();
     let mut words = program.split_whitespace();
     let name = words.next().unwrap_or_default();
-    // Text editors expect a last line that ends.
+    // Text editors expect the last line to be terminated.
     let end = if text.is_empty() { "" } else { "\n" };
     files::with_temporary(&format!("{text}{end}"), |path| {
         let status = Command::new(name).args(words).arg(path).status()?;

@@ -1,4 +1,4 @@
-//! Answers of the editor, for people.
+//! Formatting of the editor's answers for people.
 
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ pub(super) fn sections(value: &Value) -> String {
     out
 }
 
-/// The text of a section as it is, for [`super::super::ui::print_note_text`].
+/// Returns the text of a section unchanged, for [`super::super::ui::print_note_text`].
 pub(super) fn section(value: &Value) -> String {
     let content = text(value, "content");
     let end = if content.is_empty() || content.ends_with('\n') {
@@ -101,7 +101,7 @@ pub(super) fn written(value: &Value) -> String {
     out
 }
 
-/// A unified diff in colours; its signs say the same without them.
+/// Colours a unified diff; its signs carry the same information without colours.
 pub(in crate::cli) fn diff(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
@@ -166,7 +166,7 @@ pub(super) fn purged(value: &Value) -> String {
     )
 }
 
-/// The sections or documents that an error offers, one a line.
+/// Lists the sections or documents that an error offers, one per line.
 pub(super) fn candidates(failure: &Failure) -> String {
     let data = failure.detail.as_ref().map(|detail| &detail.data);
     let all = data.and_then(|data| data.get("candidates")?.as_array());
@@ -185,7 +185,7 @@ pub(super) fn candidates(failure: &Failure) -> String {
     out
 }
 
-/// What to do next, in words of the command line.
+/// Rewrites a recovery hint in terms of the command line.
 pub(super) fn for_a_shell(recovery: &str) -> String {
     let words = [
         ("Call list_sections", "Run `sectile edit list PATH`"),

@@ -69,7 +69,7 @@ pub(super) struct IndexArgs {
     pub(super) json: bool,
 }
 
-/// A number of threads.
+/// Parses a number of threads.
 fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(count @ 1..=256) => Ok(count),
@@ -132,7 +132,7 @@ pub(super) struct SearchArgs {
     pub(super) json: bool,
 }
 
-/// A number of passages.
+/// Parses a number of passages.
 fn count(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(count @ 1..=50) => Ok(count),

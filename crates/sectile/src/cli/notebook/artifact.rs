@@ -1,4 +1,4 @@
-//! `sectile notebook artifact add`: derived files put into a collection, with the record of where they come from.
+//! `sectile notebook artifact add`: adds derived files to a collection, with the record of their origin.
 
 mod step;
 
@@ -61,7 +61,7 @@ pub(super) fn add(args: &AddArgs, clock: Clock) -> Result<(), CliError> {
     report(args, &record)
 }
 
-/// The files by name, with their bytes.
+/// Returns the files by name, with their bytes.
 fn payloads(args: &AddArgs, max_bytes: u64) -> Result<Vec<(String, Vec<u8>)>, CliError> {
     let mut contents: Vec<(String, Vec<u8>)> = Vec::new();
     for path in &args.files {
@@ -91,7 +91,7 @@ fn payloads(args: &AddArgs, max_bytes: u64) -> Result<Vec<(String, Vec<u8>)>, Cl
     Ok(contents)
 }
 
-/// The bytes of a file, unless there are more than a client could get.
+/// Reads a file, unless it is larger than a client could fetch.
 fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>, CliError> {
     let shown = visible(&path.to_string_lossy());
     let bytes = files::read_bytes(path, max_bytes).map_err(|error| {
@@ -134,7 +134,7 @@ fn record(
         payloads: payloads.collect(),
     };
     record.steps = steps(args, &record, now)?;
-    // Without sources nothing can have gone into the first step.
+    // Without sources, the first step cannot have inputs.
     let broken = step_links(&record)
         .into_iter()
         .find(|link| !link.holds && !record.sources.is_empty());
@@ -173,7 +173,7 @@ fn sources(args: &AddArgs, storage: &Library) -> Result<Vec<Source>, CliError> {
     Ok(sources)
 }
 
-/// The steps, with what went in and came out of each.
+/// Returns the steps, with the inputs and outputs of each.
 fn steps(args: &AddArgs, record: &Record, now: i64) -> Result<Vec<Step>, CliError> {
     let mut given = Vec::new();
     for text in &args.steps {
@@ -209,7 +209,7 @@ fn steps(args: &AddArgs, record: &Record, now: i64) -> Result<Vec<Step>, CliErro
     Ok(steps)
 }
 
-/// Looks whether the library has the set now. A rule that ignores it would make it useless.
+/// Checks that the library has the set now. An ignore rule that hides it would make it useless.
 fn read_back(storage: &Library, args: &AddArgs, record: &Record) -> Result<(), CliError> {
     for payload in &record.payloads {
         let id = format!("{}/{}", args.set, payload.file);

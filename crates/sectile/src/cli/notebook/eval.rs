@@ -1,4 +1,4 @@
-//! `sectile notebook eval`: how well a test set's documents are found, by words alone and by words and meaning.
+//! `sectile notebook eval`: measures how well a test set's documents are found, by words alone and by words and meaning.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::{
     files,
 };
 
-/// A line of the documents.
+/// One line of the documents file.
 #[derive(Debug, Deserialize)]
 struct Document {
     #[serde(rename = "_id")]
@@ -26,7 +26,7 @@ struct Document {
     text: String,
 }
 
-/// A line of the queries.
+/// One line of the queries file.
 #[derive(Debug, Deserialize)]
 struct Asked {
     #[serde(rename = "_id")]

@@ -1,4 +1,4 @@
-//! `sectile notebook index`: the index of the collections, made or brought up to date, tier by tier.
+//! `sectile notebook index`: creates or updates the index of the collections, tier by tier.
 
 mod progress;
 mod watch;
@@ -31,15 +31,14 @@ use super::{
 use crate::{
     cli::{
         interrupt::Interrupt,
-        library::Opened,
         ui::{CliError, DIM, NAME, Styled, counted, print, tell, visible},
     },
-    worlds::editor,
+    worlds::{editor, notebook::Opened},
 };
 
-/// How often notebooks are indexed again that changed while the second tier was filled.
+/// The most rounds over notebooks that change while the second tier is being filled.
 const MOST_ROUNDS: usize = 3;
-/// Most notes at the top that are named.
+/// The most notes at the top that are listed.
 const MOST_NAMED: usize = 10;
 
 #[derive(Serialize)]
@@ -47,10 +46,10 @@ struct Row {
     collection_id: String,
     #[serde(flatten)]
     report: Report,
-    /// Of the collection of notes directly in ROOT, the first of them: nothing else tells which they are.
+    /// The first notes of the collection that consists of the notes directly in ROOT: its name says nothing about them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes_at_top: Vec<String>,
-    /// What became of the second tier, when it was wanted.
+    /// The progress of the second tier, if it was requested.
     transformer: Option<Filled>,
 }
 
@@ -96,7 +95,7 @@ pub(super) fn index(args: &IndexArgs) -> Result<(), CliError> {
     }
 }
 
-/// Prints what was done.
+/// Prints the results.
 fn told(rows: &[Row], as_json: bool) -> Result<(), CliError> {
     if !as_json {
         return print(shown(rows));
@@ -106,14 +105,14 @@ fn told(rows: &[Row], as_json: bool) -> Result<(), CliError> {
     print(format_args!("{text}\n"))
 }
 
-/// Where the index goes.
+/// The destination of the index.
 enum Target {
     Folder(PathBuf),
     Postgres(Arc<Postgres>),
 }
 
 impl Target {
-    /// What was asked for, or else where a server with the same settings looks.
+    /// Returns the requested destination, or else the one where a server with the same settings looks.
     fn new(opened: &Opened, args: &IndexArgs) -> Result<Self, CliError> {
         let wanted = match (args.to, &args.index, &opened.postgres) {
             (Some(To::Postgres), Some(_), _) => {
@@ -138,7 +137,7 @@ impl Target {
         }
     }
 
-    /// The model of the second tier, when that is wanted.
+    /// Returns the model of the second tier, if it was requested.
     fn second(
         &self,
         wanted: Option<WantedTier>,
@@ -155,14 +154,14 @@ impl Target {
     }
 }
 
-/// What is indexed, and how.
+/// The parameters of an indexing run.
 struct Indexing<'a> {
     library: &'a Library,
     target: Target,
     models: Models,
-    /// The model of the second tier, when that is wanted.
+    /// The model of the second tier, if it was requested.
     second: Option<&'static dyn Embedder>,
-    /// The only collection that is wanted.
+    /// The only collection to index, if one was named.
     only: Option<&'a str>,
     threads: usize,
     interrupt: Option<Interrupt>,
@@ -183,7 +182,7 @@ impl Indexing<'_> {
         self.interrupt.as_ref().is_some_and(Interrupt::is_wanted)
     }
 
-    /// Brings a collection up to date, tier by tier. The second one is left for now when `is_behind` says so.
+    /// Updates a collection, tier by tier. The second tier is postponed if `is_behind` returns `true`.
     fn one(
         &self,
         collection: &str,
@@ -215,7 +214,7 @@ impl Indexing<'_> {
             return Ok(Vec::new());
         }
         let listed = match self.library.notebooks(collection, &|| self.is_stopped()) {
-            // They went away since.
+            // The collection was removed meanwhile.
             Err(LibraryError::CollectionNotFound) => return Ok(Vec::new()),
             listed => listed.map_err(explained)?,
         };
@@ -290,7 +289,7 @@ fn explained(error: LibraryError) -> CliError {
     explained_with(error.into(), "")
 }
 
-/// What a person is told. `busy` is for when another process has the right to write.
+/// Converts an error for the user. `busy` is the message if another process holds the write lock.
 fn explained_with(error: IndexingError, busy: &str) -> CliError {
     match error {
         IndexingError::Notebooks(LibraryError::CollectionNotFound) => {
@@ -352,7 +351,7 @@ fn shown(rows: &[Row]) -> String {
     text
 }
 
-/// What became of the second tier, in a line.
+/// Describes the state of the second tier in one line.
 fn shown_tier(filled: &Filled) -> String {
     let Filled {
         passages,

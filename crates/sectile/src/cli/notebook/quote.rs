@@ -58,7 +58,7 @@ fn as_json(quote: &Quote) -> serde_json::Value {
     })
 }
 
-/// Lines stay; what could steer a terminal does not.
+/// Replaces characters that could control a terminal, except line breaks.
 fn visible_lines(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(visible).collect();
     lines.join("\n")

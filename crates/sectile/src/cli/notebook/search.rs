@@ -3,28 +3,25 @@
 use std::{cmp::Reverse, slice, sync::Arc};
 
 use sectile_library::{
-    LibraryError,
+    LibraryError, SearchQuery,
     shelf::{Found, Hit, Shelf},
 };
 use serde_json::json;
 
 use super::{args::SearchArgs, collections, failed, open, require};
 use crate::{
-    cli::{
-        library::Opened,
-        ui::{CliError, DIM, NAME, Styled, print, visible},
-    },
-    worlds::editor,
+    cli::ui::{CliError, DIM, NAME, Styled, print, visible},
+    worlds::{editor, notebook::Opened},
 };
 
-/// Characters of a passage that are shown.
+/// The number of characters shown of a passage.
 const SHOWN: usize = 160;
 
 pub(super) fn search(args: &SearchArgs) -> Result<(), CliError> {
     let storage = open(&args.root)?;
     if !args.all {
         require(&storage, &args.collection)?;
-        let found = search_one(&storage, args, &args.collection, &args.query.join(" "))
+        let found = search_one(&storage, args, &args.collection, &parsed(&args.query)?)
             .map_err(|error| failed(&error))?;
         return match args.json {
             true => print(format_args!("{}\n", as_json(&found))),
@@ -32,51 +29,63 @@ pub(super) fn search(args: &SearchArgs) -> Result<(), CliError> {
         };
     }
     let query = [slice::from_ref(&args.collection), &args.query].concat();
-    let found = search_all(&storage, args, &query.join(" "))?;
+    let found = search_all(&storage, args, &query)?;
     match args.json {
         true => print(format_args!("{}\n", found.as_json())),
         false => print(found.shown()),
     }
 }
 
-/// The best passages of a collection.
+/// Parses a query.
+fn parsed(words: &[String]) -> Result<SearchQuery, CliError> {
+    SearchQuery::parse(words.join(" "))
+        .map_err(|error| CliError::failed(visible(&error.to_string())))
+}
+
+/// Returns the best passages of a collection.
 fn search_one(
     storage: &Opened,
     args: &SearchArgs,
     collection: &str,
-    query: &str,
+    query: &SearchQuery,
 ) -> Result<Found, LibraryError> {
     let place = storage
         .indexes(args.index.as_deref())
         .of(collection, None)?;
     let library = Arc::clone(&storage.library);
     let shelf = Shelf::open(library, collection, place, editor::now, &|| false)?;
-    shelf.refresh()?;
+    shelf.refresh(&|| false)?;
     shelf.search(query, args.most, &|| false)
 }
 
-/// What was found in all collections together.
+/// The results from all collections together.
 struct FoundInAll {
-    /// The best, best first.
+    /// The best hits, best first.
     hits: Vec<Hit>,
-    /// What was found in each, without its hits.
+    /// The results from each collection, without their hits.
     collections: Vec<(String, Found)>,
 }
 
-/// The best passages of all collections. One is open at a time.
-fn search_all(storage: &Opened, args: &SearchArgs, query: &str) -> Result<FoundInAll, CliError> {
+/// Returns the best passages of all collections. One is open at a time.
+fn search_all(
+    storage: &Opened,
+    args: &SearchArgs,
+    query: &[String],
+) -> Result<FoundInAll, CliError> {
     let mut all = FoundInAll {
         hits: Vec::new(),
         collections: Vec::new(),
     };
-    for collection in collections(storage)? {
-        let mut found = match search_one(storage, args, &collection, query) {
-            // It went away since the names were listed.
+    let collections = collections(storage)?;
+    let query = parsed(query)?;
+    for collection in collections {
+        let mut found = match search_one(storage, args, &collection, &query) {
+            // It was removed after the names were listed.
             Err(LibraryError::CollectionNotFound) => continue,
             found => found.map_err(|error| failed(&error))?,
         };
         all.hits.append(&mut found.hits);
-        // The order of collections, and of hits in each, decides between equals.
+        // The sort is stable: the order of collections, and of hits in each, decides between equals.
         all.hits.sort_by_key(|hit| Reverse(hit.scores.fused));
         all.hits.truncate(args.most);
         all.collections.push((collection, found));
@@ -85,7 +94,7 @@ fn search_all(storage: &Opened, args: &SearchArgs, query: &str) -> Result<FoundI
 }
 
 impl FoundInAll {
-    /// Words that are in none of the collections.
+    /// Returns the words that are in none of the collections.
     fn unknown_words(&self) -> Vec<String> {
         let mut each = self.collections.iter().map(|(_, found)| found);
         let mut unknown = each
@@ -202,7 +211,7 @@ fn lines(hits: &[Hit], unknown_words: &[String], hint: Option<&str>) -> String {
     text
 }
 
-/// Millionths, as a part of one.
+/// Formats millionths as a fraction of one.
 fn share(millionths: u32) -> String {
     format!(
         "{}.{:03}",

@@ -1,4 +1,4 @@
-//! `sectile notebook verify`: everything hashed again.
+//! `sectile notebook verify`: hashes everything again.
 
 use sectile_library::{
     artifacts::{self, Checked, Drift},
@@ -10,13 +10,13 @@ use serde::Serialize;
 use super::{args::VerifyArgs, collections, failed, open, require};
 use crate::cli::ui::{BAD, CliError, DIM, GOOD, NAME, Styled, print, visible};
 
-/// What came of a collection.
+/// The result for one collection.
 #[derive(Serialize)]
 struct Row {
     collection_id: String,
     root: String,
     notebooks: usize,
-    /// Notebooks that cannot be read, and so are not in the root.
+    /// Notebooks that cannot be read, and so are not part of the root digest.
     left_out: Vec<String>,
     #[serde(flatten)]
     artifacts: Checked,
@@ -85,7 +85,7 @@ fn sums(storage: &Library, collections: &[String]) -> Result<(), CliError> {
     }
 }
 
-/// Of nothing, nothing can be said to be as recorded.
+/// The error for a library without anything to verify, which must not pass for an intact one.
 fn nothing() -> CliError {
     CliError::failed("nothing was verified: there is no notebook and no artifact.")
         .next("put `.md` files into the folder of the collection")
@@ -109,7 +109,7 @@ impl Row {
         })
     }
 
-    /// How many things were hashed, or should have been.
+    /// Returns the number of items that were hashed, or should have been.
     fn looked_at(&self) -> usize {
         let artifacts = self.artifacts.sets.iter().map(|set| set.artifacts);
         self.notebooks + artifacts.sum::<usize>() + self.problems()

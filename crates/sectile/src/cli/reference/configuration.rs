@@ -68,7 +68,7 @@ fn item(key: &Key) -> Item {
     }
 }
 
-/// What the schema says of a table, or of each table in a list.
+/// Returns the description of a table, or of each table in a list, from the schema.
 fn described<'a>(schema: &'a Value, table: &str) -> Option<&'a str> {
     let mut at = schema;
     for name in table.split('.') {

@@ -66,7 +66,7 @@ fn line(code: &str, rows: &[&ErrorRow]) -> [String; 3] {
     [name, told(&causes), told(&recoveries)]
 }
 
-/// Sentences in one cell, numbered where there are several, so that cause and cure can be put together.
+/// Joins sentences in one cell, numbered if there are several, so that each cause can be matched with its remedy.
 fn told(sentences: &[&str]) -> String {
     match sentences {
         [one] => (*one).to_owned(),
@@ -80,7 +80,7 @@ fn told(sentences: &[&str]) -> String {
     }
 }
 
-/// The values without repetitions, in order.
+/// Returns the values without repetitions, in order.
 fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut found = Vec::new();
     for value in values {

@@ -1,4 +1,4 @@
-//! A page of Markdown, put together from paragraphs, lists and tables.
+//! A page of Markdown, assembled from paragraphs, lists and tables.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ pub(super) struct Page {
     text: String,
 }
 
-/// An entry of a list, with the entries below it.
+/// A list item, with the items below it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Item {
     pub(super) text: String,
@@ -15,7 +15,7 @@ pub(super) struct Item {
 }
 
 impl Page {
-    /// A page that says what it is and what made it.
+    /// Starts a page with its title, its description and a note on how it was generated.
     pub(super) fn new(slug: &str, title: &str, description: &str) -> Self {
         let mut page = Self {
             text: format!(
@@ -60,7 +60,7 @@ impl Page {
     }
 }
 
-/// A list as it stands on a page.
+/// Formats a list.
 pub(super) fn listed(items: &[Item]) -> String {
     let mut text = String::new();
     write_list(items, 0, &mut text);
@@ -74,13 +74,13 @@ fn write_list(items: &[Item], depth: usize, text: &mut String) {
     }
 }
 
-/// Texts as code, with commas between.
+/// Formats strings as code, separated by commas.
 pub(super) fn as_code<T: fmt::Display>(texts: impl IntoIterator<Item = T>) -> String {
     let quoted: Vec<String> = texts.into_iter().map(|text| format!("`{text}`")).collect();
     quoted.join(", ")
 }
 
-/// A link to a heading of the same page.
+/// Returns a link to a heading of the same page.
 pub(super) fn link(heading: &str) -> String {
     format!("[{heading}](#{})", sectile_markdown::github_anchor(heading))
 }

@@ -1,25 +1,25 @@
-//! JSON schemas in words: the fields of an object as a list.
+//! JSON schemas in prose: the fields of an object as a list.
 //!
-//! Knows the keywords that schemas made from types use; anything else is "any JSON value".
+//! Supports the keywords that schemas derived from types use; anything else is "any JSON value".
 
 use serde_json::Value;
 
 use super::page::{Item, as_code};
 use crate::mcp::JsonObject;
 
-/// Levels of fields below the outermost ones that are shown.
+/// The most levels of nested fields that are shown.
 const MAX_DEPTH: usize = 2;
 
-/// Which way an object goes.
+/// The direction in which an object is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// To the server: what may be left out, and which values are allowed.
+    /// To the server: shows which fields are optional, and which values are allowed.
     Arguments,
-    /// To the client: what may be missing or null.
+    /// To the client: shows which fields may be missing or null.
     Answer,
 }
 
-/// The fields of the object that `schema` describes.
+/// Returns the fields of the object that `schema` describes.
 pub(super) fn fields(schema: &JsonObject, side: Side) -> Vec<Item> {
     let reader = Reader { root: schema, side };
     reader.fields(schema, &[])
@@ -30,7 +30,7 @@ struct Reader<'s> {
     side: Side,
 }
 
-/// A schema behind a reference, with the name of its definition.
+/// The schema that a reference resolves to, with the name of its definition.
 #[derive(Clone, Copy)]
 struct Target<'s> {
     schema: &'s Value,
@@ -38,7 +38,7 @@ struct Target<'s> {
 }
 
 impl<'s> Reader<'s> {
-    /// `outer` are the objects around this one.
+    /// Returns the fields of an object; `outer` are the objects around it.
     fn fields(&self, object: &'s JsonObject, outer: &[Target<'s>]) -> Vec<Item> {
         let required = object.get("required").and_then(Value::as_array);
         let is_required = |name: &str| {
@@ -89,7 +89,7 @@ impl<'s> Reader<'s> {
         Item { text, below }
     }
 
-    /// The type of a value in words.
+    /// Describes the type of a value.
     fn kind(&self, schema: &'s Value) -> String {
         let target = self.target(schema).schema;
         if let Some(constant) = target.get("const") {
@@ -132,7 +132,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Bounds are for those who choose a value.
+    /// Adds bounds, which matter only to those who choose a value.
     fn with_range(&self, kind: String, schema: &Value) -> String {
         let bound = |key: &str| schema.get(key).filter(|_| self.side == Side::Arguments);
         match (bound("minimum"), bound("maximum")) {
@@ -143,7 +143,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// What is said of the value itself, or else of its type.
+    /// Returns the description of the value itself, or else of its type.
     fn description(&self, schema: &'s Value) -> Option<&'s str> {
         let said = |schema: &'s Value| schema.get("description").and_then(Value::as_str);
         said(schema)
@@ -151,7 +151,7 @@ impl<'s> Reader<'s> {
             .or_else(|| self.object(schema).and_then(|object| said(object.schema)))
     }
 
-    /// The object that a value is, or has in its list.
+    /// Returns the object that a value is, or that its list contains.
     fn object(&self, schema: &'s Value) -> Option<Target<'s>> {
         let target = self.target(schema);
         if target.schema.get("properties").is_some() {
@@ -179,7 +179,7 @@ impl<'s> Reader<'s> {
         forms.filter_map(form).collect()
     }
 
-    /// The allowed words as entries, where the schema says what they mean.
+    /// Returns the allowed values as items, if the schema explains them.
     fn explained_words(&self, schema: &'s Value) -> Vec<Item> {
         let target = self.target(schema).schema;
         let inner = alternatives(target).into_iter().flatten();
@@ -195,7 +195,7 @@ impl<'s> Reader<'s> {
             .collect()
     }
 
-    /// The schema that a reference leads to, or the schema itself.
+    /// Resolves a reference; returns any other schema itself.
     fn target(&self, schema: &'s Value) -> Target<'s> {
         let name = schema
             .get("$ref")
@@ -234,7 +234,7 @@ fn form(schema: &Value) -> Option<Item> {
     })
 }
 
-/// The words of an enumeration, with what the schema says of each.
+/// Returns the values of an enumeration, with their descriptions.
 fn words(schema: &Value) -> Vec<(String, Option<&str>)> {
     let plain = schema.get("enum").and_then(Value::as_array);
     let plain = plain.into_iter().flatten().map(|word| (shown(word), None));
@@ -262,7 +262,7 @@ fn is_null(schema: &Value) -> bool {
     schema.get("type").and_then(Value::as_str) == Some("null")
 }
 
-/// The default, unless it only says that there is none.
+/// Returns the default, unless it only says that there is none.
 fn default(schema: &Value) -> Option<String> {
     let value = schema.get("default").filter(|value| !value.is_null())?;
     Some(match value.as_str() {
@@ -271,7 +271,7 @@ fn default(schema: &Value) -> Option<String> {
     })
 }
 
-/// A value without the quotation marks of a text.
+/// Formats a value, without the quotation marks of a string.
 fn shown(value: &Value) -> String {
     value
         .as_str()

@@ -1,4 +1,4 @@
-//! What the generated pages promise, whatever is in the tables.
+//! Promises of the generated pages, whatever is in the tables.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::{ReferencePage, text};
 
 use crate::{config::keys, mcp::frame_errors, worlds};
 
-/// The headings of a page, without their marks.
+/// Returns the headings of a page, without their marks.
 fn headings(page: &str) -> Vec<&str> {
     page.lines()
         .filter(|line| line.starts_with('#'))
@@ -17,7 +17,7 @@ fn headings(page: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The part of a page from a heading to the next one that is not below it.
+/// Returns the part of a page from a heading to the next one that is not below it.
 fn section<'a>(page: &'a str, heading: &str) -> &'a str {
     let start = page
         .find(&format!("\n{heading}\n"))
@@ -150,7 +150,7 @@ fn every_error_code_occurs_once_in_its_world() {
 
 #[test]
 fn every_error_is_told_in_sentences_that_fit_into_a_message() {
-    /// Half of a message; the other half is for what is wrong.
+    /// Half of a message; the other half says what is wrong.
     const LONGEST_RECOVERY: usize = 200;
     // The contract writes it without a full stop.
     const AS_WRITTEN: &str = "Call list_collections, then enter_collection";

@@ -6,18 +6,18 @@ use super::{
 };
 use crate::mcp::{Access, ToolCard, WorldCard};
 
-/// An answer of several tools that is shorter than this is repeated, so that a section stands alone.
+/// An answer shared by several tools is repeated if it is shorter than this, so that a section is self-contained.
 const SHORT_ANSWER: usize = 400;
 
-/// An answer that several tools give.
+/// An answer shared by several tools.
 struct Shared<'a> {
     heading: String,
     tools: Vec<&'a ToolCard>,
 }
 
 impl Shared<'_> {
-    /// The heading of this answer and the fields that are described otherwise in the answer of `tool`, if that has the
-    /// same fields and describes most of them alike.
+    /// Returns the heading of this answer and the fields that the answer of `tool` describes differently, if it has the
+    /// same fields and describes most of them in the same way.
     fn difference(&self, tool: &ToolCard) -> Option<(&str, Vec<Item>)> {
         let own = self.tools.first()?;
         let names = |tool: &ToolCard| -> Option<Vec<String>> {
@@ -71,7 +71,7 @@ fn write_world(page: &mut Page, world: &WorldCard, worlds: &[WorldCard]) {
     }
 }
 
-/// The heading of a tool. Where worlds have tools of one name, the world is a part of it.
+/// Returns the heading of a tool. If several worlds have a tool of this name, the heading includes the world.
 fn heading(tool: &ToolCard, worlds: &[WorldCard]) -> String {
     let all = worlds
         .iter()
@@ -142,7 +142,7 @@ fn write_shared(page: &mut Page, world: &WorldCard, answer: &Shared<'_>, worlds:
     }
 }
 
-/// Long answers that several tools of a world give, in the order of their first tools.
+/// Returns the long answers that several tools of a world share, in the order of their first tools.
 fn shared_answers<'a>(world: &'a WorldCard, worlds: &[WorldCard]) -> Vec<Shared<'a>> {
     let mut found: Vec<Vec<&ToolCard>> = Vec::new();
     for tool in &world.tools {
@@ -175,7 +175,7 @@ fn shared_answers<'a>(world: &'a WorldCard, worlds: &[WorldCard]) -> Vec<Shared<
 
 const WRITE: &str = "Answer of a write";
 
-/// Says which world it is, where several can write.
+/// Names the world, if several worlds can write.
 fn of_world(world: &WorldCard, worlds: &[WorldCard]) -> String {
     let writes = |world: &&WorldCard| {
         let mut tools = world.tools.iter();

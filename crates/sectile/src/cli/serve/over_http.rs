@@ -1,4 +1,4 @@
-//! Serving over HTTP: the front door, its settings read again on SIGHUP, figures and records.
+//! Serving over HTTP: the front door, reloading its settings on SIGHUP, metrics and audit log.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -12,13 +12,15 @@ use crate::{
     config::{self, AccessSettings, FrontSettings, Mistakes, Settings},
     mcp::{
         Surface,
-        http::{self, Door, DoorSettings, HttpSettings, ListenerSettings, ServerTls},
+        http::{
+            self, AuthenticationSettings, AuthenticationStep, HttpSettings, ListenerSettings,
+            ServerTls,
+        },
     },
     observe::{Metrics, Watch},
-    worlds,
 };
 
-/// What can be replaced while the server runs.
+/// The parts that can be replaced while the server runs.
 struct Replaceable {
     authenticator: Option<Arc<Live<Authenticator>>>,
     roles: Arc<Live<Acl>>,
@@ -84,7 +86,7 @@ async fn run(surfaces: Vec<Surface>, settings: Settings, args: &ServeArgs) -> Re
     let http_settings = http_settings(front, &replaceable, public_url, Arc::clone(&watch));
     reload_on_signal(replaceable, args.clone())?;
     let served = http::serve(listener, surfaces, http_settings, shutdown).await;
-    // A task that still holds it would keep the last lines from the file.
+    // A task that still holds the log would keep the last lines from being written.
     watch.flush();
     Ok(served?)
 }
@@ -104,7 +106,7 @@ fn http_settings(
             head_timeout: front.receive_timeout,
             max_head_bytes: front.max_head_bytes,
         },
-        door: Arc::new(Door::new(DoorSettings {
+        authentication: Arc::new(AuthenticationStep::new(AuthenticationSettings {
             authenticator: replaceable.authenticator.clone(),
             roles: Arc::clone(&replaceable.roles),
             rates: Rates::new(front.rates.0, front.rates.1),
@@ -128,7 +130,7 @@ async fn listen(address: SocketAddr, next: &str) -> Result<TcpListener, CliError
     })
 }
 
-/// Whoever counts and records calls, with the figures served where the settings say.
+/// Returns the observer that counts and records calls, and serves the metrics where the settings say.
 async fn watch(
     front: &FrontSettings,
     shutdown: &CancellationToken,
@@ -144,7 +146,7 @@ async fn watch(
     Ok(Arc::new(Watch::new(metrics, audit)))
 }
 
-/// Reads who may come in, and with which certificate, again whenever the process is asked to.
+/// Reloads access rules and certificates whenever the process receives SIGHUP.
 fn reload_on_signal(replaceable: Replaceable, args: ServeArgs) -> std::io::Result<()> {
     #[cfg(unix)]
     {
@@ -171,12 +173,11 @@ fn read_again(args: &ServeArgs) -> Result<AccessSettings, Mistakes> {
     let (file, flags) = sources(args);
     let loaded = config::load(file.as_deref(), &flags)?;
     let base = folder_of(file.as_deref());
-    let cards = || worlds::cards_in(&loaded.raw.docs.namespace);
-    AccessSettings::resolve(&loaded, &base, &cards)
+    AccessSettings::resolve(&loaded, &base)
 }
 
 impl Replaceable {
-    /// Puts `access` in place of what was there. Whether anybody signs in at all, and whether connections are encrypted,
+    /// Replaces the current settings with `access`. Whether callers sign in at all, and whether connections are encrypted,
     /// stays as it was at the start.
     fn replace(&self, access: AccessSettings) {
         match (&self.authenticator, access.auth) {

@@ -3,8 +3,10 @@
 mod table;
 mod words;
 
+use schemars::JsonSchema;
 use sectile_markdown::edit::{EditError, Escape};
 use sectile_vault::editor::{Candidate, EditorError};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::{
@@ -18,15 +20,18 @@ pub(super) use self::{
     words::About,
 };
 
-/// Where errors go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Where the errors of the editor world go.
+// Doc comments on the variants would change the schema of the settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum ErrorStyle {
-    /// JSON-RPC errors, as the contract has it.
+    // Results for clients that are known to hide protocol errors, and JSON-RPC errors for all others.
+    #[default]
+    Auto,
+    // JSON-RPC errors, as the contract has it.
     Protocol,
-    /// Tool results with `isError`, for clients that hide protocol errors from the model.
+    // Tool results with `isError`, for clients that hide protocol errors from the model.
     Result,
-    /// Results for clients that are known to hide protocol errors, and JSON-RPC errors for all others.
-    Suited,
 }
 
 impl ErrorStyle {
@@ -34,7 +39,7 @@ impl ErrorStyle {
         match self {
             Self::Protocol => protocol_error,
             Self::Result => error_result,
-            Self::Suited => suited_error,
+            Self::Auto => suited_error,
         }
     }
 }

@@ -107,10 +107,6 @@ impl From<LibraryError> for NotebookError {
                 argument: "artifact_id",
                 message,
             },
-            LibraryError::Query(error) => Self::AmbiguousRequest {
-                argument: "query",
-                message: error.to_string(),
-            },
             LibraryError::Failed { message, at } => Self::UpstreamFailure { message, at },
             LibraryError::IndexDamaged => Self::IndexDamaged,
             LibraryError::Cancelled => Self::Cancelled,

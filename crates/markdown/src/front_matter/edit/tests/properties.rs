@@ -1,10 +1,10 @@
-//! Promises that hold for any block and any bytes.
+//! Properties that hold for any block and any bytes.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// One entry of a generated block: its lines, and comments or blank lines behind it.
+/// One entry of a generated block: its lines, and the comments or blank lines after it.
 #[derive(Clone, Debug)]
 struct Lines {
     key: String,
@@ -12,7 +12,7 @@ struct Lines {
     behind: String,
 }
 
-/// Values in all styles, starting behind the colon and ending with a line end.
+/// Generates values in all styles, starting after the colon and ending with a line ending.
 fn any_written() -> impl Strategy<Value = String> {
     let comment = prop_oneof![Just(""), Just(" # why"), Just("  # \"quoted\" é")];
     let scalar = prop_oneof![
@@ -174,7 +174,7 @@ proptest! {
         let note = note_of(&yaml_of(&entries), line_end);
         let changed = edited(&note, &format!("k{picked}"), None).unwrap();
         let mut others = yaml_of(&entries[..picked]);
-        // Blank lines at the end of a literal are lines behind it, and those stay.
+        // Blank lines at the end of a literal are lines after it, and those stay.
         let value = &entries[picked].value;
         let value_lines = value.trim_end_matches([' ', '\n']);
         let blanks = value[value_lines.len()..].strip_prefix('\n').unwrap();
@@ -205,7 +205,7 @@ proptest! {
     }
 }
 
-/// Whatever comes back can be made, undone, and is what was asked for.
+/// Checks that any returned changes can be applied and undone, and do what was requested.
 fn check_any(bytes: &[u8], key: &str, value: &Value) {
     for changes in [set_key(bytes, key, value), remove_key(bytes, key)]
         .into_iter()

@@ -1,4 +1,4 @@
-//! A step as it is written on the command line: `tool=NAME;key=value;in=FILE;out=FILE`.
+//! Parsing of a step from the command line: `tool=NAME;key=value;in=FILE;out=FILE`.
 
 use std::path::PathBuf;
 
@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct GivenStep {
     pub(super) tool: String,
-    /// Texts by name.
+    /// Strings by name.
     pub(super) parameters: Map<String, Value>,
-    /// Files that went in and came out.
+    /// Input and output files.
     pub(super) inputs: Vec<PathBuf>,
     pub(super) outputs: Vec<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! How far indexing is, for whoever looks: a bar on a terminal, now and then a line elsewhere.
+//! Progress of indexing: a bar on a terminal, an occasional line elsewhere.
 
 use std::{
     cell::Cell,
@@ -10,10 +10,10 @@ use sectile_library::filling::Progress;
 
 use crate::cli::ui::{tell, visible};
 
-/// Between two lines.
+/// The interval between two lines.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// A bar on a terminal; nothing elsewhere.
+/// Returns a bar on a terminal, and a hidden one elsewhere.
 pub(super) fn bar(length: usize, collection: &str) -> ProgressBar {
     drawn(length, collection, "{prefix} [{bar:30}] {pos}/{len} {eta}")
 }
@@ -26,12 +26,12 @@ fn drawn(length: usize, collection: &str, template: &str) -> ProgressBar {
     bar
 }
 
-/// How far the second tier is.
+/// The progress of the second tier.
 pub(super) struct FillingBar {
     bar: ProgressBar,
     collection: String,
     started: Instant,
-    /// When the last line was.
+    /// The time of the last line.
     told: Cell<Instant>,
 }
 
@@ -63,7 +63,7 @@ impl FillingBar {
     }
 }
 
-/// How fast it goes, and how long it takes still, once that can be said. What was known already took no time.
+/// Describes the speed and the remaining time, once they can be estimated. Cached vectors took no time.
 fn speed(progress: Progress, elapsed: Duration) -> String {
     let left = progress.all.saturating_sub(progress.done) as u64;
     let embedded = progress.embedded as u64;

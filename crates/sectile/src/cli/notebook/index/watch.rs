@@ -1,4 +1,4 @@
-//! `sectile notebook index --watch`: the index follows the notebooks until somebody stops it.
+//! `sectile notebook index --watch`: the index follows the notebooks until it is stopped.
 
 use std::{
     any::Any,
@@ -17,18 +17,18 @@ use crate::cli::{
     ui::{CliError, tell, visible},
 };
 
-/// Between two rounds with a storage that tells of no change.
+/// The polling interval for a storage that does not report changes.
 const PAUSE: Duration = Duration::from_secs(30);
-/// Programs write in several steps; one round is enough.
+/// Programs write in several steps, which should cause only one round.
 const QUIET: Duration = Duration::from_millis(50);
-/// Where something is written all the time, a round comes at last.
+/// The longest delay of a round, even if something is written all the time.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
-/// What changes is indexed before the filling of the second tier goes on, but that shall get on too.
+/// Changes are indexed before the second tier is filled further, but filling must make progress too.
 const SHORTEST_FILLING: Duration = Duration::from_secs(5);
 
-/// What happened outside.
+/// Events from outside.
 struct News {
-    /// Something changed since the last round began.
+    /// Whether something changed since the last round began.
     changed: AtomicBool,
     wake: mpsc::Sender<()>,
 }
@@ -40,12 +40,12 @@ impl News {
     }
 
     fn wake(&self) {
-        // Nobody waits any more at the very end.
+        // At the very end, nobody receives it any more.
         self.wake.send(()).unwrap_or_default();
     }
 }
 
-/// Indexes until somebody stops it.
+/// Indexes until it is stopped.
 pub(super) fn watch(mut indexing: Indexing<'_>, as_json: bool) -> Result<(), CliError> {
     let (wake, woken) = mpsc::channel();
     let news = Arc::new(News {
@@ -69,7 +69,7 @@ pub(super) fn watch(mut indexing: Indexing<'_>, as_json: bool) -> Result<(), Cli
     Ok(())
 }
 
-/// Waits until something changed, or somebody wants it to stop, or for a while.
+/// Waits for a change, a request to stop, or a timeout.
 fn wait(woken: &mpsc::Receiver<()>, news: &News) {
     if !news.changed.load(Ordering::Relaxed) && woken.recv_timeout(PAUSE).is_err() {
         return;
@@ -78,7 +78,7 @@ fn wait(woken: &mpsc::Receiver<()>, news: &News) {
     while since.elapsed() < LONGEST_WAIT && woken.recv_timeout(QUIET).is_ok() {}
 }
 
-/// Brings all collections up to date. Those are returned to which something was done; all of them, the first time.
+/// Updates all collections. Returns those that changed; all of them, the first time.
 fn round(
     indexing: &Indexing<'_>,
     news: &Arc<News>,
@@ -99,7 +99,10 @@ fn round(
         watches.entry(collection.clone()).or_insert_with(|| {
             let news = Arc::clone(news);
             let changed = Box::new(move || news.changed());
-            indexing.library.watch(&collection, changed)
+            indexing
+                .library
+                .notebook_storage()
+                .watch(&collection, changed)
         });
         let since = Instant::now();
         let is_behind =

@@ -20,17 +20,17 @@ fn folder<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> TempDir {
 }
 
 /// Settings with these extra paths and listed documents, written relative to `folder`.
-fn settings(folder: &TempDir, extra: &[&str], listed: &[&str]) -> CorpusSettings {
-    let given = |written: &&str| GivenPath {
+fn settings(folder: &TempDir, extra: &[&str], listed: &[&str]) -> DocsSettings {
+    let given = |written: &&str| DocsPath {
         written: (*written).to_owned(),
         location: folder.path().join(written),
     };
-    CorpusSettings {
-        include_embedded: true,
+    DocsSettings {
+        include_default_docs: true,
         root: None,
-        listed: listed
+        documents: listed
             .iter()
-            .map(|written| Listed {
+            .map(|written| DocsDocument {
                 path: given(written),
                 slug: None,
                 title: None,
@@ -42,6 +42,7 @@ fn settings(folder: &TempDir, extra: &[&str], listed: &[&str]) -> CorpusSettings
         max_doc_bytes: 100,
         max_total_bytes: 1000,
         max_docs: 32,
+        ..DocsSettings::default()
     }
 }
 
@@ -129,8 +130,8 @@ fn the_manual_then_the_list_then_extra_paths_in_order_of_path() {
     assert_eq!(&*first.bytes, b"\xef\xbb\xbf# First\n");
     assert_eq!(&*corpus.documents[5].bytes, b"# A\r\n");
 
-    let without = CorpusSettings {
-        include_embedded: false,
+    let without = DocsSettings {
+        include_default_docs: false,
         ..settings
     };
     assert_eq!(Corpus::load(&without, MANUAL).documents[0].slug, "first");
@@ -319,7 +320,7 @@ fn absolute_paths_are_shown_by_their_last_part() {
     let mut settings = settings(&folder, &[], &[]);
     for below in ["guides", "guides/nothing.md", ""] {
         let location = folder.path().join(below);
-        settings.extra_paths.push(GivenPath {
+        settings.extra_paths.push(DocsPath {
             written: location.to_str().unwrap().to_owned(),
             location,
         });
