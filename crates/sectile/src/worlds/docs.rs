@@ -15,8 +15,7 @@ pub(crate) mod resources;
 mod roles;
 mod tools;
 
-use std::sync::Mutex;
-
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 pub(crate) use self::answer::Answered;

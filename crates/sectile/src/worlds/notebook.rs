@@ -15,7 +15,7 @@ mod tokens;
 mod tools;
 mod volatile;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 pub(crate) use sectile_library::{clock::Clock, library::Library};
 use sectile_library::{
@@ -98,11 +98,6 @@ pub(crate) fn spec(constraints: &Constraints) -> WorldSpec<NotebookWorld> {
             errors::list,
         )
     }
-}
-
-/// What a mutex guards, also when somebody panicked with it: everything here is replaced as a whole.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn object(value: Value) -> JsonObject {
