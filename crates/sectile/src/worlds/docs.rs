@@ -17,8 +17,7 @@ mod roles;
 mod settings;
 mod tools;
 
-use std::sync::Mutex;
-
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 pub(crate) use self::{
