@@ -4,6 +4,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::ci::BACKENDS;
 use crate::eval;
 use crate::outside::install;
 use crate::process::{self, Repo};
@@ -35,6 +36,8 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
         "sectile",
         "--package",
         "sectile-bench",
+        "--features",
+        BACKENDS,
     ]))?;
     let mut only: Vec<&str> = args.only.iter().map(String::as_str).collect();
     only.extend(args.retrieval.then_some("retrieval"));

@@ -17,6 +17,11 @@ pub(crate) struct Args {
     skip: Vec<String>,
 }
 
+/// The feature that releases have: the gate checks everything with it.
+pub(crate) const BACKENDS: &str = "backends";
+/// The tests of what the program says without it.
+const WITHOUT_BACKENDS: &str = "cli::library::servers";
+
 struct Step {
     name: &'static str,
     /// A step whose failure makes this one pointless.
@@ -184,16 +189,14 @@ fn fmt(repo: &Repo) -> Result<Option<String>> {
 }
 
 fn clippy(repo: &Repo) -> Result<Option<String>> {
-    let args = [
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--locked",
-        "--",
-        "-D",
-        "warnings",
-    ];
-    process::run(&mut repo.cargo(args))?;
+    // The second form is what a plain `cargo build` makes.
+    for form in [
+        &["--workspace", "--features", BACKENDS],
+        &["--package", "sectile"][..],
+    ] {
+        let mut clippy = repo.cargo(["clippy", "--all-targets", "--locked"]);
+        process::run(clippy.args(form).args(["--", "-D", "warnings"]))?;
+    }
     Ok(None)
 }
 
@@ -202,19 +205,17 @@ fn test(repo: &Repo) -> Result<Option<String>> {
     let tests =
         |args: &[&str]| process::run(repo.cargo(args).env("INSTA_UPDATE", "no").env("CI", "true"));
     contracts::forget(repo)?;
+    // The whole workspace again, so that only the program itself is compiled in another form.
+    let without = ["--workspace", "--lib", "--locked", WITHOUT_BACKENDS];
+    let everything = ["--workspace", "--features", BACKENDS, "--locked"];
     if has_nextest() {
-        let profile = contracts::PROFILE;
-        tests(&[
-            "nextest",
-            "run",
-            "--workspace",
-            "--locked",
-            "--profile",
-            profile,
-        ])?;
-        tests(&["test", "--doc", "--workspace", "--locked"])?;
+        let recorded = ["--profile", contracts::PROFILE];
+        tests(&[&["nextest", "run"], &everything[..], &recorded].concat())?;
+        tests(&[&["test", "--doc"], &everything[..]].concat())?;
+        tests(&[&["nextest", "run"], &without[..]].concat())?;
     } else {
-        tests(&["test", "--workspace", "--locked"])?;
+        tests(&[&["test"], &everything[..]].concat())?;
+        tests(&[&["test"], &without[..]].concat())?;
     }
     Ok(None)
 }
@@ -236,6 +237,8 @@ fn doc(repo: &Repo) -> Result<Option<String>> {
     let args = [
         "doc",
         "--workspace",
+        "--features",
+        BACKENDS,
         "--no-deps",
         "--locked",
         "--document-private-items",
@@ -273,6 +276,8 @@ pub(crate) fn build(repo: &Repo) -> Result<Option<String>> {
         "sectile",
         "--package",
         "sectile-note-store",
+        "--features",
+        BACKENDS,
     ]))?;
     Ok(None)
 }

@@ -5,13 +5,21 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use crate::ci::BACKENDS;
 use crate::process::{self, Repo};
 
 /// Names of the pages, which are those of their files.
 const PAGES: [&str; 3] = ["tools", "errors", "configuration"];
 
 pub(crate) fn run(repo: &Repo) -> Result<()> {
-    process::run(&mut repo.cargo(["build", "--locked", "--package", "sectile"]))?;
+    process::run(&mut repo.cargo([
+        "build",
+        "--locked",
+        "--package",
+        "sectile",
+        "--features",
+        BACKENDS,
+    ]))?;
     let program = repo
         .target
         .join("debug/sectile")

@@ -1,23 +1,31 @@
 //! The library that a command or a server works on: in a folder, or wherever a settings file says.
 
+#[cfg(not(feature = "backends"))]
+#[path = "library/no_servers.rs"]
+mod servers;
+#[cfg(feature = "backends")]
+mod servers;
+
 use std::{
     ops::Deref,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use sectile_backends::{Objects, Postgres, S3Settings, Waiting};
 use sectile_library::{
-    ArtifactStorage, NotebookStorage,
+    ArtifactStorage, NotebookStorage, VectorIndexing,
     folder::{FolderStorage, MAX_NOTE_BYTES},
     library::Library,
     shelves::Indexes,
 };
-use sectile_retrieval::built_in;
 use sectile_vault::Walk;
 
+use self::servers::Servers;
 use super::{settings::settings, ui::CliError};
 use crate::config::{ArtifactPlace, NotebookSettings};
+
+/// A bucket, for notebooks and for artifacts.
+type Bucket = (Arc<dyn NotebookStorage>, Arc<dyn ArtifactStorage>);
 
 /// An open library.
 pub(super) struct Opened {
@@ -25,7 +33,7 @@ pub(super) struct Opened {
     /// The folder of its notebooks, if they are in one.
     pub(super) folder: Option<Arc<FolderStorage>>,
     /// The database of its vectors, if they are in one.
-    pub(super) postgres: Option<Arc<Postgres>>,
+    pub(super) postgres: Option<Arc<dyn VectorIndexing>>,
     /// The folder of its indexes, if the settings name one.
     index: Option<PathBuf>,
 }
@@ -77,38 +85,26 @@ impl Opened {
             })
         };
         let root = settings.root.as_deref().map(folder).transpose()?;
-        let waiting = Waiting::new()?;
-        let bucket = |bucket: &S3Settings| {
-            let objects = Objects::s3(bucket, waiting.clone());
-            objects.map(Arc::new).map_err(|problem| {
-                CliError::failed(format_args!("the bucket cannot be used: {problem}."))
-                    .next("correct the storage in the settings file")
-            })
+        let servers = Servers::new()?;
+        let bucket = settings.bucket.as_ref();
+        let bucket = bucket.map(|bucket| servers.bucket(bucket)).transpose()?;
+        let (notebooks, beside): Bucket = match (&root, bucket) {
+            (_, Some(bucket)) => bucket,
+            (Some(root), None) => (
+                Arc::<FolderStorage>::clone(root),
+                Arc::<FolderStorage>::clone(root),
+            ),
+            (None, None) => {
+                return Err(CliError::usage("there is no folder of notebooks."));
+            }
         };
-        let objects = settings.bucket.as_ref().map(bucket).transpose()?;
-        let (notebooks, beside): (Arc<dyn NotebookStorage>, Arc<dyn ArtifactStorage>) =
-            match (&root, objects) {
-                (_, Some(objects)) => (Arc::<Objects>::clone(&objects), objects),
-                (Some(root), None) => (
-                    Arc::<FolderStorage>::clone(root),
-                    Arc::<FolderStorage>::clone(root),
-                ),
-                (None, None) => {
-                    return Err(CliError::usage("there is no folder of notebooks."));
-                }
-            };
         let artifacts: Arc<dyn ArtifactStorage> = match &settings.artifacts {
             None => beside,
             Some(ArtifactPlace::Folder(place)) => folder(place)?,
-            Some(ArtifactPlace::Bucket(place)) => bucket(place)?,
+            Some(ArtifactPlace::Bucket(place)) => servers.bucket(place)?.1,
         };
-        let postgres = settings.postgres.clone().map(|postgres| {
-            let embedder = built_in().map_err(|error| {
-                CliError::failed(format_args!("the embedding model cannot be used: {error}."))
-            })?;
-            let opened = Postgres::new(&postgres, waiting.clone(), embedder);
-            opened.map(Arc::new).map_err(CliError::failed)
-        });
+        let postgres = settings.postgres.as_ref();
+        let postgres = postgres.map(|settings| servers.database(settings));
         Ok(Self {
             library: Arc::new(Library::new(notebooks, artifacts)),
             folder: root.filter(|_| settings.bucket.is_none()),
@@ -127,7 +123,10 @@ impl Opened {
     /// Returns the location of its indexes.
     pub(super) fn indexes(&self, given: Option<&Path>) -> Indexes {
         match &self.postgres {
-            Some(postgres) if given.is_none() => Indexes::Shared(Arc::<Postgres>::clone(postgres)),
+            Some(postgres) if given.is_none() => {
+                let postgres: Arc<dyn VectorIndexing> = Arc::clone(postgres);
+                Indexes::Shared(postgres)
+            }
             _ => Indexes::Folder(self.index_folder(given)),
         }
     }
