@@ -27,7 +27,9 @@ pub(crate) struct BenchArgs {
 }
 
 pub(crate) fn run(repo: &Repo, args: &BenchArgs) -> Result<Option<String>> {
-    repo.run_cargo("build --release --locked --package sectile --package sectile-bench")?;
+    repo.run_cargo(
+        "build --release --locked --package sectile --package sectile-bench --features backends",
+    )?;
     let mut only: Vec<&str> = args.only.iter().map(String::as_str).collect();
     only.extend(args.retrieval.then_some("retrieval"));
     let wants = |name: &str| only.is_empty() || only.contains(&name);

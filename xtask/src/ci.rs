@@ -17,6 +17,10 @@ pub(crate) struct CiArgs {
     skip: Vec<String>,
 }
 
+/// The tests of what the program says without the feature `backends`, which releases have and everything else is
+/// checked with.
+const WITHOUT_BACKENDS: &str = "cli::library::servers";
+
 struct Step {
     name: &'static str,
     /// A step whose failure makes this one pointless.
@@ -158,7 +162,9 @@ fn fmt(repo: &Repo) -> Result<Option<String>> {
 }
 
 fn clippy(repo: &Repo) -> Result<Option<String>> {
-    repo.run_cargo("clippy --workspace --all-targets --locked -- -D warnings")
+    repo.run_cargo("clippy --workspace --features backends --all-targets --locked -- -D warnings")?;
+    // What a plain `cargo build` makes.
+    repo.run_cargo("clippy --package sectile --all-targets --locked -- -D warnings")
 }
 
 fn test(repo: &Repo) -> Result<Option<String>> {
@@ -168,14 +174,17 @@ fn test(repo: &Repo) -> Result<Option<String>> {
         process::run(cargo.env("INSTA_UPDATE", "no").env("CI", "true"))
     };
     contracts::forget(repo)?;
+    // The whole workspace again, so that only the program itself is compiled in another form.
+    let without = format!("--workspace --lib --locked {WITHOUT_BACKENDS}");
+    let everything = "--workspace --features backends --locked";
     if has_nextest() {
         let profile = contracts::PROFILE;
-        tests(&format!(
-            "nextest run --workspace --locked --profile {profile}"
-        ))?;
-        tests("test --doc --workspace --locked")?;
+        tests(&format!("nextest run {everything} --profile {profile}"))?;
+        tests(&format!("test --doc {everything}"))?;
+        tests(&format!("nextest run {without}"))?;
     } else {
-        tests("test --workspace --locked")?;
+        tests(&format!("test {everything}"))?;
+        tests(&format!("test {without}"))?;
     }
     Ok(None)
 }
@@ -194,7 +203,7 @@ fn check_contracts(repo: &Repo) -> Result<Option<String>> {
 }
 
 fn doc(repo: &Repo) -> Result<Option<String>> {
-    let words = "doc --workspace --no-deps --locked --document-private-items";
+    let words = "doc --workspace --features backends --no-deps --locked --document-private-items";
     let mut cargo = repo.cargo(words.split(' '));
     process::run(cargo.env("RUSTDOCFLAGS", "-D warnings"))?;
     Ok(None)
@@ -212,7 +221,9 @@ fn fuzz(repo: &Repo) -> Result<Option<String>> {
 
 /// Builds what is checked from outside.
 pub(crate) fn build(repo: &Repo) -> Result<Option<String>> {
-    repo.run_cargo("build --locked --package sectile --package sectile-note-store")
+    repo.run_cargo(
+        "build --locked --package sectile --package sectile-note-store --features backends",
+    )
 }
 
 #[cfg(test)]

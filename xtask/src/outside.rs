@@ -190,7 +190,7 @@ pub(crate) fn run(repo: &Repo, args: &OutsideArgs) -> Result<Option<String>> {
         .join(format!("sectile{}", env::consts::EXE_SUFFIX));
     if !binary.is_file() {
         bail!(
-            "there is no binary to check; run `cargo build -p sectile -p sectile-note-store` first"
+            "there is no binary to check; run `cargo build -p sectile -p sectile-note-store --features backends` first"
         );
     }
     let folder = repo.target.join("outside");

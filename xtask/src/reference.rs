@@ -11,7 +11,7 @@ use crate::process::{self, Repo};
 const PAGES: [&str; 3] = ["tools", "errors", "configuration"];
 
 pub(crate) fn run(repo: &Repo) -> Result<Option<String>> {
-    repo.run_cargo("build --locked --package sectile")?;
+    repo.run_cargo("build --locked --package sectile --features backends")?;
     let program = repo
         .target
         .join("debug/sectile")

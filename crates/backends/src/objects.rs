@@ -11,7 +11,7 @@
 
 mod keys;
 mod listing;
-mod settings;
+mod store;
 #[cfg(test)]
 mod tests;
 mod trouble;
@@ -35,15 +35,14 @@ use sectile_library::{
 };
 use sectile_markdown::{Digest, NotePath};
 
-pub use self::settings::{S3Credentials, S3Settings, S3Style};
 use self::{
     keys::Keys,
     listing::{Entry, Page},
-    settings::RETRY_TIME,
+    store::RETRY_TIME,
     trouble::Trouble,
     wire::{Asked, Noted},
 };
-use crate::Waiting;
+use crate::{S3Settings, Waiting};
 
 /// The word that messages use for this storage.
 const KIND: &str = "bucket";

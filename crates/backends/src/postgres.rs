@@ -34,7 +34,7 @@ use self::{
     terms::Changes,
     update::Writer,
 };
-use crate::Waiting;
+use crate::{PostgresSettings, Waiting};
 
 /// The longest a write may take before it is abandoned.
 const WRITING: Duration = Duration::from_secs(3_600);
@@ -47,64 +47,17 @@ const ANALYZE: &str =
 /// The most chunks returned for one prefix of a digest.
 const SAME_DIGITS: i64 = 16;
 
-/// The connection to the database, and the limits of its use.
-#[derive(Clone)]
-pub struct PostgresSettings {
-    /// `postgres://...`, or keys and values. With `sslmode=require`, the connection is encrypted and the host name
-    /// verified.
-    pub connection: String,
-    /// The password, if it is not in the connection string.
-    pub password: Option<String>,
-    /// Certificates (PEM) to trust in addition to the well-known ones.
-    pub extra_roots: Option<String>,
-    /// The most connections open at a time.
-    pub max_connections: usize,
-    /// The time that one statement of a search may take.
-    pub statement_timeout: Duration,
-    /// The time that connecting may take.
-    pub connect_timeout: Duration,
-    /// The number of chunks below which all vectors of a collection are compared, without a graph.
-    pub exact_below: u64,
-    /// The number of candidates by words, and also by meaning.
-    pub candidates: usize,
-    /// The number of chunks sent at a time when an index is written. Each takes some 3 kB, three times.
-    pub batch: usize,
-}
-
-impl PostgresSettings {
-    /// Returns the default settings for a connection string.
-    #[must_use]
-    pub fn new(connection: impl Into<String>) -> Self {
-        Self {
-            connection: connection.into(),
-            password: None,
-            extra_roots: None,
-            max_connections: 8,
-            statement_timeout: Duration::from_secs(10),
-            connect_timeout: Duration::from_secs(5),
-            exact_below: 20_000,
-            candidates: 400,
-            batch: 3_000,
-        }
+/// Checks a connection string, as [`PostgresSettings::check`] does.
+pub(crate) fn check_connection(connection: &str) -> Result<(), &'static str> {
+    let config: tokio_postgres::Config =
+        connection.parse().map_err(|_| "it cannot be understood")?;
+    if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+        return Err("it has no host");
     }
-
-    /// Checks that the connection string is valid and contains no password, which others could read.
-    ///
-    /// # Errors
-    /// Returns a short description of what is wrong with it.
-    pub fn check(&self) -> Result<(), &'static str> {
-        let config: tokio_postgres::Config = self
-            .connection
-            .parse()
-            .map_err(|_| "it cannot be understood")?;
-        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-            return Err("it has no host");
-        }
-        if config.get_password().is_some() {
-            return Err("it has a password");
-        }
-        Ok(())
+    if config.get_password().is_some() {
+        return Err("it has a password");
     }
+    Ok(())
 }
 
 /// The settings that stay fixed while the index is open.

@@ -8,6 +8,7 @@ use std::{
 };
 
 use super::*;
+use crate::{S3Credentials, S3Style};
 
 /// A server that answers each request with what a function makes of its head, and keeps the heads.
 struct Server {

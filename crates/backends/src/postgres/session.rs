@@ -8,7 +8,8 @@ use tokio::{runtime::Handle, task::JoinHandle};
 use tokio_postgres::{CancelToken, Client, Config, Error};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{PostgresSettings, failure::Failure};
+use super::failure::Failure;
+use crate::PostgresSettings;
 
 /// The idle time after which TCP checks whether the server is still there.
 const ASKED_AFTER: Duration = Duration::from_secs(30);

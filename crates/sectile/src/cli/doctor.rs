@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::ValueEnum as _;
 use sectile_library::{
-    LibraryError, StorageError, VectorSearch as _,
+    LibraryError, StorageError,
     indexing::folder_of as folder_of_index,
     tiers::{Models, Tier},
 };

@@ -422,6 +422,7 @@ fn wrong_settings_of_notebook_are_refused() {
             "[notebook.vector_storage]\ntype = \"pinecone\"\n",
             "`notebook.vector_storage.type` must be embedded or pgvector; this version serves no other storage, such as pinecone, weaviate.",
         ),
+        #[cfg(feature = "backends")]
         (
             "[notebook.vector_storage]\ntype = \"pgvector\"\nconnection = \"postgres://a:b@c/d\"\n",
             "`notebook.vector_storage.connection` must be like postgres://user@host:5432/database, without a password (it has a password).",

@@ -1,6 +1,7 @@
 //! The notebook world: what its contract's validation checklist asks for, box by box, and what can be sent to it.
 
 /// Notebooks in a bucket and their index in a database: the same answers, and faults of the servers.
+#[cfg(feature = "backends")]
 mod backends;
 /// What bad arguments, ids and tokens answer.
 mod bad_input;

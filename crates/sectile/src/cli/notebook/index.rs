@@ -11,9 +11,8 @@ use std::{
     },
 };
 
-use sectile_backends::Postgres;
 use sectile_library::{
-    LibraryError, TOP,
+    LibraryError, TOP, VectorIndexing,
     filling::{self, Filled, Filling, fill},
     indexing::{self, IndexingError, Job, Report},
     library::Library,
@@ -108,7 +107,7 @@ fn told(rows: &[Row], as_json: bool) -> Result<(), CliError> {
 /// The destination of the index.
 enum Target {
     Folder(PathBuf),
-    Postgres(Arc<Postgres>),
+    Postgres(Arc<dyn VectorIndexing>),
 }
 
 impl Target {

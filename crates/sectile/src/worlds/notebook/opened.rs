@@ -1,20 +1,29 @@
 //! The library that a command or a server works on: in a folder, or wherever a settings file says.
 
+#[cfg(not(feature = "backends"))]
+#[path = "opened/no_servers.rs"]
+mod servers;
+#[cfg(feature = "backends")]
+mod servers;
+
 use std::{
     ops::Deref,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use sectile_backends::{Objects, Postgres, S3Settings, Waiting};
 use sectile_library::{
-    ArtifactStorage, NotebookStorage, folder::FolderStorage, library::Library, shelves::Indexes,
+    ArtifactStorage, NotebookStorage, VectorIndexing, folder::FolderStorage, library::Library,
+    shelves::Indexes,
 };
-use sectile_retrieval::built_in;
 use sectile_vault::Walk;
 
+use self::servers::Servers;
 use super::{ArtifactPlace, NotebookSettings};
 use crate::worlds::OpenError;
+
+/// A bucket, for notebooks and for artifacts.
+type Bucket = (Arc<dyn NotebookStorage>, Arc<dyn ArtifactStorage>);
 
 /// An open library.
 pub(crate) struct Opened {
@@ -22,7 +31,7 @@ pub(crate) struct Opened {
     /// The folder of its notebooks, if they are in one.
     pub(crate) folder: Option<Arc<FolderStorage>>,
     /// The database of its vectors, if they are in one.
-    pub(crate) postgres: Option<Arc<Postgres>>,
+    pub(crate) postgres: Option<Arc<dyn VectorIndexing>>,
     /// The folder of its indexes, if the settings name one.
     index: Option<PathBuf>,
 }
@@ -59,38 +68,26 @@ impl Opened {
             })
         };
         let root = settings.root.as_deref().map(folder).transpose()?;
-        let waiting = Waiting::new()?;
-        let bucket = |bucket: &S3Settings| {
-            let objects = Objects::s3(bucket, waiting.clone());
-            objects.map(Arc::new).map_err(|problem| {
-                OpenError::failed(format_args!("the bucket cannot be used: {problem}."))
-                    .next("correct the storage in the settings file")
-            })
+        let servers = Servers::new()?;
+        let bucket = settings.bucket.as_ref();
+        let bucket = bucket.map(|bucket| servers.bucket(bucket)).transpose()?;
+        let (notebooks, beside): Bucket = match (&root, bucket) {
+            (_, Some(bucket)) => bucket,
+            (Some(root), None) => (
+                Arc::<FolderStorage>::clone(root),
+                Arc::<FolderStorage>::clone(root),
+            ),
+            (None, None) => {
+                return Err(OpenError::usage("there is no folder of notebooks."));
+            }
         };
-        let objects = settings.bucket.as_ref().map(bucket).transpose()?;
-        let (notebooks, beside): (Arc<dyn NotebookStorage>, Arc<dyn ArtifactStorage>) =
-            match (&root, objects) {
-                (_, Some(objects)) => (Arc::<Objects>::clone(&objects), objects),
-                (Some(root), None) => (
-                    Arc::<FolderStorage>::clone(root),
-                    Arc::<FolderStorage>::clone(root),
-                ),
-                (None, None) => {
-                    return Err(OpenError::usage("there is no folder of notebooks."));
-                }
-            };
         let artifacts: Arc<dyn ArtifactStorage> = match &settings.artifacts {
             None => beside,
             Some(ArtifactPlace::Folder(place)) => folder(place)?,
-            Some(ArtifactPlace::Bucket(place)) => bucket(place)?,
+            Some(ArtifactPlace::Bucket(place)) => servers.bucket(place)?.1,
         };
-        let postgres = settings.postgres.clone().map(|postgres| {
-            let embedder = built_in().map_err(|error| {
-                OpenError::failed(format_args!("the embedding model cannot be used: {error}."))
-            })?;
-            let opened = Postgres::new(&postgres, waiting.clone(), embedder);
-            opened.map(Arc::new).map_err(OpenError::failed)
-        });
+        let postgres = settings.postgres.as_ref();
+        let postgres = postgres.map(|settings| servers.database(settings));
         Ok(Self {
             library: Arc::new(Library::new(notebooks, artifacts)),
             folder: root.filter(|_| settings.bucket.is_none()),
@@ -109,7 +106,10 @@ impl Opened {
     /// Returns the location of its indexes.
     pub(crate) fn indexes(&self, given: Option<&Path>) -> Indexes {
         match &self.postgres {
-            Some(postgres) if given.is_none() => Indexes::Shared(Arc::<Postgres>::clone(postgres)),
+            Some(postgres) if given.is_none() => {
+                let postgres: Arc<dyn VectorIndexing> = Arc::clone(postgres);
+                Indexes::Shared(postgres)
+            }
             _ => Indexes::Folder(self.index_folder(given)),
         }
     }

@@ -49,6 +49,7 @@ fn nothing_false_is_verified_with_an_index_on_disk_that_is_made_anew_meanwhile()
     println!("{counts:?}");
 }
 
+#[cfg(feature = "backends")]
 #[test]
 fn nothing_false_is_verified_in_a_bucket() {
     println!("seed {:#x}, {} rounds", SEED + 2, rounds() / 8);
@@ -62,6 +63,7 @@ fn nothing_false_is_verified_in_a_bucket() {
     println!("{counts:?}");
 }
 
+#[cfg(feature = "backends")]
 #[test]
 fn nothing_false_is_verified_with_an_index_in_a_database() {
     println!("seed {:#x}, {} rounds", SEED + 3, rounds() / 8);
@@ -75,6 +77,7 @@ fn nothing_false_is_verified_with_an_index_in_a_database() {
     println!("{counts:?}");
 }
 
+#[cfg(feature = "backends")]
 #[test]
 fn nothing_false_is_verified_in_a_bucket_with_an_index_in_a_database() {
     println!("seed {:#x}, {} rounds", SEED + 4, rounds() / 8);

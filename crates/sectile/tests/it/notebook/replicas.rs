@@ -12,14 +12,17 @@ use std::{
     time::Duration,
 };
 
+#[cfg(feature = "backends")]
 use sectile_test_servers::Fault;
 use serde_json::{Value, json};
 
 use super::{Library, error_of, stable};
+#[cfg(feature = "backends")]
+use crate::fixture::{Backends, Where};
 use crate::{
     fixture::{
-        AUDIENCE, Backends, Era, Http, HttpAnswer, ISSUER, PATIENCE, TOKEN_SECRET, Where, claims,
-        parse, sectile, token, wait_for, wait_for_exit,
+        AUDIENCE, Era, Http, HttpAnswer, ISSUER, PATIENCE, TOKEN_SECRET, claims, parse, sectile,
+        token, wait_for, wait_for_exit,
     },
     protocol::terminate,
 };
@@ -109,6 +112,7 @@ fn expected(replica: &Http<'_>) -> Vec<(&'static str, Value, Value)> {
 }
 
 /// A library in a bucket with its index in a database, and the settings of a replica of it.
+#[cfg(feature = "backends")]
 fn in_servers(library: &Library) -> (Backends, String) {
     let backends = Backends::start(Where::new(true, true), &library.vault);
     backends.fill(&library.vault);
@@ -121,6 +125,7 @@ fn in_servers(library: &Library) -> (Backends, String) {
     (backends, settings)
 }
 
+#[cfg(feature = "backends")]
 #[test]
 fn replicas_of_a_bucket_and_a_database_serve_interleaved_calls() {
     let library = Library::rich();
@@ -129,6 +134,7 @@ fn replicas_of_a_bucket_and_a_database_serve_interleaved_calls() {
     stream_tokens(&library, &settings);
 }
 
+#[cfg(feature = "backends")]
 #[test]
 fn a_rolling_restart_over_a_bucket_and_a_database_loses_no_call() {
     let library = Library::rich();
@@ -136,6 +142,7 @@ fn a_rolling_restart_over_a_bucket_and_a_database_loses_no_call() {
     rolling_restart(&library, &settings);
 }
 
+#[cfg(feature = "backends")]
 #[test]
 fn a_replica_is_not_ready_while_a_server_behind_it_is_gone() {
     let library = Library::rich();

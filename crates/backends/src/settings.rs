@@ -1,25 +1,14 @@
-//! Address of a bucket, and how requests to it are made.
+//! The settings of the storages: plain data, which every build knows, with or without the feature `servers`.
 
 use std::{fmt, time::Duration};
 
-use http::{Uri, uri::Authority};
-use object_store::{
-    BackoffConfig, RetryConfig,
-    aws::{AmazonS3, AmazonS3Builder},
-};
-use sectile_client::{Connector, Target};
+use http::Uri;
+use sectile_client::Target;
 
-use super::wire::Wire;
-
-/// The time after which a request is no longer retried.
-pub(super) const RETRY_TIME: Duration = Duration::from_secs(10);
-const MAX_RETRIES: usize = 3;
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// The region that most storages without regions accept.
-const NO_REGION: &str = "us-east-1";
+/// The most retries of one request.
+pub(crate) const MAX_RETRIES: usize = 3;
 /// The most objects that S3 puts on a page.
-const MAX_PAGE_OBJECTS: usize = 1000;
+pub(crate) const MAX_PAGE_OBJECTS: usize = 1000;
 
 /// A bucket in S3-compatible storage. [`Self::new`] sets the defaults.
 #[derive(Clone)]
@@ -120,55 +109,6 @@ impl S3Settings {
         format!("{}/storage/v1/s3", project_url.trim_end_matches('/'))
     }
 
-    /// Builds the storage, without connecting yet.
-    pub(super) fn build(&self) -> Result<AmazonS3, &'static str> {
-        self.check()?;
-        let roots = self.extra_roots.as_deref();
-        let connector = Connector::new(self.proxy.clone(), roots, self.connect_timeout)?;
-        let region = match self.region.as_str() {
-            "" => NO_REGION,
-            region => region,
-        };
-        let style = self.style();
-        let mut builder = AmazonS3Builder::new()
-            .with_http_connector(Wire::new(connector, self.timeout))
-            .with_bucket_name(&self.bucket)
-            .with_region(region)
-            .with_allow_http(self.allow_http)
-            .with_virtual_hosted_style_request(style == S3Style::VirtualHosted)
-            .with_retry(RetryConfig {
-                backoff: BackoffConfig {
-                    init_backoff: FIRST_PAUSE,
-                    max_backoff: LONGEST_PAUSE,
-                    base: 2.0,
-                },
-                max_retries: self.retries.min(MAX_RETRIES),
-                retry_timeout: RETRY_TIME,
-            });
-        if !self.endpoint.is_empty() {
-            builder = builder.with_endpoint(self.address(style)?);
-        }
-        builder = match &self.credentials {
-            None => builder.with_skip_signature(true),
-            Some(one) => {
-                let signed = builder
-                    .with_access_key_id(&one.access_key)
-                    .with_secret_access_key(&one.secret);
-                match &one.session_token {
-                    Some(token) => signed.with_token(token),
-                    None => signed,
-                }
-            }
-        };
-        builder
-            .build()
-            .map_err(|_| "the settings do not fit together")
-    }
-
-    pub(super) fn page_objects(&self) -> usize {
-        self.page_objects.clamp(1, MAX_PAGE_OBJECTS)
-    }
-
     /// Checks that these settings can describe a bucket.
     ///
     /// # Errors
@@ -205,7 +145,7 @@ impl S3Settings {
         }
     }
 
-    fn style(&self) -> S3Style {
+    pub(crate) fn style(&self) -> S3Style {
         // The wildcard certificate of AWS covers one label, so a bucket name with dots does not match it.
         let is_path = !self.endpoint.is_empty() || self.bucket.contains('.');
         self.style.unwrap_or(match is_path {
@@ -213,28 +153,59 @@ impl S3Settings {
             false => S3Style::VirtualHosted,
         })
     }
+}
 
-    /// Returns the endpoint, with the bucket in the host name where it belongs there.
-    fn address(&self, style: S3Style) -> Result<String, &'static str> {
-        if style == S3Style::Path {
-            return Ok(self.endpoint.clone());
+/// The connection to the database, and the limits of its use.
+#[derive(Clone)]
+pub struct PostgresSettings {
+    /// `postgres://...`, or keys and values. With `sslmode=require`, the connection is encrypted and the host name
+    /// verified.
+    pub connection: String,
+    /// The password, if it is not in the connection string.
+    pub password: Option<String>,
+    /// Certificates (PEM) to trust in addition to the well-known ones.
+    pub extra_roots: Option<String>,
+    /// The most connections open at a time.
+    pub max_connections: usize,
+    /// The time that one statement of a search may take.
+    pub statement_timeout: Duration,
+    /// The time that connecting may take.
+    pub connect_timeout: Duration,
+    /// The number of chunks below which all vectors of a collection are compared, without a graph.
+    pub exact_below: u64,
+    /// The number of candidates by words, and also by meaning.
+    pub candidates: usize,
+    /// The number of chunks sent at a time when an index is written. Each takes some 3 kB, three times.
+    pub batch: usize,
+}
+
+impl PostgresSettings {
+    /// Returns the default settings for a connection string.
+    #[must_use]
+    pub fn new(connection: impl Into<String>) -> Self {
+        Self {
+            connection: connection.into(),
+            password: None,
+            extra_roots: None,
+            max_connections: 8,
+            statement_timeout: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(5),
+            exact_below: 20_000,
+            candidates: 400,
+            batch: 3_000,
         }
-        const WRONG: &str = "the endpoint has no name that the bucket could go before";
-        let mut parts = self
-            .endpoint
-            .parse::<Uri>()
-            .map_err(|_| WRONG)?
-            .into_parts();
-        let host = parts.authority.take().ok_or(WRONG)?;
-        let is_address =
-            host.host().starts_with('[') || host.host().parse::<std::net::Ipv4Addr>().is_ok();
-        if is_address {
-            return Err(WRONG);
-        }
-        let whole = format!("{}.{host}", self.bucket);
-        parts.authority = Some(whole.parse::<Authority>().map_err(|_| WRONG)?);
-        let address = Uri::from_parts(parts).map_err(|_| WRONG)?.to_string();
-        Ok(address.trim_end_matches('/').to_owned())
+    }
+
+    /// Checks that the connection string is valid and contains no password, which others could read. A build without the
+    /// feature `servers` cannot tell.
+    ///
+    /// # Errors
+    /// Returns a short description of what is wrong with it.
+    pub fn check(&self) -> Result<(), &'static str> {
+        // The parser of connection strings belongs to the client of the database.
+        #[cfg(feature = "servers")]
+        crate::postgres::check_connection(&self.connection)?;
+        Ok(())
     }
 }
 
