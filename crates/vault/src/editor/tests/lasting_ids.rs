@@ -404,3 +404,35 @@ fn reading_does_not_grow_what_is_written() {
     let after = bench.reopened().view(&note("huge.md")).unwrap();
     assert_eq!(after.ids(), view.ids());
 }
+
+#[test]
+fn an_undo_does_not_give_an_id_to_two_sections() {
+    let bench = Bench::new(&[
+        ("a.md", "# A\n\n# B\n\none\ntwo\nthree\nfour"),
+        ("b.md", "# A\n\n```\n# not a heading\n```"),
+    ]);
+    let id = bench.id("a.md", "B");
+    let moved = Operation::Move(MoveSection {
+        path: None,
+        section: by_id(&id),
+        at: At::Next {
+            relative: Relative::After,
+            anchor: by_id(&bench.id("b.md", "A")),
+        },
+        to: None,
+        level: None,
+        expected_hash: None,
+    });
+    let entry = bench.write(moved).unwrap().entry.unwrap();
+    // Now the lines of the section are in a code block, below another heading.
+    let text = bench.text("b.md").replacen("```\n", "", 1);
+    fs::write(bench.path("b.md"), text).unwrap();
+    let taken = bench.editor.view(&note("b.md")).unwrap();
+    let position = taken.position_of(&id).unwrap();
+    assert_eq!(taken.heading_path(position), ["not a heading"]);
+    assert_eq!(
+        bench.undo("a.md").unwrap_err(),
+        EditorError::UndoOverlaps { entry: entry + 1 }
+    );
+    assert!(!bench.text("a.md").contains("# B"));
+}

@@ -85,6 +85,7 @@ impl DocumentWriter {
                     .drafts
                     .insert(draft.path.as_str().to_owned(), draft);
             }
+            check_ids(&transaction)?;
             note_steps(&mut transaction, asked);
             transaction.settle_links(&[], watch)?;
             let heading = Heading {
@@ -419,6 +420,21 @@ fn carried_ids(draft: &Draft, step: &Step) -> Option<Vec<String>> {
     ids.into_iter()
         .map(|id| id.or_else(|| free.next()))
         .collect()
+}
+
+/// Refuses an undo that brings a section back into one document while another keeps its id: what another program wrote
+/// there counts as that section now.
+fn check_ids(transaction: &Transaction<'_>) -> Result<(), EditorError> {
+    let drafts = transaction.drafts.values();
+    let mut ids = drafts.clone().flat_map(|draft| &draft.ids);
+    let mut seen = HashSet::new();
+    if ids.all(|id| seen.insert(id)) {
+        return Ok(());
+    }
+    let revisions = drafts.filter_map(|draft| Some(draft.base.as_ref()?.revision()));
+    Err(EditorError::UndoOverlaps {
+        entry: revisions.max().unwrap_or_default(),
+    })
 }
 
 /// What the answer speaks of: the documents, the one that was `asked` for first, and in each the first section that the
