@@ -25,16 +25,9 @@ pub mod storage;
 pub mod testing;
 pub mod tiers;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 pub use self::error::{FailedPart, Gone, LibraryError};
 pub use self::storage::{
     ARTIFACTS, ArtifactStorage, Change, IndexedNotebook, Listed, Located, LocatedHit, LocatedHits,
     NotebookStorage, Question, SharedState, Stamp, StorageError, StorageLimit, TOP, VectorIndexing,
     VectorSearch, is_at_top, is_collection_name, is_notebook,
 };
-
-/// What a mutex guards, also when somebody panicked with it: everything here is replaced as a whole.
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
