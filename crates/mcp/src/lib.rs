@@ -18,7 +18,7 @@ pub use self::{
         connection::Connection,
         context::CallContext,
         error::{
-            Detail, Envelope, ErrorCard, ErrorList, Failure, FailureKind, Refused, Said,
+            Detail, Envelope, ErrorList, ErrorRow, Failure, FailureKind, Refused, Said,
             frame_errors,
         },
         error_text::{

@@ -6,6 +6,7 @@
 pub mod cli;
 mod config;
 mod files;
+mod settings;
 mod telemetry;
 mod worlds;
 

@@ -57,6 +57,8 @@ enum Place<'a> {
     Item(&'a Self, usize),
     /// A field whose name the caller chose.
     Entry(&'a Self),
+    /// The same place, where the value has the form of this name.
+    Form(&'a Self, &'a str),
 }
 
 impl Place<'_> {
@@ -64,7 +66,19 @@ impl Place<'_> {
     fn wrong(&self, how: impl fmt::Display) -> Wrong {
         Wrong {
             argument: self.argument().map(str::to_owned),
-            what: format!("{self} {how}"),
+            what: match self.form() {
+                Some(form) => format!("{self} ({form}) {how}"),
+                None => format!("{self} {how}"),
+            },
+        }
+    }
+
+    /// The name of the form that the place is in.
+    fn form(&self) -> Option<&str> {
+        match self {
+            Self::Root => None,
+            Self::Form(_, name) => Some(name),
+            Self::Field(parent, _) | Self::Item(parent, _) | Self::Entry(parent) => parent.form(),
         }
     }
 
@@ -73,9 +87,10 @@ impl Place<'_> {
         match self {
             Self::Root | Self::Entry(Place::Root) => None,
             Self::Field(Place::Root, name) => Some(name),
-            Self::Field(parent, _) | Self::Item(parent, _) | Self::Entry(parent) => {
-                parent.argument()
-            }
+            Self::Field(parent, _)
+            | Self::Item(parent, _)
+            | Self::Entry(parent)
+            | Self::Form(parent, _) => parent.argument(),
         }
     }
 }
@@ -88,6 +103,7 @@ impl fmt::Display for Place<'_> {
             Self::Field(parent, name) => write!(out, "{parent}.{name}"),
             Self::Item(parent, index) => write!(out, "{parent}[{index}]"),
             Self::Entry(parent) => write!(out, "{parent}.*"),
+            Self::Form(place, _) => place.fmt(out),
         }
     }
 }
@@ -191,37 +207,60 @@ impl Checker<'_> {
 
     /// One of several forms has to fit. When none does, the complaint is that of the form the caller seems to have meant.
     fn any_form(&self, forms: &[Value], value: &Value, place: &Place<'_>, hops: usize) -> Verdict {
+        let tag = self.tag(forms);
         let mut meant = Vec::new();
         for form in forms {
-            match self.value(form, value, place, hops) {
+            let name = tag.and_then(|tag| self.fixed(form, tag)?.as_str());
+            let named = name.map(|name| Place::Form(place, name));
+            match self.value(form, value, named.as_ref().unwrap_or(place), hops) {
                 Ok(()) => return Ok(()),
                 Err(wrong) if self.seems_meant(form, value) => meant.push(wrong),
                 Err(_) => {}
             }
         }
         let constants: Option<Vec<&Value>> = forms.iter().map(|form| form.get("const")).collect();
-        match (meant.as_slice(), constants) {
-            (_, Some(constants)) => Err(must_be_one_of(constants.into_iter(), place)),
-            ([wrong], _) => Err(wrong.clone()),
+        match (meant.as_slice(), constants, tag) {
+            (_, Some(constants), _) => Err(must_be_one_of(constants.into_iter(), place)),
+            ([wrong], ..) => Err(wrong.clone()),
+            ([], None, Some(tag)) => {
+                has_type(&"object".into(), value, place)?;
+                let field = Place::Field(place, tag);
+                let names = forms.iter().filter_map(|form| self.fixed(form, tag));
+                Err(match value.get(tag) {
+                    Some(_) => must_be_one_of(names, &field),
+                    None => field.wrong("is required."),
+                })
+            }
             _ => Err(place.wrong("has none of the forms it may have.")),
         }
     }
 
     /// Whether a form is not for `null`, and whatever field of it has one fixed value has that one here.
     fn seems_meant(&self, form: &Value, value: &Value) -> bool {
-        let form = match form.get("$ref").and_then(Value::as_str) {
-            Some(name) => self.definition(name).unwrap_or(form),
-            None => form,
-        };
-        let properties = form.get("properties").and_then(Value::as_object);
-        let fixed = properties
-            .into_iter()
-            .flatten()
-            .filter_map(|(name, field)| Some((name, field.get("const")?)));
+        let form = self.target(form);
         form.get("type").and_then(Value::as_str) != Some("null")
-            && fixed
-                .into_iter()
-                .all(|(name, fixed)| value.get(name) == Some(fixed))
+            && fixed_fields(form).all(|(name, fixed)| value.get(name) == Some(fixed))
+    }
+
+    /// The field that tells the forms apart: each of them has one fixed value for it.
+    fn tag<'v>(&'v self, forms: &'v [Value]) -> Option<&'v str> {
+        let (first, others) = forms.split_first()?;
+        fixed_fields(self.target(first))
+            .map(|(name, _)| name)
+            .find(|name| others.iter().all(|form| self.fixed(form, name).is_some()))
+    }
+
+    /// The fixed value of a field of a form.
+    fn fixed<'v>(&'v self, form: &'v Value, name: &str) -> Option<&'v Value> {
+        let fixed = fixed_fields(self.target(form)).find(|(field, _)| *field == name);
+        fixed.map(|(_, value)| value)
+    }
+
+    /// The schema that a reference leads to, or the schema itself.
+    fn target<'v>(&'v self, schema: &'v Value) -> &'v Value {
+        let name = schema.get("$ref").and_then(Value::as_str);
+        name.and_then(|name| self.definition(name))
+            .unwrap_or(schema)
     }
 
     /// Writes whole numbers as integers where the schema takes integers and nothing else that is a number: JSON does not
@@ -284,6 +323,13 @@ impl Checker<'_> {
         let name = reference.strip_prefix("#/$defs/")?;
         self.root.get("$defs")?.get(name)
     }
+}
+
+/// The fields that have one fixed value, with that value.
+fn fixed_fields(form: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let properties = form.get("properties").and_then(Value::as_object);
+    let all = properties.into_iter().flatten();
+    all.filter_map(|(name, field)| Some((name.as_str(), field.get("const")?)))
 }
 
 /// The schema of the field `name` of an object.
@@ -355,7 +401,10 @@ fn must_be_one_of<'v>(allowed: impl Iterator<Item = &'v Value>, place: &Place<'_
             other => other.to_string(),
         })
         .collect();
-    place.wrong(format_args!("must be one of: {}.", words.join(", ")))
+    match words.as_slice() {
+        [] => place.wrong("is not allowed."),
+        words => place.wrong(format_args!("must be one of: {}.", words.join(", "))),
+    }
 }
 
 fn within_bound(keyword: &str, rule: &Value, value: &Value, place: &Place<'_>) -> Verdict {

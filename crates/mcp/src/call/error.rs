@@ -223,34 +223,16 @@ pub struct ErrorList {
     /// Where in an answer the code stands, and what else is there: a few sentences.
     pub form: &'static str,
     /// The codes. One that has several causes occurs once for each.
-    pub codes: Vec<ErrorCard>,
+    pub codes: Vec<&'static ErrorRow>,
 }
 
-impl ErrorList {
-    /// The list of a world whose failures are told apart by their kind alone: what each kind means there, and what to do.
-    pub fn of_kinds(
-        form: &'static str,
-        kinds: &[(FailureKind, &'static str, &'static str)],
-    ) -> Self {
-        let card = |&(kind, meaning, recovery): &(FailureKind, _, _)| ErrorCard {
-            group: "calls that fail",
-            code: kind.name(),
-            number: None,
-            meaning,
-            recovery,
-        };
-        Self {
-            form,
-            codes: kinds.iter().map(card).collect(),
-        }
-    }
-}
-
-/// One code and one of its causes.
+/// One code and one of its causes: what callers are told of it, and what the manual lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ErrorCard {
+pub struct ErrorRow {
     /// What it belongs to, in a few words that fit into a heading.
     pub group: &'static str,
+    /// The class of the failure.
+    pub kind: FailureKind,
     /// The word that stays the same.
     pub code: &'static str,
     /// The JSON-RPC code beside it, where there is one.
@@ -261,12 +243,33 @@ pub struct ErrorCard {
     pub recovery: &'static str,
 }
 
+impl ErrorRow {
+    /// The row of a world whose failures are told apart by their kind alone: what `kind` means there, and what to do.
+    #[must_use]
+    pub const fn of_kind(kind: FailureKind, meaning: &'static str, recovery: &'static str) -> Self {
+        Self {
+            group: "calls that fail",
+            kind,
+            code: kind.name(),
+            number: None,
+            meaning,
+            recovery,
+        }
+    }
+
+    /// A failure with this cause, which says `message`.
+    pub fn failure(&self, message: impl Into<Cow<'static, str>>) -> Failure {
+        Failure::new(self.kind, message).with_detail(self.code, self.recovery, JsonObject::new())
+    }
+}
+
 /// Declares the refusals with what is said of each, so that none can be made and not be listed. The doc comment of a
 /// refusal is what the list says is wrong.
 macro_rules! refusals {
     ($(
         $(#[doc = $meaning:literal])+
-        $name:ident $(($payload:ty = $any:expr))?: $word:literal, $message:literal, $recovery:literal;
+        $name:ident $(($payload:ty = $any:expr))?:
+            $kind:ident, $code:literal, $number:expr, $message:literal, $recovery:literal;
     )+) => {
         /// A call that never reached a tool, or whose tool broke.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -278,106 +281,112 @@ macro_rules! refusals {
             /// One of each.
             const ALL: &[Self] = &[$(Self::$name $(($any))?),+];
 
-            fn row(self) -> Row {
+            fn row(self) -> &'static ErrorRow {
                 match self {
-                    $(Self::$name { .. } => Row {
-                        word: $word,
-                        message: $message,
-                        meaning: concat!($($meaning),+),
-                        recovery: $recovery,
-                    },)+
+                    $(Self::$name { .. } => {
+                        const ROW: ErrorRow = ErrorRow {
+                            group: "calls that reach no tool",
+                            kind: FailureKind::$kind,
+                            code: $code,
+                            number: $number,
+                            meaning: concat!($($meaning),+).trim_ascii_start(),
+                            recovery: $recovery,
+                        };
+                        &ROW
+                    })+
+                }
+            }
+
+            /// What is wrong, in our own words.
+            fn sentence(self) -> &'static str {
+                match self {
+                    $(Self::$name { .. } => $message,)+
                 }
             }
         }
     };
 }
 
-struct Row {
-    word: &'static str,
-    message: &'static str,
-    meaning: &'static str,
-    recovery: &'static str,
-}
-
 refusals! {
     /// The tool does not exist, or must look as if it did not.
     UnknownTool(ErrorCode = ErrorCode::METHOD_NOT_FOUND):
-        "unknown_tool",
+        // Each world has its own number.
+        NotFound, "unknown_tool", None,
         "Unknown tool.",
         "Call tools/list to see which tools there are.";
     /// The prompt does not exist, or must look as if it did not.
     UnknownPrompt:
-        "unknown_prompt",
+        NotFound, "unknown_prompt", Some(ErrorCode::INVALID_PARAMS.0),
         "Unknown prompt.",
         "Call prompts/list to see which prompts there are.";
     /// The resource does not exist, or must look as if it did not.
     UnknownResource:
-        "unknown_resource",
+        NotFound, "unknown_resource", Some(ErrorCode::RESOURCE_NOT_FOUND.0),
         "Unknown resource.",
         "Call resources/list to see which resources there are.";
     /// The resource template does not exist, or must look as if it did not.
     UnknownTemplate:
-        "unknown_template",
+        NotFound, "unknown_template", Some(ErrorCode::INVALID_PARAMS.0),
         "Unknown resource template.",
         "Call resources/templates/list to see which templates there are.";
     /// The request state was not made for this call, or is too old.
     StrangeState:
-        "strange_state",
+        InvalidArguments, "strange_state", Some(ErrorCode::INVALID_PARAMS.0),
         "The request state was not made for this call, or is too old.",
         "Call again without requestState.";
     /// It exists, but this caller may not use it.
     Forbidden:
-        "forbidden",
+        Unreadable, "forbidden", Some(-32003),
         "You may not use this.",
         "Ask the operator to allow it in [server.auth] allowed_tools.";
     /// Too many calls are running, overall or for this caller.
     Busy:
-        "busy",
+        Unavailable, "busy", Some(-32072),
         "Too many calls are running.",
         "Wait a moment, then call again.";
     /// The request carries no credentials, or none that are valid here.
     Unauthenticated:
-        "unauthenticated",
+        Unreadable, "unauthenticated", Some(-32001),
         "Valid credentials are required.",
         "Send a valid bearer token or API key; the WWW-Authenticate header says where to get a token.";
     /// The credentials are valid, but not for what the request is about.
     NoAccess:
-        "no_access",
+        Unreadable, "no_access", Some(-32003),
         "These credentials give no access here.",
         "Name one of your vaults in X-Vault-Id, or ask the operator for access.";
     /// The request carries more than one set of credentials, or repeats a header that may appear only once.
     AmbiguousCredentials:
-        "ambiguous_credentials",
+        InvalidArguments, "ambiguous_credentials", Some(ErrorCode::INVALID_REQUEST.0),
         "The request carries more than one set of credentials.",
         "Send one Authorization or X-Api-Key header, and at most one X-Vault-Id.";
     /// The credentials cannot be checked right now.
     AuthUnavailable:
-        "auth_unavailable",
+        Unavailable, "auth_unavailable", Some(-32076),
         "The credentials cannot be checked right now.",
         "Wait a moment, then send the request again.";
     /// The caller or the address sent more requests than allowed.
     RateLimited:
-        "rate_limited",
+        Unavailable, "rate_limited", Some(-32073),
         "Too many requests.",
         "Wait as many seconds as the Retry-After header says, then send the request again.";
     /// Too many sessions are open.
     TooManySessions:
-        "too_many_sessions",
+        Unavailable, "too_many_sessions", Some(-32072),
         "Too many sessions are open.",
         "End one with DELETE, wait until one is idle, or raise server.http.max_sessions.";
     /// The call took longer than allowed. The change that it was to make may have been made all the same.
     TimedOut(Access = Access::Read):
-        "timed_out",
+        Unavailable, "timed_out", Some(-32074),
         "The call took too long.",
         "Ask for less, or raise server.limits.call_timeout_ms.";
     /// The caller gave up. The change that the call was to make may have been made all the same.
     Cancelled(Access = Access::Read):
-        "cancelled",
+        Cancelled, "cancelled", Some(-32075),
         "The call was cancelled.",
         "Call again if the answer is still wanted.";
     /// The tool failed because of a defect in the server.
     Internal:
-        "internal",
+        Internal, "internal", Some(ErrorCode::INTERNAL_ERROR.0),
         "Internal error: the tool failed because of a defect in the server.",
         "Call again; if it happens again, report it with the server's log line.";
 }
@@ -397,7 +406,7 @@ impl From<Refusal> for Refused {
     fn from(refusal: Refusal) -> Self {
         Self {
             code: refusal.name(),
-            message: refusal.row().message,
+            message: refusal.sentence(),
             recovery: refusal.recovery(),
         }
     }
@@ -407,25 +416,16 @@ impl Refusal {
     fn code(self) -> ErrorCode {
         match self {
             Self::UnknownTool(code) => code,
-            Self::UnknownPrompt | Self::UnknownTemplate | Self::StrangeState => {
-                ErrorCode::INVALID_PARAMS
-            }
-            Self::UnknownResource => ErrorCode::RESOURCE_NOT_FOUND,
-            Self::Unauthenticated => ErrorCode(-32001),
-            Self::Forbidden | Self::NoAccess => ErrorCode(-32003),
-            Self::AmbiguousCredentials => ErrorCode::INVALID_REQUEST,
-            Self::RateLimited => ErrorCode(-32073),
-            Self::AuthUnavailable => ErrorCode(-32076),
-            Self::Busy | Self::TooManySessions => ErrorCode(-32072),
-            Self::TimedOut(_) => ErrorCode(-32074),
-            Self::Cancelled(_) => ErrorCode(-32075),
-            Self::Internal => ErrorCode::INTERNAL_ERROR,
+            _ => self
+                .row()
+                .number
+                .map_or(ErrorCode::INTERNAL_ERROR, ErrorCode),
         }
     }
 
     /// Word for the error's `data.kind` and the audit line.
     pub(crate) fn name(self) -> &'static str {
-        self.row().word
+        self.row().code
     }
 
     /// What is wrong. A code of the protocol's own comes with the protocol's own words.
@@ -434,7 +434,7 @@ impl Refusal {
             Self::UnknownTool(ErrorCode::METHOD_NOT_FOUND) => {
                 "Method not found: there is no such tool."
             }
-            _ => self.row().message,
+            _ => self.sentence(),
         }
     }
 
@@ -447,66 +447,57 @@ impl Refusal {
             _ => self.row().recovery,
         }
     }
-
-    fn card(self) -> ErrorCard {
-        let row = self.row();
-        ErrorCard {
-            group: "calls that reach no tool",
-            code: row.word,
-            number: match self {
-                // Each world has its own.
-                Self::UnknownTool(_) => None,
-                _ => Some(self.code().0),
-            },
-            meaning: row.meaning.trim_start(),
-            recovery: row.recovery,
-        }
-    }
 }
 
 /// What the protocol itself has numbers for; there is no word beside these.
-const PROTOCOL_ERRORS: [(&str, &str, &str); 4] = [
-    (
+const PROTOCOL_ERRORS: [ErrorRow; 4] = [
+    protocol_error(
         "-32700",
         "The message is not JSON, is cut off, or nests too deeply.",
         "Send one JSON object per message.",
     ),
-    (
+    protocol_error(
         "-32600",
         "The message is JSON, but not a JSON-RPC request; its id or the number of its values is beyond the limit; or a request with the same id is still running.",
         "Read the message of the error, then correct the request.",
     ),
-    (
+    protocol_error(
         "-32601",
         "The method does not exist here: this world offers nothing that it applies to.",
         "Use what the server declared in its capabilities.",
     ),
-    (
+    protocol_error(
         "-32602",
         "The parameters of a known method cannot be read.",
         "Compare them with the method's schema in the protocol.",
     ),
 ];
 
+const fn protocol_error(
+    code: &'static str,
+    meaning: &'static str,
+    recovery: &'static str,
+) -> ErrorRow {
+    ErrorRow {
+        group: "messages that are not calls",
+        kind: FailureKind::InvalidArguments,
+        code,
+        number: None,
+        meaning,
+        recovery,
+    }
+}
+
 /// What the frame answers by itself, in every world.
 #[must_use]
 pub fn frame_errors() -> ErrorList {
-    let protocol = PROTOCOL_ERRORS
-        .iter()
-        .map(|&(code, meaning, recovery)| ErrorCard {
-            group: "messages that are not calls",
-            code,
-            number: None,
-            meaning,
-            recovery,
-        });
     ErrorList {
         form: "These are JSON-RPC errors, the same in every world and on every transport. `data.kind` is the code, and \
                `data.recovery` says what to do; `message` says both what is wrong and what to do. Errors of messages that are not calls have only their number.",
         codes: Refusal::ALL
             .iter()
-            .map(|refusal| refusal.card())
-            .chain(protocol)
+            .map(|refusal| refusal.row())
+            .chain(&PROTOCOL_ERRORS)
             .collect(),
     }
 }

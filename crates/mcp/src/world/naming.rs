@@ -260,6 +260,12 @@ impl<'s> Naming<'s> {
                 _ => {}
             }
         }
+        // A list of no forms at all is not allowed in a schema; a list of no values is.
+        let is_empty = |forms: &Value| forms.as_array().is_some_and(Vec::is_empty);
+        if schema.get("oneOf").is_some_and(is_empty) {
+            schema.shift_remove("oneOf");
+            schema.insert("enum".to_owned(), Value::Array(Vec::new()));
+        }
     }
 
     fn reword_value(&self, schema: &mut Value) {

@@ -6,10 +6,12 @@ mod answers;
 mod documents;
 mod errors;
 mod metadata;
+mod open;
 mod paging;
 mod params;
 mod prompts;
 mod resources;
+mod settings;
 mod tools;
 mod values;
 mod watcher;
@@ -27,6 +29,8 @@ use self::errors::About;
 pub(crate) use self::{
     answers::timestamp,
     errors::{ErrorStyle, error_object, failure},
+    open::{ENTRY, key_of_this_process},
+    settings::{EditorSection, EditorSettings},
 };
 use crate::mcp::{CallContext, Failure, ResourceNotice, UnknownTool, WorldSpec};
 

@@ -9,7 +9,10 @@ pub(crate) mod errors;
 pub(crate) mod limits;
 mod naming;
 mod not_searched;
+mod open;
+mod opened;
 mod seal;
+mod settings;
 mod streams;
 mod tokens;
 mod tools;
@@ -17,14 +20,14 @@ mod volatile;
 
 use std::sync::Arc;
 
-pub(crate) use sectile_library::{clock::Clock, library::Library};
 use sectile_library::{
+    SearchQuery,
     ids::SourceId,
-    quote::{Quote, quote},
+    quote::Quote,
     shelf::Found,
     shelves::{Indexes, Shelves},
 };
-use sectile_retrieval::Query;
+pub(crate) use sectile_library::{clock::Clock, library::Library};
 use serde_json::{Value, json};
 
 use self::{
@@ -32,6 +35,11 @@ use self::{
     errors::NotebookError,
     limits::Limit,
     seal::Seal,
+};
+pub(crate) use self::{
+    open::ENTRY,
+    opened::Opened,
+    settings::{ArtifactPlace, Constraints, NotebookSection, NotebookSettings},
 };
 use crate::{
     access::Secret,
@@ -47,30 +55,6 @@ pub(crate) struct NotebookWorld {
     /// What the server around it bounds, by the names of its settings.
     server_limits: Vec<Limit>,
     clock: Clock,
-}
-
-/// Bounds on what is handed out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Constraints {
-    /// Most characters before and after a passage.
-    pub(crate) max_passage_context: usize,
-    /// Most results of a search, 1 to 50.
-    pub(crate) max_search_results: usize,
-    /// How long a stream lasts, from its beginning.
-    pub(crate) stream_timeout_s: u64,
-    /// Entries of one chunk of a stream.
-    pub(crate) stream_chunk_size: usize,
-}
-
-impl Default for Constraints {
-    fn default() -> Self {
-        Self {
-            max_passage_context: 500,
-            max_search_results: 50,
-            stream_timeout_s: 300,
-            stream_chunk_size: 10,
-        }
-    }
 }
 
 /// The contract of the world.
@@ -142,7 +126,7 @@ impl NotebookWorld {
 
     /// Whether what the world reads from can be used now. Waits for it.
     fn ready(&self) -> Result<(), NotebookError> {
-        self.storage.ready()?;
+        self.storage.ask(|storage| storage.ready())?;
         Ok(self.shelves.ready()?)
     }
 
@@ -188,7 +172,7 @@ impl NotebookWorld {
     fn search(
         &self,
         entered: &Entered,
-        query: &str,
+        query: &SearchQuery,
         most: usize,
         call: &CallContext,
     ) -> Result<Found, NotebookError> {
@@ -198,22 +182,9 @@ impl NotebookWorld {
             .search(&entered.collection, query, most, &stop)?)
     }
 
-    /// Reads and hashes a passage of the active collection, with `around` characters on both sides.
-    fn quote(
-        &self,
-        entered: &Entered,
-        id: &SourceId,
-        around: usize,
-    ) -> Result<Quote, NotebookError> {
-        let shelf = self.shelves.opened(&entered.collection);
-        let quote = quote(
-            self.storage.as_ref(),
-            shelf.as_deref(),
-            id,
-            around,
-            self.clock,
-        );
-        Ok(quote?)
+    /// Reads and hashes a passage, with `around` characters on both sides.
+    fn quote(&self, id: &SourceId, around: usize) -> Result<Quote, NotebookError> {
+        Ok(self.shelves.quote(id, around)?)
     }
 }
 
@@ -231,8 +202,8 @@ fn source_id(entered: &Entered, given: &str) -> Result<SourceId, NotebookError> 
     }
 }
 
-/// Refuses a query that asks nothing or too much.
-fn check_query(query: &str) -> Result<(), NotebookError> {
+/// Parses a query, and refuses one that asks nothing or too much.
+fn search_query(query: &str) -> Result<SearchQuery, NotebookError> {
     let refused = |message: String| NotebookError::AmbiguousRequest {
         argument: "query",
         message,
@@ -240,7 +211,5 @@ fn check_query(query: &str) -> Result<(), NotebookError> {
     if query.trim().is_empty() {
         return Err(refused("The query is empty.".to_owned()));
     }
-    Query::parse(query)
-        .map(|_| ())
-        .map_err(|error| refused(error.to_string()))
+    SearchQuery::parse(query).map_err(|error| refused(error.to_string()))
 }

@@ -12,7 +12,6 @@ use crate::{
 
 /// Why a request to the editor has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum EditorError {
     /// There is no such document.
     #[error("Document not found.")]

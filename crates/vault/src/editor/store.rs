@@ -159,6 +159,11 @@ impl JournalStore {
         Ok(result)
     }
 
+    /// Appends one record.
+    pub(super) fn append(&self, record: Record) -> Result<(), EditorError> {
+        self.record(|_| Ok((vec![record], ())))
+    }
+
     /// What is known of the document at `path`, or of the last one that was deleted there.
     pub(super) fn known_at<'l>(
         &self,

@@ -51,7 +51,7 @@ enum Order {
 }
 
 #[derive(JsonSchema)]
-#[schemars(tag = "at", rename_all = "lowercase")]
+#[schemars(tag = "at", rename_all = "lowercase", deny_unknown_fields)]
 #[expect(dead_code, reason = "only the schema of it is used")]
 enum Anchor {
     Start,
@@ -153,11 +153,27 @@ fn what_does_not_fit_is_named_by_its_place() {
         ),
         (
             json!({ "document": "a", "place": { "at": "after" } }),
-            "place.section_id is required.",
+            "place.section_id (after) is required.",
+        ),
+        (
+            json!({ "document": "a", "place": { "at": "after", "section_id": 5 } }),
+            "place.section_id (after) must be a JSON string.",
+        ),
+        (
+            json!({ "document": "a", "place": { "at": "after", "section_id": "x", "SENT": 1 } }),
+            "place (after) takes only: at, section_id.",
         ),
         (
             json!({ "document": "a", "place": { "at": "SENT" } }),
-            "place has none of the forms it may have.",
+            "place.at must be one of: start, after.",
+        ),
+        (
+            json!({ "document": "a", "place": { "section_id": "SENT" } }),
+            "place.at is required.",
+        ),
+        (
+            json!({ "document": "a", "place": "SENT" }),
+            "place must be a JSON object.",
         ),
     ] {
         assert_eq!(

@@ -117,6 +117,7 @@ fn a_schema_has_no_choice_that_is_a_hidden_tool() {
             "description": { "type": "string", "description": "What edit_text takes." },
             "does": { "enum": ["edit_text", "delete_section"] },
             "op": { "$ref": "#/$defs/Op" },
+            "none": { "oneOf": [{ "const": "edit_text" }], "description": "Whole." },
         },
         "$defs": { "Op": { "oneOf": [
             { "const": "edit_text" },
@@ -132,6 +133,7 @@ fn a_schema_has_no_choice_that_is_a_hidden_tool() {
             "description": { "type": "string" },
             "does": { "enum": ["delete_section"] },
             "op": { "$ref": "#/$defs/Op" },
+            "none": { "enum": [], "description": "Whole." },
         },
         "$defs": { "Op": { "oneOf": [
             { "const": "delete_section", "description": "Whole." },

@@ -18,7 +18,6 @@ use crate::{
         },
     },
     observe::{Metrics, Watch},
-    worlds,
 };
 
 /// The parts that can be replaced while the server runs.
@@ -174,8 +173,7 @@ fn read_again(args: &ServeArgs) -> Result<AccessSettings, Mistakes> {
     let (file, flags) = sources(args);
     let loaded = config::load(file.as_deref(), &flags)?;
     let base = folder_of(file.as_deref());
-    let cards = || worlds::cards_in(&loaded.raw.docs.namespace);
-    AccessSettings::resolve(&loaded, &base, &cards)
+    AccessSettings::resolve(&loaded, &base)
 }
 
 impl Replaceable {

@@ -5,22 +5,23 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::{
-    Docs, Offer,
+    Docs, DocsSection,
     answer::{Answered, DEFAULT_SECTIONS},
     corpus::Role,
 };
 use crate::mcp::{CallContext, Facts, Failure, JsonObject, Tool, input_schema, output_schema};
 
-pub(super) fn tool(namespace: &str, offer: Offer) -> Tool<Docs> {
-    let name = format!("{}_docs_search", namespace.replace('-', "_"));
+pub(super) fn tool(settings: &DocsSection) -> Tool<Docs> {
+    let name = format!("{}_docs_search", settings.namespace.replace('-', "_"));
+    let most = settings.max_sections.clamp(1, 10);
     // Slow, since the first question of callers who see the same documents has these indexed.
     let tool = Tool::read(
         name,
         "Search the documentation",
         "Search the documentation for guidance. Answers the sections that fit the query best, each with its text and its URI; an empty query gives an overview. Names of tools, settings and errors, and \"quoted phrases\", are found as they are.",
     )
-    .input(move || input(offer.max_sections.clamp(1, 10)));
-    match offer.meaning_as_last_resort {
+    .input(move || input(most));
+    match settings.meaning_as_last_resort {
         true => tool.call(handle),
         false => tool.output(output_by_words).call(handle),
     }

@@ -8,7 +8,7 @@ use super::super::{
     EditorWorld,
     answers::{Write, write_tool},
     errors::bad_arguments,
-    params::{WriteOptions, naming_schema},
+    params::{EditArguments, WriteOptions, naming_schema},
 };
 use crate::mcp::{CallContext, Failure, Tool};
 
@@ -22,24 +22,40 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     write_tool(tool, planned)
 }
 
+/// What an edit of `apply_edits` takes as well.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
+pub(super) struct CreateDocumentArguments {
     /// Text of the document.
     #[serde(default)]
     content: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    #[serde(flatten)]
+    edit: CreateDocumentArguments,
     #[serde(flatten)]
     options: WriteOptions,
 }
 
-fn planned(world: &EditorWorld, params: Params, _: &CallContext) -> Result<Write, Failure> {
-    let path = params
-        .options
-        .path
-        .as_deref()
-        .ok_or_else(|| bad_arguments("Invalid arguments: path is required."))?;
-    let operation = Operation::CreateDocument(CreateDocument {
-        path: world.path(path)?,
-        content: params.content,
-    });
-    Ok(Write::new("create_document", "Document created.", operation).with(params.options))
+impl EditArguments for CreateDocumentArguments {
+    const TOOL: &'static str = "create_document";
+    const DONE: &'static str = "Document created.";
+
+    fn operation(
+        self,
+        world: &EditorWorld,
+        path: Option<&str>,
+        _: &CallContext,
+    ) -> Result<Operation, Failure> {
+        let path = path.ok_or_else(|| bad_arguments("Invalid arguments: path is required."))?;
+        Ok(Operation::CreateDocument(CreateDocument {
+            path: world.path(path)?,
+            content: self.content,
+        }))
+    }
+}
+
+fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
+    params.edit.write(world, params.options, context)
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::super::{
     EditorWorld,
     answers::{Write, write_tool},
-    params::{WriteOptions, closed_schema, section},
+    params::{EditArguments, WriteOptions, closed_schema, section},
 };
 use crate::mcp::{CallContext, Failure, Tool};
 
@@ -21,14 +21,21 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     write_tool(tool, planned)
 }
 
+/// What an edit of `apply_edits` takes as well.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
+pub(super) struct DeleteSectionArguments {
     /// The section. Or give heading.
     section_id: Option<String>,
     /// Heading of the section, as list_sections shows it or as it is written, when only one has it.
     heading: Option<String>,
     /// subtree_hash that you read: the section is deleted only if it still is what you saw.
     expected_hash: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    #[serde(flatten)]
+    edit: DeleteSectionArguments,
     /// Agree to a deletion that is larger than the configured size.
     #[serde(default)]
     confirm: bool,
@@ -36,13 +43,25 @@ struct Params {
     options: WriteOptions,
 }
 
+impl EditArguments for DeleteSectionArguments {
+    const TOOL: &'static str = "delete_section";
+    const DONE: &'static str = "Section deleted.";
+
+    fn operation(
+        self,
+        world: &EditorWorld,
+        path: Option<&str>,
+        context: &CallContext,
+    ) -> Result<Operation, Failure> {
+        Ok(Operation::Delete(DeleteSection {
+            path: world.document_unless_id(path, self.section_id.as_deref(), context)?,
+            section: section(self.section_id, self.heading),
+            expected_hash: self.expected_hash,
+        }))
+    }
+}
+
 fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    let operation = Operation::Delete(DeleteSection {
-        path: world.document_unless_id(&params.options, params.section_id.as_deref(), context)?,
-        section: section(params.section_id, params.heading),
-        expected_hash: params.expected_hash,
-    });
-    Ok(Write::new("delete_section", "Section deleted.", operation)
-        .confirmed(params.confirm)
-        .with(params.options))
+    let write = params.edit.write(world, params.options, context)?;
+    Ok(write.confirmed(params.confirm))
 }

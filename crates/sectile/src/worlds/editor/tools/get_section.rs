@@ -9,7 +9,7 @@ use super::super::{
     EditorWorld,
     errors::About,
     paging::{Cursor, Part},
-    params::{ScopeWord, WriteOptions},
+    params::ScopeWord,
 };
 use crate::mcp::{CallContext, Facts, Failure, Tool};
 
@@ -87,11 +87,8 @@ fn handle(
     params: Params,
     context: &CallContext,
 ) -> Result<(SectionText, Facts), Failure> {
-    let options = WriteOptions {
-        path: params.path,
-        ..WriteOptions::default()
-    };
-    let path = world.document_unless_id(&options, params.section_id.as_deref(), context)?;
+    let given = params.path.as_deref();
+    let path = world.document_unless_id(given, params.section_id.as_deref(), context)?;
     let wanted = SectionRef {
         id: params.section_id,
         heading: params.heading,

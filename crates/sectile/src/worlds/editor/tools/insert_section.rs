@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::super::{
     EditorWorld,
     answers::{Write, inserted_schema, write_tool},
-    params::{HeadingsWord, PlaceWord, WriteOptions, at, closed_schema},
+    params::{EditArguments, HeadingsWord, PlaceWord, WriteOptions, at, closed_schema},
 };
 use crate::mcp::{CallContext, Failure, Tool};
 
@@ -22,8 +22,9 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     write_tool(tool, planned)
 }
 
+/// What an edit of `apply_edits` takes as well.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
+pub(super) struct InsertSectionArguments {
     /// Heading in one line, without # marks.
     heading: String,
     /// Text below the heading. Blank lines around it are taken care of.
@@ -40,19 +41,51 @@ struct Params {
     /// What to do with headings in content.
     #[serde(default)]
     headings: HeadingsWord,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    #[serde(flatten)]
+    edit: InsertSectionArguments,
     #[serde(flatten)]
     options: WriteOptions,
 }
 
+impl InsertSectionArguments {
+    /// The section to insert, which later edits of the same call name by `label`.
+    pub(super) fn insertion(
+        self,
+        label: Option<String>,
+        world: &EditorWorld,
+        path: Option<&str>,
+        context: &CallContext,
+    ) -> Result<Operation, Failure> {
+        Ok(Operation::Insert(InsertSection {
+            path: world.document_unless_id(path, self.anchor.as_deref(), context)?,
+            heading: self.heading,
+            content: self.content,
+            at: at(self.position, self.place, self.anchor, "position")?,
+            level: self.level,
+            headings: self.headings.into(),
+            label,
+        }))
+    }
+}
+
+impl EditArguments for InsertSectionArguments {
+    const TOOL: &'static str = "insert_section";
+    const DONE: &'static str = "Section inserted.";
+
+    fn operation(
+        self,
+        world: &EditorWorld,
+        path: Option<&str>,
+        context: &CallContext,
+    ) -> Result<Operation, Failure> {
+        self.insertion(None, world, path, context)
+    }
+}
+
 fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    let operation = Operation::Insert(InsertSection {
-        path: world.document_unless_id(&params.options, params.anchor.as_deref(), context)?,
-        heading: params.heading,
-        content: params.content,
-        at: at(params.position, params.place, params.anchor, "position")?,
-        level: params.level,
-        headings: params.headings.into(),
-        label: None,
-    });
-    Ok(Write::new("insert_section", "Section inserted.", operation).with(params.options))
+    params.edit.write(world, params.options, context)
 }

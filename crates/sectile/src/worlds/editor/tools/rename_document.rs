@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::super::{
     EditorWorld,
     answers::{Write, write_tool},
-    params::{WriteOptions, closed_schema},
+    params::{EditArguments, WriteOptions, closed_schema},
 };
 use crate::mcp::{CallContext, Failure, Tool};
 
@@ -21,13 +21,20 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     write_tool(tool, planned)
 }
 
+/// What an edit of `apply_edits` takes as well.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
+pub(super) struct RenameDocumentArguments {
     /// The new path, relative to the folder.
     new_path: String,
     /// Repair links to the document and in it.
     #[serde(default = "yes")]
     repair_links: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    #[serde(flatten)]
+    edit: RenameDocumentArguments,
     #[serde(flatten)]
     options: WriteOptions,
 }
@@ -36,11 +43,24 @@ fn yes() -> bool {
     true
 }
 
+impl EditArguments for RenameDocumentArguments {
+    const TOOL: &'static str = "rename_document";
+    const DONE: &'static str = "Document renamed.";
+
+    fn operation(
+        self,
+        world: &EditorWorld,
+        path: Option<&str>,
+        context: &CallContext,
+    ) -> Result<Operation, Failure> {
+        Ok(Operation::RenameDocument(RenameDocument {
+            path: world.named_document(path, context)?,
+            new_path: world.path(&self.new_path)?,
+            repair_links: self.repair_links,
+        }))
+    }
+}
+
 fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    let operation = Operation::RenameDocument(RenameDocument {
-        path: world.named_document(params.options.path.as_deref(), context)?,
-        new_path: world.path(&params.new_path)?,
-        repair_links: params.repair_links,
-    });
-    Ok(Write::new("rename_document", "Document renamed.", operation).with(params.options))
+    params.edit.write(world, params.options, context)
 }

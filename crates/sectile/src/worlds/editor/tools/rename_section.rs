@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::super::{
     EditorWorld,
     answers::{Write, write_tool},
-    params::{WriteOptions, closed_schema, section},
+    params::{EditArguments, WriteOptions, closed_schema, section},
 };
 use crate::mcp::{CallContext, Failure, Tool};
 
@@ -21,8 +21,9 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     write_tool(tool, planned)
 }
 
+/// What an edit of `apply_edits` takes as well.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
+pub(super) struct RenameSectionArguments {
     /// The section.
     section_id: String,
     /// The new heading in one line, without # marks.
@@ -35,6 +36,12 @@ struct Params {
     repair_links: bool,
     /// hash of the own text that you read.
     expected_hash: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    #[serde(flatten)]
+    edit: RenameSectionArguments,
     #[serde(flatten)]
     options: WriteOptions,
 }
@@ -43,14 +50,27 @@ fn yes() -> bool {
     true
 }
 
+impl EditArguments for RenameSectionArguments {
+    const TOOL: &'static str = "rename_section";
+    const DONE: &'static str = "Section renamed.";
+
+    fn operation(
+        self,
+        world: &EditorWorld,
+        path: Option<&str>,
+        context: &CallContext,
+    ) -> Result<Operation, Failure> {
+        Ok(Operation::Rename(RenameSection {
+            path: world.document_unless_id(path, Some(&self.section_id), context)?,
+            section: section(Some(self.section_id), None),
+            heading: self.heading,
+            level: self.level,
+            repair_links: self.repair_links,
+            expected_hash: self.expected_hash,
+        }))
+    }
+}
+
 fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    let operation = Operation::Rename(RenameSection {
-        path: world.document_unless_id(&params.options, Some(&params.section_id), context)?,
-        section: section(Some(params.section_id), None),
-        heading: params.heading,
-        level: params.level,
-        repair_links: params.repair_links,
-        expected_hash: params.expected_hash,
-    });
-    Ok(Write::new("rename_section", "Section renamed.", operation).with(params.options))
+    params.edit.write(world, params.options, context)
 }

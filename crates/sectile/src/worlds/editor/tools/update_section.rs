@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::super::{
     EditorWorld,
     answers::{Write, write_tool},
-    params::{HeadingsWord, ScopeWord, WriteOptions, closed_schema, section},
+    params::{EditArguments, HeadingsWord, ScopeWord, WriteOptions, closed_schema, section},
 };
 use crate::mcp::{CallContext, Failure, Tool};
 
@@ -21,8 +21,9 @@ pub(super) fn tool() -> Tool<EditorWorld> {
     write_tool(tool, planned)
 }
 
+/// What an edit of `apply_edits` takes as well.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
+pub(super) struct UpdateSectionArguments {
     /// The section.
     section_id: String,
     /// The new text, without the section's own heading.
@@ -36,18 +37,37 @@ struct Params {
     /// What to do with headings in content.
     #[serde(default)]
     headings: HeadingsWord,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    #[serde(flatten)]
+    edit: UpdateSectionArguments,
     #[serde(flatten)]
     options: WriteOptions,
 }
 
+impl EditArguments for UpdateSectionArguments {
+    const TOOL: &'static str = "update_section";
+    const DONE: &'static str = "Section updated.";
+
+    fn operation(
+        self,
+        world: &EditorWorld,
+        path: Option<&str>,
+        context: &CallContext,
+    ) -> Result<Operation, Failure> {
+        Ok(Operation::Update(UpdateSection {
+            path: world.document_unless_id(path, Some(&self.section_id), context)?,
+            section: section(Some(self.section_id), None),
+            content: self.content,
+            scope: self.scope.into(),
+            headings: self.headings.into(),
+            expected_hash: self.expected_hash,
+        }))
+    }
+}
+
 fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    let operation = Operation::Update(UpdateSection {
-        path: world.document_unless_id(&params.options, Some(&params.section_id), context)?,
-        section: section(Some(params.section_id), None),
-        content: params.content,
-        scope: params.scope.into(),
-        headings: params.headings.into(),
-        expected_hash: params.expected_hash,
-    });
-    Ok(Write::new("update_section", "Section updated.", operation).with(params.options))
+    params.edit.write(world, params.options, context)
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::super::{
     NotebookWorld,
     answers::Searched,
-    check_query,
     errors::NotebookError,
+    search_query,
     streams::{Beginning, Step, Stream},
     tokens::uuid,
 };
@@ -84,9 +84,9 @@ fn handle(
     call: &CallContext,
 ) -> Result<(Begun, Facts), NotebookError> {
     let entered = world.entered(params.context_handle.as_deref(), call)?;
-    check_query(&params.query)?;
+    let query = search_query(&params.query)?;
     let most = world.constraints.max_search_results;
-    let found = world.search(&entered, &params.query, most, call)?;
+    let found = world.search(&entered, &query, most, call)?;
     let total_matches = found.total;
     let before = entered.context.searched_with(found.state.tier);
     let searched = Searched::new(&found.state, before);

@@ -56,7 +56,7 @@ fn handle(
     let provenance = match params.id_type {
         IdType::Source => {
             let id = source_id(&entered, &params.id)?;
-            provenance::of_source(storage, &world.quote(&entered, &id, 0)?, &stop)
+            provenance::of_source(storage, &world.quote(&id, 0)?, &stop)
                 .map_err(NotebookError::from)?
         }
         IdType::Artifact => {

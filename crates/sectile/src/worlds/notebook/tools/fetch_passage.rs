@@ -146,7 +146,7 @@ fn fetched(
             message: "The passage is longer than one answer may be.".to_owned(),
         });
     }
-    let quote = world.quote(&entered, &id, world.constraints.max_passage_context)?;
+    let quote = world.quote(&id, world.constraints.max_passage_context)?;
     entered
         .context
         .record(world.now(), "fetch_passage", vec![id.to_string()]);

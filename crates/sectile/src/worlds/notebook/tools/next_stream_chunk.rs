@@ -65,7 +65,7 @@ fn handle(
             if stop() {
                 return Err(NotebookError::Cancelled);
             }
-            world.quote(&entered, id, 0)
+            world.quote(id, 0)
         },
         linked: &|notebooks, most| {
             artifacts::linked_to(storage, &entered.collection, notebooks, most, &stop)

@@ -11,8 +11,8 @@ use serde_json::json;
 use super::super::{
     NotebookWorld,
     answers::{ScoreParts, Searched, SourcePointer, score, snippet},
-    check_query,
     errors::NotebookError,
+    search_query,
 };
 use crate::mcp::{CallContext, Facts, JsonObject, Tool, input_schema};
 
@@ -161,10 +161,10 @@ fn handle(
 ) -> Result<(Answered, Facts), NotebookError> {
     let started = Instant::now();
     let entered = world.entered(params.context_handle.as_deref(), call)?;
-    check_query(&params.query)?;
+    let query = search_query(&params.query)?;
     let most = world.constraints.max_search_results;
     let k = params.k.unwrap_or(DEFAULT_K).min(most);
-    let found = world.search(&entered, &params.query, k, call)?;
+    let found = world.search(&entered, &query, k, call)?;
     let before = entered.context.searched_with(found.state.tier);
     let searched = Searched::new(&found.state, before);
     let results: Vec<Reference> = found.hits.into_iter().map(Reference::from).collect();

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Where the notebooks are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct NotebookStorage {
+pub(crate) struct NotebookStorageSection {
     /// Kind of storage: `filesystem`, `s3` (any storage that speaks S3) or `supabase` (that of a Supabase project).
     #[serde(rename = "type")]
     pub(crate) kind: String,
@@ -14,13 +14,13 @@ pub(crate) struct NotebookStorage {
     /// collections if there is one: `bucket/folder`.
     pub(crate) path: String,
     /// How the bucket is reached.
-    pub(crate) s3: S3,
+    pub(crate) s3: S3Section,
 }
 
 /// Where the vectors are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct VectorStorage {
+pub(crate) struct VectorStorageSection {
     /// Kind of storage: `embedded` (beside the notebooks, or in memory) or `pgvector` (a PostgreSQL database with that
     /// extension, which several servers can share).
     #[serde(rename = "type")]
@@ -48,7 +48,7 @@ pub(crate) struct VectorStorage {
 /// Where derived artifacts are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct ArtifactStorage {
+pub(crate) struct ArtifactStorageSection {
     /// Kind of storage: `filesystem` or `s3`. It does not matter while path is empty.
     #[serde(rename = "type")]
     pub(crate) kind: String,
@@ -56,13 +56,13 @@ pub(crate) struct ArtifactStorage {
     /// same collections that has them instead.
     pub(crate) path: String,
     /// How the bucket is reached.
-    pub(crate) s3: S3,
+    pub(crate) s3: S3Section,
 }
 
 /// How a bucket is reached.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct S3 {
+pub(crate) struct S3Section {
     /// The storage, such as `https://storage.example`; for `supabase` the URL of the project. Empty: AWS, by its region.
     pub(crate) endpoint: String,
     /// The region. May be empty where there is an endpoint.
@@ -89,17 +89,17 @@ pub(crate) struct S3 {
     pub(crate) timeout_ms: u64,
 }
 
-impl Default for NotebookStorage {
+impl Default for NotebookStorageSection {
     fn default() -> Self {
         Self {
             kind: "filesystem".to_owned(),
             path: String::new(),
-            s3: S3::default(),
+            s3: S3Section::default(),
         }
     }
 }
 
-impl Default for VectorStorage {
+impl Default for VectorStorageSection {
     fn default() -> Self {
         Self {
             kind: "embedded".to_owned(),
@@ -116,17 +116,17 @@ impl Default for VectorStorage {
     }
 }
 
-impl Default for ArtifactStorage {
+impl Default for ArtifactStorageSection {
     fn default() -> Self {
         Self {
             kind: "filesystem".to_owned(),
             path: String::new(),
-            s3: S3::default(),
+            s3: S3Section::default(),
         }
     }
 }
 
-impl Default for S3 {
+impl Default for S3Section {
     fn default() -> Self {
         Self {
             endpoint: String::new(),

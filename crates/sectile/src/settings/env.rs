@@ -12,7 +12,7 @@ const PREFIX: &str = "SECTILE_";
 const RESERVED: [&str; 2] = ["SECTILE_CONFIG", "SECTILE_FAULT"];
 
 /// The variables that override settings, sorted by name.
-pub(super) fn overrides() -> Vec<(String, String)> {
+pub(crate) fn overrides() -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| name.starts_with(PREFIX) && !RESERVED.contains(&name.as_str()))
@@ -22,7 +22,7 @@ pub(super) fn overrides() -> Vec<(String, String)> {
 }
 
 /// Whether a variable with our prefix is written like those that override settings, `SECTILE_A__B`.
-pub(super) fn looks_like_a_setting(name: &str) -> bool {
+pub(crate) fn looks_like_a_setting(name: &str) -> bool {
     name.strip_prefix(PREFIX)
         .is_some_and(|rest| rest.contains("__"))
 }
@@ -64,7 +64,7 @@ pub(crate) fn without_tilde(path: PathBuf) -> PathBuf {
 }
 
 /// Where programs keep what belongs to the user and to this machine, such as keys that they made themselves.
-pub(super) fn state_folder() -> Option<PathBuf> {
+pub(crate) fn state_folder() -> Option<PathBuf> {
     let named = os_variable("XDG_STATE_HOME").or_else(|| os_variable("LOCALAPPDATA"));
     named
         .filter(|folder| folder.is_absolute())

@@ -14,7 +14,7 @@ impl Mistakes {
     const MOST_SHOWN: usize = 100;
 
     /// The value, or nothing when it is a mistake, which is kept.
-    pub(super) fn take<T>(&mut self, result: Result<T, impl Into<Self>>) -> Option<T> {
+    pub(crate) fn take<T>(&mut self, result: Result<T, impl Into<Self>>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(mistakes) => {
@@ -33,7 +33,7 @@ impl Mistakes {
     }
 
     /// Whether one is about the setting `key`, or about one in the section `key`.
-    pub(super) fn mention(&self, key: &str) -> bool {
+    pub(crate) fn mention(&self, key: &str) -> bool {
         self.0.iter().filter_map(ConfigError::key).any(|mistaken| {
             let rest = mistaken.strip_prefix(key);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -41,7 +41,7 @@ impl Mistakes {
     }
 
     /// All of these and of `earlier`. What follows from an earlier one about the same setting is left out.
-    pub(super) fn after(self, earlier: &Self) -> Self {
+    pub(crate) fn after(self, earlier: &Self) -> Self {
         let mut all = earlier.clone();
         let is_new = |mistake: &ConfigError| !mistake.key().is_some_and(|key| earlier.mention(key));
         all.0.extend(self.0.into_iter().filter(is_new));
