@@ -13,22 +13,18 @@ mod connection;
 mod fault;
 mod notes;
 
+use std::{
+    collections::HashMap, io, net::SocketAddr, path::PathBuf, sync::Arc, thread::JoinHandle,
+};
+
+use parking_lot::{Mutex, MutexGuard};
+use tokio::{net::TcpListener, runtime, sync::watch};
+
 pub use self::{
     answer::SENTINEL,
     fault::{Fault, KINDS},
     notes::{Context, FrontMatterForm},
 };
-
-use std::{
-    collections::HashMap,
-    io,
-    net::SocketAddr,
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    thread::JoinHandle,
-};
-
-use tokio::{net::TcpListener, runtime, sync::watch};
 
 /// The settings of a store.
 #[derive(Clone, Debug, Default)]
@@ -96,7 +92,7 @@ struct State {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Returns the fault for the note at `path`, or for anything else.

@@ -5,11 +5,12 @@ mod requests;
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use crate::background::{Background, adopt, listen, loopback};
@@ -163,7 +164,7 @@ impl Proxy {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Uses up one occurrence of a fault, and returns what `wanted` makes of it.

@@ -4,12 +4,10 @@
 
 use std::{
     path::Path,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
+use parking_lot::Mutex;
 use sectile_markdown::{Chunks, Digest, Document, NotePath, Source, chunks};
 use sectile_retrieval::{
     Chunk, Embedder, EmbeddingReader, Entry, Manifest, Passage, Place, SegmentBuilder, Store,
@@ -23,7 +21,6 @@ use crate::{
     facts::notebook_facts,
     left_out::WhyLeftOut,
     library::Library,
-    locked,
     storage::Listed,
 };
 
@@ -137,7 +134,7 @@ pub(crate) fn build<T: Send>(
             };
             let result = build_one(job, &mut *reader, batch, &put);
             let failed = result.is_err();
-            locked(&done).push((number, result));
+            done.lock().push((number, result));
             if failed {
                 // Nobody wants the rest.
                 next.store(batches.len(), Ordering::Relaxed);
@@ -150,7 +147,7 @@ pub(crate) fn build<T: Send>(
         }
         work();
     });
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut done = done.into_inner();
     done.sort_by_key(|(number, _)| *number);
     let mut files = Vec::new();
     let mut outcomes = Vec::with_capacity(wanted.len());

@@ -26,8 +26,6 @@ mod storage;
 pub mod testing;
 pub mod tiers;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 pub use self::error::{FailedPart, Gone, LibraryError};
 pub use self::query::SearchQuery;
 pub use self::storage::{
@@ -35,8 +33,3 @@ pub use self::storage::{
     NotebookStorage, Question, SharedState, Stamp, StorageError, StorageLimit, TOP, VectorIndexing,
     VectorSearch, is_at_top, is_collection_name, is_notebook,
 };
-
-/// What a mutex guards, also when somebody panicked with it: everything here is replaced as a whole.
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

@@ -1,12 +1,9 @@
 //! The collections that are open for search. One is opened at the first call that needs it, and shared by all who entered
 //! it.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Condvar, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use parking_lot::{Condvar, Mutex};
 use sectile_markdown::Digest;
 
 use crate::{
@@ -15,7 +12,6 @@ use crate::{
     ids::SourceId,
     indexing::folder_of,
     library::Library,
-    locked,
     query::SearchQuery,
     quote::{Quote, quote},
     shelf::{Found, IndexPlace, Shelf, unharmed},
@@ -93,12 +89,12 @@ struct Opening {
 
 impl Opening {
     fn finish(&self, result: Result<Arc<Shelf>, LibraryError>) {
-        *locked(&self.result) = Some(result);
+        *self.result.lock() = Some(result);
         self.done.notify_all();
     }
 
     fn wait(&self, stop: &dyn Fn() -> bool) -> Result<Arc<Shelf>, LibraryError> {
-        let mut result = locked(&self.result);
+        let mut result = self.result.lock();
         loop {
             if let Some(result) = &*result {
                 return result.clone();
@@ -106,8 +102,7 @@ impl Opening {
             if stop() {
                 return Err(LibraryError::Cancelled);
             }
-            let waited = self.done.wait_timeout(result, PATIENCE);
-            result = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.done.wait_for(&mut result, PATIENCE);
         }
     }
 }
@@ -130,7 +125,7 @@ impl Shelves {
         stop: &dyn Fn() -> bool,
     ) -> Result<Arc<Shelf>, LibraryError> {
         let slot = self.place(collection);
-        let opening = match &mut *locked(&slot) {
+        let opening = match &mut *slot.lock() {
             Slot::Open(shelf) => return Ok(Arc::clone(shelf)),
             Slot::Opening(opening) => Arc::clone(opening),
             empty => self.begin(empty, &slot, collection, None)?,
@@ -193,7 +188,7 @@ impl Shelves {
     /// Has a collection opened again whose index turned out to be damaged, unless that was done already.
     fn reopen(&self, collection: &str, damaged: &Arc<Shelf>) -> Result<(), LibraryError> {
         let slot = self.place(collection);
-        let mut at = locked(&slot);
+        let mut at = slot.lock();
         match &*at {
             Slot::Open(shelf) if Arc::ptr_eq(shelf, damaged) => {
                 tracing::warn!("the index is damaged and opened again");
@@ -228,7 +223,7 @@ impl Shelves {
                 Err(LibraryError::of_process("The collection cannot be opened."))
             });
             if let Some(slot) = slot.upgrade() {
-                *locked(&slot) = match &opened {
+                *slot.lock() = match &opened {
                     Ok(shelf) => Slot::Open(Arc::clone(shelf)),
                     Err(_) => Slot::Empty,
                 };
@@ -256,9 +251,9 @@ impl Shelves {
 
     /// The collection, if it is open already.
     pub fn opened(&self, collection: &str) -> Option<Arc<Shelf>> {
-        let open = locked(&self.open);
+        let open = self.open.lock();
         let place = open.iter().find(|place| place.collection == collection)?;
-        match &*locked(&place.slot) {
+        match &*place.slot.lock() {
             Slot::Open(shelf) => Some(Arc::clone(shelf)),
             _ => None,
         }
@@ -266,12 +261,14 @@ impl Shelves {
 
     /// Forgets a collection that is no longer there.
     fn forget(&self, collection: &str) {
-        locked(&self.open).retain(|place| place.collection != collection);
+        self.open
+            .lock()
+            .retain(|place| place.collection != collection);
     }
 
     /// The place of a collection. The one that was not used for longest makes room.
     fn place(&self, collection: &str) -> Arc<Mutex<Slot>> {
-        let mut open = locked(&self.open);
+        let mut open = self.open.lock();
         let known = open
             .iter()
             .position(|place| place.collection == collection)

@@ -18,10 +18,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use parking_lot::Mutex;
 use sectile_markdown::{Digest, NotePath};
 
 use crate::{
@@ -169,18 +169,12 @@ fn line(path: &str, digest: &Digest) -> String {
 
 impl Remembered {
     fn take(&self, collection: &str) -> Known {
-        let mut collections = self
-            .collections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut collections = self.collections.lock();
         collections.remove(collection).unwrap_or_default()
     }
 
     fn keep(&self, collection: &str, digests: Known) {
-        let mut collections = self
-            .collections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut collections = self.collections.lock();
         let others: usize = collections.values().map(HashMap::len).sum();
         if others + digests.len() > MAX_REMEMBERED {
             collections.clear();

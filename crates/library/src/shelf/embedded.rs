@@ -5,11 +5,9 @@
 //! that comes across that gives no answer, and the collection is opened again. The second tier answers as long as it has all
 //! chunks that count; a few that are in memory are embedded by the thread that keeps the index fresh.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex},
-};
+use std::{path::PathBuf, sync::Arc};
 
+use parking_lot::Mutex;
 use sectile_markdown::{Digest, NotePath, Span};
 use sectile_retrieval::{EmbeddingReader, Found, KnownVectors, Store};
 
@@ -17,7 +15,6 @@ use crate::{
     clock::Clock,
     error::LibraryError,
     library::Library,
-    locked,
     query::SearchQuery,
     shelf::{
         CollectionIndex, IndexState,
@@ -86,11 +83,11 @@ impl Embedded {
     }
 
     fn current(&self) -> Arc<Snapshot> {
-        Arc::clone(&locked(&self.snapshot))
+        Arc::clone(&self.snapshot.lock())
     }
 
     fn replace(&self, snapshot: Snapshot) {
-        *locked(&self.snapshot) = Arc::new(snapshot);
+        *self.snapshot.lock() = Arc::new(snapshot);
     }
 
     /// Searches with a reader of the tier that answers.
@@ -104,7 +101,7 @@ impl Embedded {
         most: usize,
     ) -> Result<Found, LibraryError> {
         let mut reader = match snapshot.is_meant() {
-            true => locked(&self.readers).pop(),
+            true => self.readers.lock().pop(),
             false => None,
         }
         .unwrap_or_else(|| snapshot.model().reader());
@@ -121,7 +118,7 @@ impl Embedded {
             return Err(LibraryError::IndexDamaged);
         }
         if snapshot.is_meant() {
-            let mut readers = locked(&self.readers);
+            let mut readers = self.readers.lock();
             if readers.len() < MOST_READERS {
                 readers.push(reader);
             }
@@ -140,17 +137,17 @@ impl CollectionIndex for Embedded {
     }
 
     fn refresh(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), LibraryError> {
-        let _alone = locked(&self.comparing);
+        let _alone = self.comparing.lock();
         let now = self.current();
         let folder = self.folder.as_deref();
         let on_disk = Snapshot::state_on_disk(folder);
-        let is_known = on_disk == now.manifest || on_disk == *locked(&self.refused);
+        let is_known = on_disk == now.manifest || on_disk == *self.refused.lock();
         let newer = match is_known {
             true => None,
             false => Snapshot::of_disk(folder, &self.collection, self.models),
         };
         if newer.is_none() && !is_known {
-            *locked(&self.refused) = on_disk;
+            *self.refused.lock() = on_disk;
             if !now.corpus.is_whole() {
                 tracing::warn!("the index is damaged and not used");
                 let (library, clock) = (&self.library, self.clock);
@@ -184,7 +181,7 @@ impl CollectionIndex for Embedded {
         if !now.is_behind_in_meaning() {
             return Ok(());
         }
-        let mut known = locked(&self.known);
+        let mut known = self.known.lock();
         let is_of_now = |known: &(Option<Digest>, KnownVectors)| {
             known.0 == now.manifest && known.1.added() <= MOST_KNOWN
         };
@@ -201,7 +198,7 @@ impl CollectionIndex for Embedded {
             )
         });
         if let Some(complete) = now.completed(&self.library, &self.collection, known, stop)? {
-            let mut current = locked(&self.snapshot);
+            let mut current = self.snapshot.lock();
             // Unless there is a newer one.
             if Arc::ptr_eq(&current, &now) {
                 *current = Arc::new(complete);

@@ -2,15 +2,15 @@
 //!
 //! Whoever runs the library brings it up to date; this process only looks whether it is behind, off the way of searches.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use sectile_markdown::{NotePath, Span};
 
 use crate::{
     error::{FailedPart, LibraryError},
     left_out::{LeftOut, WhyLeftOut},
     library::Library,
-    locked,
     query::SearchQuery,
     shelf::{Backend, CollectionIndex, IndexState},
     storage::{
@@ -91,7 +91,7 @@ fn explained(
 
 impl CollectionIndex for Shared {
     fn state(&self) -> IndexState {
-        let last = locked(&self.last).clone();
+        let last = self.last.lock().clone();
         IndexState {
             as_of: last.state.as_of,
             on_disk: true,
@@ -115,7 +115,7 @@ impl CollectionIndex for Shared {
         let changed = differences(&listed, &entries);
         let state = self.backend.state(&self.collection);
         let state = state.map_err(|error| self.explained(error))?;
-        *locked(&self.last) = Last {
+        *self.last.lock() = Last {
             state,
             changed: Some(changed),
             left_out: Some(Arc::new(left_out)),
@@ -136,7 +136,7 @@ impl CollectionIndex for Shared {
             stop,
         });
         let found = found.map_err(|error| self.explained(error))?;
-        let mut last = locked(&self.last);
+        let mut last = self.last.lock();
         if last.state.as_of != found.state.as_of {
             // What was counted is of another state.
             last.changed = None;

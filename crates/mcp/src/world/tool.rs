@@ -38,7 +38,6 @@ pub struct Tool<S: 'static> {
 
 impl<S: 'static> Tool<S> {
     /// Starts a tool that only reads, so that a second equal call changes nothing.
-    #[must_use]
     pub fn read(
         name: impl Into<Cow<'static, str>>,
         title: &'static str,
@@ -49,7 +48,6 @@ impl<S: 'static> Tool<S> {
     }
 
     /// Starts a tool that adds or changes something, in a way that can be undone.
-    #[must_use]
     pub fn write(
         name: impl Into<Cow<'static, str>>,
         title: &'static str,
@@ -59,7 +57,6 @@ impl<S: 'static> Tool<S> {
     }
 
     /// Starts a tool that removes or overwrites something.
-    #[must_use]
     pub fn destructive(
         name: impl Into<Cow<'static, str>>,
         title: &'static str,
