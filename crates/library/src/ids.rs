@@ -60,7 +60,7 @@ impl SourceId {
     }
 
     /// Whether bytes with this digest are what the id was given for.
-    pub(crate) fn is_of(&self, digest: &Digest) -> bool {
+    pub fn is_of(&self, digest: &Digest) -> bool {
         digest.to_string().starts_with(&self.digest)
     }
 }

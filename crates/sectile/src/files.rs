@@ -256,7 +256,7 @@ pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize()
 }
 
-/// `levels` folders up: `../..`.
+/// Returns the path `levels` folders up: `../..`.
 pub(crate) fn levels_up(levels: usize) -> String {
     let up: PathBuf = (0..levels).map(|_| Component::ParentDir).collect();
     up.display().to_string()

@@ -5,10 +5,11 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use rmcp::{
     Peer, RoleServer,
     model::{
@@ -355,7 +356,7 @@ impl Progress {
             is_end: total.is_some_and(|total| done >= total),
             at: Instant::now(),
         };
-        let mut last = reporter.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = reporter.last.lock();
         let is_due = last.is_none_or(|last| {
             let is_late = report.at.duration_since(last.at) >= REPORT_INTERVAL;
             report.done > last.done && (is_late || (report.is_end && !last.is_end))

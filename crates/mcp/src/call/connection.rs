@@ -5,11 +5,12 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{KeyMark, Leave};
@@ -52,22 +53,22 @@ impl Connection {
     /// What was kept under `name`.
     #[must_use]
     pub fn get(&self, name: &'static str) -> Option<String> {
-        locked(&self.slots).get(name).cloned()
+        self.slots.lock().get(name).cloned()
     }
 
     /// Keeps `value` under `name`, in place of what was there.
     pub fn set(&self, name: &'static str, value: impl Into<String>) {
-        locked(&self.slots).insert(name, value.into());
+        self.slots.lock().insert(name, value.into());
     }
 
     /// Forgets what was kept under `name`.
     pub fn clear(&self, name: &'static str) {
-        locked(&self.slots).remove(name);
+        self.slots.lock().remove(name);
     }
 
     /// The one value of type `T` that is kept for this client; made now if there is none yet.
     pub fn value<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Arc<T> {
-        let mut values = locked(&self.values);
+        let mut values = self.values.lock();
         let known = values.get(&TypeId::of::<T>()).cloned();
         if let Some(value) = known.and_then(|value| value.downcast().ok()) {
             return value;
@@ -87,7 +88,7 @@ impl Connection {
 
     /// Fires when the client shall no longer be told of changes; `None` when it is being told already.
     pub(crate) fn begins_to_hear(&self) -> Option<CancellationToken> {
-        let mut hearing = locked(&self.hearing);
+        let mut hearing = self.hearing.lock();
         if hearing.is_some() {
             return None;
         }
@@ -104,7 +105,7 @@ impl Connection {
     /// Nobody can be told anything until the client comes back.
     pub(crate) fn rest(&self) {
         self.leave.rest();
-        if let Some(hearing) = locked(&self.hearing).take() {
+        if let Some(hearing) = self.hearing.lock().take() {
             self.has_missed.store(true, Ordering::Relaxed);
             hearing.cancel();
         }
@@ -132,21 +133,21 @@ pub(crate) struct LatestLeave {
 
 impl LatestLeave {
     pub(crate) fn get(&self) -> Option<Arc<Leave>> {
-        locked(&self.leave).clone()
+        self.leave.lock().clone()
     }
 
     pub(crate) fn mark(&self) -> Option<Arc<KeyMark>> {
-        locked(&self.mark).clone()
+        self.mark.lock().clone()
     }
 
     pub(crate) fn set(&self, leave: &Arc<Leave>) {
-        locked(&self.mark).clone_from(&leave.identity().mark);
-        *locked(&self.leave) = Some(Arc::clone(leave));
+        self.mark.lock().clone_from(&leave.identity().mark);
+        *self.leave.lock() = Some(Arc::clone(leave));
     }
 
     /// The client is away, and will bring another.
     fn rest(&self) {
-        *locked(&self.leave) = None;
+        *self.leave.lock() = None;
     }
 }
 
@@ -174,7 +175,7 @@ impl Watched {
 
     /// Whether `uri` is watched now, which it is not when there are too many.
     pub(crate) fn add(&self, uri: String) -> bool {
-        let mut uris = locked(&self.0);
+        let mut uris = self.0.lock();
         if uris.all.contains(&uri) {
             return true;
         }
@@ -188,23 +189,19 @@ impl Watched {
     }
 
     pub(crate) fn remove(&self, uri: &str) {
-        let mut uris = locked(&self.0);
+        let mut uris = self.0.lock();
         if uris.all.remove(uri) {
             uris.bytes -= uri.len();
         }
     }
 
     pub(crate) fn contains(&self, uri: &str) -> bool {
-        locked(&self.0).all.contains(uri)
+        self.0.lock().all.contains(uri)
     }
 
     pub(crate) fn all(&self) -> BTreeSet<String> {
-        locked(&self.0).all.clone()
+        self.0.lock().all.clone()
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -3,11 +3,12 @@
 //! HTTP puts the value into the extensions of the request, where rmcp carries it along. Stdio has nothing to add.
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc,
     atomic::{AtomicBool, Ordering},
 };
 
 use http::request::Parts;
+use parking_lot::Mutex;
 use rmcp::model::Extensions;
 
 use crate::{
@@ -75,7 +76,6 @@ impl MessageShare {
 
     /// Gives the share back before the call ends, when nothing large is left of its message.
     pub(crate) fn release(&self) {
-        let share = self.0.lock();
-        drop(share.unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.0.lock().take());
     }
 }

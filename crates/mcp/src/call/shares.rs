@@ -5,9 +5,10 @@
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// What a caller is known by. Where nobody signs in, all callers are the same one, and it has every place.
@@ -63,7 +64,7 @@ pub(crate) struct Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let mut state = self.shares.state();
+        let mut state = self.shares.state.lock();
         state.taken -= 1;
         if let Some(standing) = state.callers.get_mut(&self.caller) {
             standing.taken -= 1;
@@ -86,7 +87,7 @@ struct Waiter {
 
 impl Drop for Waiter {
     fn drop(&mut self) {
-        let mut state = self.shares.state();
+        let mut state = self.shares.state.lock();
         let standing = state.callers.get_mut(&self.caller);
         if standing.is_some_and(|standing| standing.queue.remove(&self.ticket).is_some()) {
             state.waiting -= 1;
@@ -106,7 +107,7 @@ impl Shares {
     /// A place for `caller`, now or when it is its turn.
     pub(crate) async fn take(self: &Arc<Self>, caller: Caller) -> Result<Share, Full> {
         let mut waiter = {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             // Anyone who waits has been let in as far as possible, so nobody is overtaken.
             let own = state.callers.get(&caller).map_or(0, |own| own.taken);
             if state.taken < self.bounds.max && own < self.most(&caller) {
@@ -119,7 +120,7 @@ impl Shares {
 
     /// Whether only one place is taken.
     pub(crate) fn is_one_taken(&self) -> bool {
-        self.state().taken == 1
+        self.state.lock().taken == 1
     }
 
     fn queue_up(self: &Arc<Self>, state: &mut State, caller: Caller) -> Result<Waiter, Full> {
@@ -196,10 +197,6 @@ impl Shares {
             None => self.bounds.max,
         }
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl State {
@@ -255,7 +252,7 @@ mod tests {
         let more = now(&shares, "eve");
         assert!(more.is_some());
         drop((ada, more));
-        assert!(shares.state().callers.is_empty(), "nobody is kept");
+        assert!(shares.state.lock().callers.is_empty(), "nobody is kept");
     }
 
     #[tokio::test]
@@ -298,8 +295,8 @@ mod tests {
             "mal 0", "ada 0", "eve 0", "mal 1", "eve 1", "mal 2", "eve 2",
         ];
         assert_eq!(seen, expected);
-        assert!(shares.state().callers.is_empty());
-        assert!(shares.state().turns.is_empty());
+        assert!(shares.state.lock().callers.is_empty());
+        assert!(shares.state.lock().turns.is_empty());
     }
 
     #[tokio::test]
@@ -320,7 +317,7 @@ mod tests {
             let too_many = shares.take(caller("bob")).now_or_never();
             assert!(too_many.is_some_and(|place| place.is_err()), "four in all");
         }
-        let state = shares.state();
+        let state = shares.state.lock();
         assert_eq!((state.waiting, state.taken), (0, 1));
         assert_eq!(state.callers.len(), 1);
         assert!(state.turns.is_empty());

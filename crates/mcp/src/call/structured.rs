@@ -3,8 +3,9 @@
 //! rmcp wants it as a tree of values. Building, writing and dropping that tree takes a quarter of a call, so a transport
 //! that has the bytes of an answer in its hands leaves a mark in its place and puts the text there.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rmcp::model::{CallToolResult, JsonRpcMessage, ServerJsonRpcMessage, ServerResult};
 use serde_json::Value;
 
@@ -25,12 +26,12 @@ pub(crate) struct StructuredSlot(Arc<Mutex<Option<String>>>);
 
 impl StructuredSlot {
     fn fill(&self, text: &str) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.to_owned());
+        *self.0.lock() = Some(text.to_owned());
     }
 
     /// The text, if one was handed over.
     pub(crate) fn take(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.lock().take()
     }
 }
 

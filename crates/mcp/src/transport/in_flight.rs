@@ -4,11 +4,9 @@
 //! its late answer for the new one's. So rmcp knows every request by a number of ours, which is never used again, and
 //! nothing has to be kept of a request that was cancelled.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::HashMap;
 
+use parking_lot::Mutex;
 use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
@@ -30,7 +28,7 @@ struct State {
 impl InFlight {
     /// Notes a new request and gives the id that rmcp shall know it by, or `None` when the client's is in use.
     pub(crate) fn start(&self, id: &RequestId) -> Option<RequestId> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.running.contains_key(id) {
             return None;
         }
@@ -43,12 +41,12 @@ impl InFlight {
 
     /// Whether no request waits for its answer.
     pub(crate) fn is_empty(&self) -> bool {
-        self.state().running.is_empty()
+        self.state.lock().running.is_empty()
     }
 
     /// Notes that nobody waits for the answer any more, and gives the id that rmcp knows the request by.
     pub(crate) fn cancel(&self, id: &RequestId) -> Option<RequestId> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let number = state.running.remove(id)?;
         state.given.remove(&number);
         self.finished.notify_waiters();
@@ -57,7 +55,7 @@ impl InFlight {
 
     /// Notes that a request has its answer, and gives the client's id for it unless nobody waits.
     pub(crate) fn finish(&self, known_by: &RequestId) -> Option<RequestId> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let id = state.given.remove(&number(known_by)?)?;
         state.running.remove(&id);
         self.finished.notify_waiters();
@@ -66,12 +64,12 @@ impl InFlight {
 
     /// The client's id of a request that has no answer yet.
     pub(crate) fn given(&self, known_by: &RequestId) -> Option<RequestId> {
-        self.state().given.get(&number(known_by)?).cloned()
+        self.state.lock().given.get(&number(known_by)?).cloned()
     }
 
     /// Gives back the memory that a busier time has left.
     pub(crate) fn shrink(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.running.shrink_to_fit();
         state.given.shrink_to_fit();
     }
@@ -80,15 +78,11 @@ impl InFlight {
     pub(crate) async fn drained(&self) {
         loop {
             let finished = self.finished.notified();
-            if self.state().running.is_empty() {
+            if self.state.lock().running.is_empty() {
                 return;
             }
             finished.await;
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -141,7 +135,7 @@ mod tests {
             // What a cancelled request still answers makes no difference.
             in_flight.finish(&known_by);
         }
-        let state = in_flight.state();
+        let state = in_flight.state.lock();
         assert!(state.running.is_empty() && state.given.is_empty());
         // No more room is held than the few that ran at a time took.
         assert!(state.running.capacity() < 16 && state.given.capacity() < 16);

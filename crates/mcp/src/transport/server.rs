@@ -7,9 +7,10 @@ use std::{
     borrow::Cow,
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
 
+use parking_lot::Mutex;
 use rmcp::{
     RoleServer, ServerHandler,
     model::{
@@ -105,11 +106,6 @@ impl Server {
         let can_hear = self.surface.changes().is_some();
         let connection = self.connection.get().filter(|_| can_hear);
         connection.ok_or_else(method_not_found)
-    }
-
-    fn about_to_listen(&self) -> MutexGuard<'_, VecDeque<Receiver<ResourceNotice>>> {
-        let waiting = self.about_to_listen.lock();
-        waiting.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the sender of a request is told about using the world.
@@ -370,13 +366,13 @@ impl ServerHandler for Server {
     ) -> Option<SubscriptionFilter> {
         let changes = self.surface.changes()?;
         if let Ok(receiver) = guarded(|| Ok(changes())) {
-            self.about_to_listen().push_back(receiver);
+            self.about_to_listen.lock().push_back(receiver);
         }
         Some(acceptable(requested))
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let changes = self.about_to_listen().pop_front();
+        let changes = self.about_to_listen.lock().pop_front();
         let changes = changes.ok_or(Refusal::Internal)?;
         let facts = RequestFacts::of(&context.request_context().extensions);
         let identity = facts.identity().cloned();

@@ -241,16 +241,12 @@ fn notebook_surface(root: &Path) -> Result<Surface, CliError> {
 }
 
 fn docs_surface() -> Surface {
-    let settings = DocsSettings {
-        max_doc_bytes: MAX_BYTES as u64,
-        max_total_bytes: MAX_BYTES as u64,
-        max_docs: manual::EMBEDDED.len(),
-        ..DocsSettings::default()
-    };
+    let mut settings = DocsSettings::default();
+    settings.written.max_doc_bytes = MAX_BYTES as u64;
     let corpus = Corpus::load(&settings, manual::EMBEDDED);
     Surface::new(
-        docs::spec(&settings),
-        Docs::new(&settings, corpus),
+        docs::spec(&settings.written),
+        Docs::new(&settings.written, corpus),
         Policy::default(),
         LIMITS,
     )

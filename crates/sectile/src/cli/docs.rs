@@ -51,7 +51,7 @@ fn world(source: &DocsSource) -> Result<(Docs, DocsSettings), CliError> {
     for skipped in &corpus.skipped {
         anstream::eprintln!("skipped {}", visible(&skipped.to_string()));
     }
-    let docs = Docs::new(&settings, corpus);
+    let docs = Docs::new(&settings.written, corpus);
     Ok((docs, settings))
 }
 
@@ -95,7 +95,7 @@ fn report_json(corpus: &Corpus, documents: &[(&Doc, Examined)], settings: &DocsS
         let oversized = examined.oversized.iter();
         json!({
             "slug": doc.slug,
-            "uri": resources::uri(&settings.namespace, &doc.slug),
+            "uri": resources::uri(&settings.written.namespace, &doc.slug),
             "title": doc.title,
             "role": doc.role.as_str(),
             "description": doc.description,
@@ -133,13 +133,13 @@ fn report_json(corpus: &Corpus, documents: &[(&Doc, Examined)], settings: &DocsS
             "bytes": corpus.total_bytes(),
         },
         "limits": {
-            "max_docs": settings.max_docs,
-            "max_doc_bytes": settings.max_doc_bytes,
-            "max_total_bytes": settings.max_total_bytes,
-            "max_sections": settings.max_sections,
+            "max_docs": settings.written.max_docs,
+            "max_doc_bytes": settings.written.max_doc_bytes,
+            "max_total_bytes": settings.written.max_total_bytes,
+            "max_sections": settings.written.max_sections,
         },
-        "search": settings.offers_search(),
-        "resources": settings.offers_resources(),
+        "search": settings.written.offers_search(),
+        "resources": settings.written.offers_resources(),
     })
 }
 
@@ -180,15 +180,15 @@ fn report_text(corpus: &Corpus, documents: &[(&Doc, Examined)], settings: &DocsS
         "{} {} of {} documents, {} of {} bytes, {} sections\n",
         Styled(HEADING, "total  "),
         corpus.documents.len(),
-        settings.max_docs,
+        settings.written.max_docs,
         corpus.total_bytes(),
-        settings.max_total_bytes,
+        settings.written.max_total_bytes,
         sections(documents),
     );
     for (key, switch) in [
-        ("docs.enabled", settings.enabled),
-        ("docs.enable_search", settings.enable_search),
-        ("docs.enable_resources", settings.enable_resources),
+        ("docs.enabled", settings.written.enabled),
+        ("docs.enable_search", settings.written.enable_search),
+        ("docs.enable_resources", settings.written.enable_resources),
     ] {
         if !switch {
             text += &format!("{}\n", Styled(DIM, format_args!("`{key}` is false")));

@@ -66,7 +66,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
     }
 }
 
-/// Returns whether one client is served, which started this process.
+/// Whether one client is served, which started this process.
 fn is_on_stdio(args: &ServeArgs) -> bool {
     args.http.is_none() && args.world.is_some()
 }

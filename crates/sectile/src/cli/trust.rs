@@ -1,4 +1,4 @@
-//! `sectile trust`: accepts the history that came with a folder as the user's own. Also the key that tells the two apart.
+//! `sectile trust`: accepts the history that came with a folder as the user's own.
 
 use std::path::Path;
 

@@ -61,10 +61,9 @@ impl Settings {
         })
     }
 
-    /// What bounds calls besides the worlds themselves, by the names of the settings: those that are enforced on stdio, or over
-    /// HTTP.
+    /// Returns the limits on calls outside the worlds themselves, by setting: those that are enforced on stdio, or over HTTP.
     pub(crate) fn server_limits(&self, on_stdio: bool) -> Vec<(String, u64)> {
-        // Requests are counted where people sign in.
+        // Requests are counted only where callers sign in.
         let is_counted = !on_stdio && self.access.auth.is_some();
         let met = self
             .written_limits

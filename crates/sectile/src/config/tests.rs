@@ -220,7 +220,10 @@ fn documents_are_a_list_of_tables() {
     .worlds
     .docs;
     assert_eq!(
-        (settings.max_docs, settings.namespace.as_str()),
+        (
+            settings.written.max_docs,
+            settings.written.namespace.as_str()
+        ),
         (7, "decision-gate")
     );
     assert_eq!(

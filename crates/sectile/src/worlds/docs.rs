@@ -17,8 +17,7 @@ mod roles;
 mod settings;
 mod tools;
 
-use std::sync::Mutex;
-
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 pub(crate) use self::{
@@ -63,7 +62,7 @@ struct NotLoaded {
 }
 
 /// The contract of the world.
-pub(crate) fn spec(settings: &DocsSettings) -> WorldSpec<Docs> {
+pub(crate) fn spec(settings: &DocsSection) -> WorldSpec<Docs> {
     let namespace = settings.namespace.as_str();
     let mut tools = tools::table(settings);
     let mut absent = Vec::new();
@@ -97,7 +96,7 @@ pub(crate) fn error_object(failure: &Failure) -> Value {
 
 impl Docs {
     /// A world of these documents.
-    pub(crate) fn new(settings: &DocsSettings, corpus: Corpus) -> Self {
+    pub(crate) fn new(settings: &DocsSection, corpus: Corpus) -> Self {
         let namespace = &settings.namespace;
         let documents = corpus.documents.into_iter().map(|doc| Document {
             uri: resources::uri(namespace, &doc.slug),

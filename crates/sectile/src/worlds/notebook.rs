@@ -18,7 +18,7 @@ mod tokens;
 mod tools;
 mod volatile;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use sectile_library::{
     SearchQuery,
@@ -82,11 +82,6 @@ pub(crate) fn spec(constraints: &Constraints) -> WorldSpec<NotebookWorld> {
             errors::list,
         )
     }
-}
-
-/// What a mutex guards, also when somebody panicked with it: everything here is replaced as a whole.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn object(value: Value) -> JsonObject {

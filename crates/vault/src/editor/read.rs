@@ -7,12 +7,9 @@ pub(super) mod section;
 mod sighting;
 mod view;
 
-use std::{
-    borrow::Cow,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use sectile_markdown::{Digest, Source, align};
 
 pub use self::view::View;
@@ -251,7 +248,7 @@ impl DocumentReader {
     }
 
     fn views(&self) -> MutexGuard<'_, Cache> {
-        self.views.lock().unwrap_or_else(PoisonError::into_inner)
+        self.views.lock()
     }
 
     /// Forgets the view of a document that is not at `path` any more.

@@ -6,10 +6,11 @@ mod sighting;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use sectile_markdown::Digest;
 
 use self::sighting::Unrecorded;
@@ -96,7 +97,7 @@ impl JournalStore {
 
     /// What is known of the root, without a look at what others have written since.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// The time, in milliseconds since 1970.
@@ -156,6 +157,11 @@ impl JournalStore {
             }
         }
         Ok(result)
+    }
+
+    /// Appends one record.
+    pub(super) fn append(&self, record: Record) -> Result<(), EditorError> {
+        self.record(|_| Ok((vec![record], ())))
     }
 
     /// What is known of the document at `path`, or of the last one that was deleted there.

@@ -13,8 +13,10 @@ pub(super) mod undo;
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+    sync::{Arc, atomic::AtomicBool},
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use self::{
     commit::{Committed, Heading},
@@ -263,7 +265,7 @@ impl DocumentWriter {
     }
 
     fn plans(&self) -> MutexGuard<'_, Plans> {
-        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
+        self.plans.lock()
     }
 }
 

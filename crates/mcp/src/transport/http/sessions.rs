@@ -14,13 +14,14 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use futures::{Stream, StreamExt as _, stream};
+use parking_lot::Mutex;
 use rmcp::{
     RoleServer,
     model::{
@@ -131,7 +132,7 @@ pub(super) struct Using(Arc<Session>);
 
 impl Using {
     fn new(session: &Arc<Session>) -> Self {
-        session.life().users += 1;
+        session.life.lock().users += 1;
         Self(Arc::clone(session))
     }
 
@@ -153,7 +154,7 @@ impl Using {
 
 impl Drop for Using {
     fn drop(&mut self) {
-        let mut life = self.0.life();
+        let mut life = self.0.life.lock();
         life.users -= 1;
         life.last_used = Instant::now();
     }
@@ -189,19 +190,15 @@ impl Session {
         }
     }
 
-    fn life(&self) -> MutexGuard<'_, Life> {
-        self.life.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether nobody has used it for so long.
     fn is_idle_for(&self, time: Duration) -> bool {
-        let life = self.life();
+        let life = self.life.lock();
         life.users == 0 && self.in_flight.is_empty() && life.last_used.elapsed() >= time
     }
 
     /// Whether its client never came back after the handshake, and should have.
     fn is_abandoned(&self, confirm_within: Duration) -> bool {
-        !self.life().is_confirmed && self.is_idle_for(confirm_within)
+        !self.life.lock().is_confirmed && self.is_idle_for(confirm_within)
     }
 }
 
@@ -247,12 +244,11 @@ impl Drop for Opening {
         if self.is_complete {
             return;
         }
-        let made = self.reserved.made.lock();
-        let made = made.unwrap_or_else(PoisonError::into_inner).take();
+        let made = self.reserved.made.lock().take();
         let Some(id) = made else {
-            return self.sessions.places().free(&self.reserved.owner);
+            return self.sessions.places.lock().free(&self.reserved.owner);
         };
-        let session = self.sessions.places().open.remove(&id);
+        let session = self.sessions.places.lock().open.remove(&id);
         let (Some(session), Ok(runtime)) = (session, Handle::try_current()) else {
             return;
         };
@@ -286,7 +282,7 @@ impl Sessions {
 
     /// A place for a new session, if there is one.
     pub(super) fn begin_opening(self: &Arc<Self>, owner: &Owner) -> Option<Opening> {
-        let mut places = self.places();
+        let mut places = self.places.lock();
         let all = places.open.len() + places.opening.len();
         let own = owner.0.as_ref().map_or(0, |_| places.of(owner));
         if all >= self.bounds.max || own >= self.bounds.max_per_caller {
@@ -307,10 +303,10 @@ impl Sessions {
 
     /// The session of this id, if `owner` has it open. That of somebody else is as unknown as any.
     pub(super) fn using(&self, id: &str, owner: &Owner) -> Option<Using> {
-        let places = self.places();
+        let places = self.places.lock();
         let session = places.open.get(id);
         let session = session.filter(|session| session.owner == *owner)?;
-        session.life().is_confirmed = true;
+        session.life.lock().is_confirmed = true;
         Some(Using::new(session))
     }
 
@@ -366,7 +362,7 @@ impl Sessions {
     }
 
     fn all(&self) -> Vec<(SessionId, Arc<Session>)> {
-        let places = self.places();
+        let places = self.places.lock();
         let open = places.open.iter();
         open.map(|(id, session)| (id.clone(), Arc::clone(session)))
             .collect()
@@ -380,7 +376,7 @@ impl Sessions {
             return;
         }
         {
-            let mut life = session.life();
+            let mut life = session.life.lock();
             if life.opened_with.is_none() {
                 return;
             }
@@ -395,7 +391,7 @@ impl Sessions {
 
     /// Ends a session for good.
     async fn end(&self, id: &SessionId) {
-        let session = self.places().open.remove(id);
+        let session = self.places.lock().open.remove(id);
         match session {
             Some(session) => self.close(id, &session).await,
             None => self.close_local(id).await,
@@ -423,12 +419,8 @@ impl Sessions {
     }
 
     fn session(&self, id: &SessionId) -> Result<Arc<Session>, LocalSessionManagerError> {
-        let session = self.places().open.get(id).cloned();
+        let session = self.places.lock().open.get(id).cloned();
         session.ok_or_else(|| LocalSessionManagerError::SessionNotFound(id.clone()))
-    }
-
-    fn places(&self) -> MutexGuard<'_, Places> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -443,12 +435,11 @@ impl SessionManager for Sessions {
         let connection = Arc::clone(&reserved.connection);
         let session = Arc::new(Session::new(reserved.owner.clone(), connection));
         {
-            let mut places = self.places();
+            let mut places = self.places.lock();
             places.free(&reserved.owner);
             places.open.insert(id.clone(), Arc::clone(&session));
         }
-        let made = reserved.made.lock();
-        *made.unwrap_or_else(PoisonError::into_inner) = Some(id.clone());
+        *reserved.made.lock() = Some(id.clone());
         Ok((id, SessionTransport { worker, session }))
     }
 
@@ -465,9 +456,9 @@ impl SessionManager for Sessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        let session = self.places().open.get(id).cloned();
+        let session = self.places.lock().open.get(id).cloned();
         if let Some(session) = session {
-            let mut life = session.life();
+            let mut life = session.life.lock();
             if life.late_ends > 0 {
                 life.late_ends -= 1;
                 return Ok(());
@@ -569,13 +560,13 @@ pub(super) struct Kept(pub(super) Arc<Sessions>);
 #[async_trait::async_trait]
 impl SessionStore for Kept {
     async fn load(&self, id: &str) -> Result<Option<SessionState>, SessionStoreError> {
-        let session = self.0.places().open.get(id).cloned();
-        Ok(session.and_then(|session| session.life().opened_with.clone()))
+        let session = self.0.places.lock().open.get(id).cloned();
+        Ok(session.and_then(|session| session.life.lock().opened_with.clone()))
     }
 
     async fn store(&self, id: &str, state: &SessionState) -> Result<(), SessionStoreError> {
-        if let Some(session) = self.0.places().open.get(id) {
-            session.life().opened_with = Some(state.clone());
+        if let Some(session) = self.0.places.lock().open.get(id) {
+            session.life.lock().opened_with = Some(state.clone());
         }
         Ok(())
     }
@@ -697,7 +688,7 @@ mod tests {
                 assert!(sessions.using(&id, &eve).is_none());
             }
         }
-        let places = sessions.places();
+        let places = sessions.places.lock();
         assert_eq!((places.open.len(), places.opening.len()), (0, 0));
     }
 
@@ -705,7 +696,7 @@ mod tests {
     async fn a_session_is_made_for_somebody_or_not_at_all() {
         let sessions = sessions(1, 1);
         assert!(sessions.create_session().await.is_err());
-        assert!(sessions.places().open.is_empty());
+        assert!(sessions.places.lock().open.is_empty());
     }
 
     #[tokio::test]

@@ -157,7 +157,7 @@ impl Corpus {
         if let Some(root) = &settings.root {
             loader.root(root);
         }
-        if settings.include_default_docs {
+        if settings.written.include_default_docs {
             for document in embedded {
                 loader.embedded(document);
             }
@@ -209,7 +209,7 @@ impl Loader<'_> {
             origin: Origin::Manual,
             listed: None,
         };
-        let limit = self.settings.max_doc_bytes;
+        let limit = self.settings.written.max_doc_bytes;
         let too_large = document.bytes.len() as u64 > limit;
         let bytes = match self.room_for_one_more() {
             Err(reason) => Err(reason),
@@ -391,12 +391,12 @@ impl Loader<'_> {
     /// The bytes of a file. Nothing is read that could not be kept anyway.
     fn read(&self, root: &Root, note: &NotePath) -> Result<Cow<'static, [u8]>, SkipReason> {
         self.room_for_one_more()?;
-        let bytes = root.read(note, self.settings.max_doc_bytes)?;
+        let bytes = root.read(note, self.settings.written.max_doc_bytes)?;
         Ok(Cow::Owned(bytes))
     }
 
     fn room_for_one_more(&self) -> Result<(), SkipReason> {
-        let limit = self.settings.max_docs;
+        let limit = self.settings.written.max_docs;
         if self.corpus.documents.len() < limit {
             Ok(())
         } else {
@@ -417,7 +417,7 @@ impl Loader<'_> {
         if sectile_markdown::trim(text).is_empty() {
             return Err(SkipReason::Empty);
         }
-        let limit = self.settings.max_total_bytes;
+        let limit = self.settings.written.max_total_bytes;
         if self.total_bytes + bytes.len() as u64 > limit {
             return Err(SkipReason::OverTotal { limit });
         }

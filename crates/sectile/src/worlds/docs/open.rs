@@ -1,6 +1,6 @@
 //! Opens the docs world: loads its documents and tells the operator what is wrong with them.
 
-use super::{Docs, DocsSettings, corpus::Corpus, manual, resources, spec};
+use super::{Docs, DocsSection, DocsSettings, corpus::Corpus, manual, resources, spec};
 use crate::{
     mcp::{Policy, Surface},
     worlds::{OpenError, PathArgument, ServeContext, WorldEntry},
@@ -13,23 +13,23 @@ pub(crate) static ENTRY: WorldEntry = WorldEntry {
     is_http_only: false,
     error_setting: None,
     card: |sections| {
-        let settings = DocsSettings {
+        let section = DocsSection {
             namespace: sections.docs.namespace.clone(),
-            ..DocsSettings::default()
+            ..DocsSection::default()
         };
-        spec(&settings).card()
+        spec(&section).card()
     },
     open,
 };
 
-/// The world, unless it is switched off: then it has no address over HTTP. On stdio, where there is one client and nothing
+/// Opens the world, unless it is switched off: then it has no address over HTTP. On stdio, where there is one client and nothing
 /// else to talk to, that client finds a server without tools and resources.
 fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
     let settings = &context.settings.docs;
     if !context.is_asked_for && !settings.is_configured {
         return Ok(None);
     }
-    if !settings.enabled && !context.on_stdio {
+    if !settings.written.enabled && !context.on_stdio {
         tracing::info!("the docs world is not served: `docs.enabled` is false");
         return Ok(None);
     }
@@ -43,11 +43,14 @@ fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
     if let Some(problem) = policy_problem(settings, context.policy, &corpus) {
         tracing::warn!(problem, "no document can be found");
     }
-    let surface = context.surface(spec(settings), Docs::new(settings, corpus));
+    let surface = context.surface(
+        spec(&settings.written),
+        Docs::new(&settings.written, corpus),
+    );
     Ok(Some(surface.beside_others()))
 }
 
-/// The documents of the world. A place that settings or a person name has to exist.
+/// Loads the documents of the docs world. A path named by the settings or on the command line must exist.
 pub(crate) fn loaded_corpus(settings: &DocsSettings) -> Result<Corpus, OpenError> {
     let corpus = Corpus::load(settings, manual::EMBEDDED);
     match missing(&corpus) {
@@ -56,7 +59,7 @@ pub(crate) fn loaded_corpus(settings: &DocsSettings) -> Result<Corpus, OpenError
     }
 }
 
-/// What is said of places that do not exist.
+/// Returns the error about paths that do not exist, if there are any.
 pub(crate) fn missing(corpus: &Corpus) -> Option<OpenError> {
     let missing = corpus.missing.iter();
     let names: Vec<String> = missing.map(|label| format!("`{label}`")).collect();
@@ -71,13 +74,13 @@ pub(crate) fn missing(corpus: &Corpus) -> Option<OpenError> {
     ))
 }
 
-/// What is wrong with a policy that lets callers search and read nothing, if it is one.
+/// Returns what is wrong with a policy that lets callers search but read nothing, if it is one.
 pub(crate) fn policy_problem(
     settings: &DocsSettings,
     policy: &Policy,
     corpus: &Corpus,
 ) -> Option<&'static str> {
-    let spec = spec(settings);
+    let spec = spec(&settings.written);
     let allows = |name: &str, family: Option<&str>| {
         policy.visibility.exists(spec.name, name, family)
             && policy.authorisation.permits(spec.name, name, family)
@@ -86,7 +89,7 @@ pub(crate) fn policy_problem(
     let mut uris = corpus
         .documents
         .iter()
-        .map(|doc| resources::uri(&settings.namespace, &doc.slug));
+        .map(|doc| resources::uri(&settings.written.namespace, &doc.slug));
     let is_searched = spec.tools.iter().any(|tool| allows(&tool.name, None));
     let is_empty = !corpus.documents.is_empty() && !uris.any(|uri| allows(&uri, family));
     (is_searched && is_empty).then_some(

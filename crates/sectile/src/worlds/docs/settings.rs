@@ -96,26 +96,16 @@ impl Default for DocsSection {
 }
 
 /// What the docs world works with.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct DocsSettings {
     /// Whether somebody set something, so that a file without a word about this world does not serve it.
     pub(crate) is_configured: bool,
-    pub(crate) enabled: bool,
-    pub(crate) enable_search: bool,
-    pub(crate) enable_resources: bool,
-    pub(crate) include_default_docs: bool,
+    /// The section, checked. Its paths are below.
+    pub(crate) written: DocsSection,
     /// The folder that paths count from, where somebody named it.
     pub(crate) root: Option<DocsPath>,
     pub(crate) extra_paths: Vec<DocsPath>,
     pub(crate) documents: Vec<DocsDocument>,
-    pub(crate) max_doc_bytes: u64,
-    pub(crate) max_total_bytes: u64,
-    pub(crate) max_docs: usize,
-    /// Most sections of one answer.
-    pub(crate) max_sections: usize,
-    /// Whether a query whose words are nowhere is answered with what is near in meaning.
-    pub(crate) meaning_as_last_resort: bool,
-    pub(crate) namespace: String,
 }
 
 /// A place as its owner wrote it, which may be shown, and where that is, which may not.
@@ -135,13 +125,17 @@ pub(crate) struct DocsDocument {
     pub(crate) description: Option<String>,
 }
 
-impl Default for DocsSettings {
-    fn default() -> Self {
-        DocsSection::default().plain()
+impl DocsSettings {
+    /// Adds a document or a folder that a person named, from the current folder.
+    pub(crate) fn add_path(&mut self, path: &str) {
+        self.extra_paths.push(DocsPath {
+            written: path.to_owned(),
+            location: without_tilde(path.into()),
+        });
     }
 }
 
-impl DocsSettings {
+impl DocsSection {
     /// Whether documents can be searched.
     pub(crate) fn offers_search(&self) -> bool {
         self.enabled && self.enable_search
@@ -150,14 +144,6 @@ impl DocsSettings {
     /// Whether documents can be listed and read as resources.
     pub(crate) fn offers_resources(&self) -> bool {
         self.enabled && self.enable_resources
-    }
-
-    /// Adds a document or a folder that a person named, from the current folder.
-    pub(crate) fn add_path(&mut self, path: &str) {
-        self.extra_paths.push(DocsPath {
-            written: path.to_owned(),
-            location: without_tilde(path.into()),
-        });
     }
 }
 
@@ -225,30 +211,8 @@ impl SettingsSection for DocsSection {
                 written: self.root.clone(),
                 location,
             }),
-            ..self.plain()
+            written: self.clone(),
         })
-    }
-}
-
-impl DocsSection {
-    /// The settings that name no place.
-    fn plain(&self) -> DocsSettings {
-        DocsSettings {
-            is_configured: false,
-            enabled: self.enabled,
-            enable_search: self.enable_search,
-            enable_resources: self.enable_resources,
-            include_default_docs: self.include_default_docs,
-            root: None,
-            extra_paths: Vec::new(),
-            documents: Vec::new(),
-            max_doc_bytes: self.max_doc_bytes,
-            max_total_bytes: self.max_total_bytes,
-            max_docs: self.max_docs,
-            max_sections: self.max_sections,
-            meaning_as_last_resort: self.meaning_as_last_resort,
-            namespace: self.namespace.clone(),
-        }
     }
 }
 

@@ -44,7 +44,7 @@ fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
 }
 
 impl EditorSettings {
-    /// How an editor works with these settings.
+    /// Returns the options of an editor with these settings.
     pub(crate) fn options(&self, read_only: bool) -> Result<EditorOptions, OpenError> {
         Ok(EditorOptions {
             limits: self.limits,
@@ -54,8 +54,8 @@ impl EditorSettings {
         })
     }
 
-    /// The key that seals this user's history. Where there is none yet and nothing may be written, or no place for one, it is
-    /// a key that nobody has: then no history counts as this user's.
+    /// Returns the key that seals this user's history. If there is none yet and nothing may be written, or there is no place
+    /// for one, it is a random key: then no history counts as this user's.
     pub(crate) fn journal_key(&self, read_only: bool) -> Result<JournalKey, OpenError> {
         let found = match &self.key_file {
             Some(file) => files::secret_bytes(file, !read_only).map_err(|error| {
@@ -77,7 +77,7 @@ impl EditorSettings {
     }
 }
 
-/// A key that is gone with this process.
+/// Returns a key that lasts only as long as this process.
 pub(crate) fn key_of_this_process() -> Result<JournalKey, OpenError> {
     let mut bytes = [0; JournalKey::BYTES];
     getrandom::fill(&mut bytes).map_err(OpenError::failed)?;

@@ -36,7 +36,7 @@ impl Deref for Opened {
 }
 
 impl Opened {
-    /// Opens the folder of the collections, with everything beside them.
+    /// Opens the library in a folder of collections, with everything beside them.
     pub(crate) fn folder(root: &Path, max_note_bytes: u64) -> Result<Self, String> {
         let folder = FolderStorage::open(root, Walk::default(), max_note_bytes);
         let folder = Arc::new(folder.map_err(|error| error.to_string())?);

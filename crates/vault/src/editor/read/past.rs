@@ -1,7 +1,6 @@
 //! Texts of documents that were seen before: at hand, on disk, or made again from the journal.
 
-use std::sync::{MutexGuard, PoisonError};
-
+use parking_lot::MutexGuard;
 use sectile_markdown::Digest;
 
 use super::DocumentReader;
@@ -90,9 +89,7 @@ impl DocumentReader {
     }
 
     fn made_text(&self) -> MutexGuard<'_, Option<(u64, u64, Vec<u8>)>> {
-        self.made_text
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.made_text.lock()
     }
 }
 

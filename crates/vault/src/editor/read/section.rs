@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use sectile_markdown::{LetterCase, Span, edit::content_span, sections_named};
+use sectile_markdown::{Document, LetterCase, Span, edit::content_span, sections_named};
 
 use super::{DocumentReader, View, part::short_hash};
 use crate::{
@@ -130,15 +130,10 @@ impl DocumentReader {
 }
 
 impl View {
-    pub(crate) fn parts(&self, position: usize) -> Option<Parts> {
-        let (_, section, extent) = self.document().top_level().nth(position)?;
-        Some(parts_of(self.bytes(), section.heading, extent))
-    }
-
     /// The text of a section: its own, or with its subsections.
     #[must_use]
     pub fn content(&self, position: usize, subtree: bool) -> Option<String> {
-        let parts = self.parts(position)?;
+        let parts = parts_of(self.bytes(), self.document(), position)?;
         let span = if subtree { parts.below } else { parts.content };
         Some(String::from_utf8_lossy(span.slice(self.bytes())).into_owned())
     }
@@ -288,15 +283,16 @@ impl View {
     }
 }
 
-pub(crate) fn parts_of(bytes: &[u8], heading: Span, extent: sectile_markdown::Extent) -> Parts {
-    let below = Span::new(heading.end, extent.subtree.end);
-    let subtree = content_span(bytes, extent.subtree);
-    Parts {
+/// The parts of the section at `position`.
+pub(crate) fn parts_of(bytes: &[u8], document: &Document, position: usize) -> Option<Parts> {
+    let (_, section, extent) = document.top_level().nth(position)?;
+    let below = Span::new(section.heading.end, extent.subtree.end);
+    Some(Parts {
         content: content_span(bytes, extent.own_body),
         below: content_span(bytes, below),
-        subtree,
+        subtree: content_span(bytes, extent.subtree),
         whole: extent.subtree,
-    }
+    })
 }
 
 /// A text as lines that end in LF, the last one too, so that a change of the last line is a change of one line.

@@ -133,7 +133,7 @@ impl JournalStore {
             self.roll(&entry, &standings, Direction::Back)?;
             Record::Abort { entry: number }
         };
-        self.record(|_| Ok((vec![record], ())))?;
+        self.append(record)?;
         for (at, step) in entry.steps.iter().enumerate() {
             // What cannot be put away now is put away at the next start.
             if self.settle_step(&folder, number, at, step).is_err() {

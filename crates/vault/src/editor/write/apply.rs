@@ -504,13 +504,12 @@ fn check_document(draft: &Draft, expected: Option<&str>, require: bool) -> Resul
 
 /// The position after the last section below the one at `position`.
 fn subtree_end(draft: &Draft, position: usize) -> usize {
-    let Some((_, section, extent)) = draft.document.top_level().nth(position) else {
+    let Some(parts) = parts_of(draft.text(), &draft.document, position) else {
         return position;
     };
-    let end = parts_of(draft.text(), section.heading, extent).whole.end;
     draft
         .document
         .top_level()
-        .take_while(|(_, section, _)| section.heading.start < end)
+        .take_while(|(_, section, _)| section.heading.start < parts.whole.end)
         .count()
 }

@@ -131,8 +131,7 @@ impl DocumentWriter {
             .and_then(|swapped| {
                 if swapped == Swap::Done {
                     others.changed_since = !self.are_read_back(drafts)?;
-                    self.store
-                        .record(|_| Ok((vec![Record::Commit { entry: number }], ())))?;
+                    self.store.append(Record::Commit { entry: number })?;
                 }
                 Ok(swapped)
             });
@@ -259,19 +258,15 @@ impl DocumentWriter {
         names: &[StepName],
         places: &[Places],
     ) -> Result<(), EditorError> {
-        let entry = {
-            let pending = self.store.state().ledger.pending(None);
-            pending.into_iter().find(|entry| entry.number == number)
-        };
+        let pending = self.store.state().ledger.pending(None);
+        let mut pending = pending.into_iter();
+        let entry = pending.find(|entry| entry.number == number);
         if entry.is_some_and(|entry| !self.store.is_taken_back(folder, &entry)) {
             return Err(EditorError::Interrupted);
         }
         self.clean_up(folder, names, places);
         // Without the record, the next look finds the old bytes and drops the intent.
-        match self
-            .store
-            .record(|_| Ok((vec![Record::Abort { entry: number }], ())))
-        {
+        match self.store.append(Record::Abort { entry: number }) {
             Ok(()) | Err(_) => Ok(()),
         }
     }

@@ -1,6 +1,6 @@
 //! Changes that are based on an older text: combined with what is there now where that is clean, refused otherwise.
 
-use sectile_markdown::{Digest, Document, Source, merge};
+use sectile_markdown::{Digest, Document, Source, Span, merge};
 
 use super::{DocumentWriter, operation::Scope, transaction::Transaction};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
         read::{
             part::{check_whole, hash_matches, short_hash},
             past::before,
-            section::{lines, parts_of},
+            section::{Parts, lines, parts_of},
         },
     },
     ids,
@@ -38,17 +38,20 @@ fn texts(
     hashed: Hashed,
     scope: Scope,
 ) -> Option<(Digest, Vec<u8>)> {
-    let (_, section, extent) = document.top_level().nth(position)?;
-    let parts = parts_of(bytes, section.heading, extent);
+    let parts = parts_of(bytes, document, position)?;
     let hashed = match hashed {
         Hashed::Own => parts.content,
         Hashed::Subtree => parts.subtree,
     };
-    let text = match scope {
+    let text = replaceable(&parts, scope).slice(bytes);
+    Some((Digest::of(hashed.slice(bytes)), text.to_vec()))
+}
+
+fn replaceable(parts: &Parts, scope: Scope) -> Span {
+    match scope {
         Scope::Body => parts.content,
         Scope::Subtree => parts.below,
-    };
-    Some((Digest::of(hashed.slice(bytes)), text.slice(bytes).to_vec()))
+    }
 }
 
 impl Transaction<'_> {
@@ -143,30 +146,20 @@ impl Transaction<'_> {
 
     /// The text of a section that a caller may replace in this scope.
     pub(super) fn present(&self, found: &Found, scope: Scope) -> String {
-        let draft = &self.drafts[&found.path];
-        let section = draft.document.top_level().nth(found.position);
-        let text = section.map(|(_, section, extent)| {
-            let parts = parts_of(draft.text(), section.heading, extent);
-            let span = match scope {
-                Scope::Body => parts.content,
-                Scope::Subtree => parts.below,
-            };
-            String::from_utf8_lossy(span.slice(draft.text())).into_owned()
-        });
-        text.unwrap_or_default()
+        let text = self.part(found, |parts| replaceable(parts, scope));
+        String::from_utf8_lossy(text).into_owned()
     }
 
     /// The whole subtree as it is, for a conflict about it.
     pub(super) fn subtree_text(&self, found: &Found) -> Vec<u8> {
+        self.part(found, |parts| parts.subtree).to_vec()
+    }
+
+    fn part(&self, found: &Found, which: impl Fn(&Parts) -> Span) -> &[u8] {
         let draft = &self.drafts[&found.path];
-        draft
-            .document
-            .top_level()
-            .nth(found.position)
-            .map(|(_, section, extent)| {
-                let parts = parts_of(draft.text(), section.heading, extent);
-                parts.subtree.slice(draft.text()).to_vec()
-            })
+        let parts = parts_of(draft.text(), &draft.document, found.position);
+        parts
+            .map(|parts| which(&parts).slice(draft.text()))
             .unwrap_or_default()
     }
 }

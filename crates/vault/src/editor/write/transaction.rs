@@ -71,11 +71,8 @@ impl<'e> Transaction<'e> {
 
     /// Makes sure that the document at `path`, which has no links in it, is locked.
     pub(super) fn hold(&mut self, path: &NotePath) -> Result<(), EditorError> {
-        if self
-            .writer
-            .store
-            .lock_another(&mut self.locks, path.as_str())?
-        {
+        let store = &self.writer.store;
+        if store.lock_another(&mut self.locks, path.as_str())? {
             Ok(())
         } else {
             self.missing.insert(path.as_str().to_owned());

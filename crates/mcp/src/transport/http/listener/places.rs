@@ -8,9 +8,10 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::network;
@@ -84,7 +85,7 @@ impl Places {
     pub(super) fn take(self: &Arc<Self>, peer: IpAddr) -> Option<Arc<Place>> {
         let is_proxy = self.bounds.proxies.contains(&peer.to_canonical());
         let address = network(peer);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let own = state.addresses.get(&address).map_or(0, |known| known.open);
         if !is_proxy && own >= self.bounds.per_address {
             state.give_up_one_of(address)?;
@@ -112,10 +113,6 @@ impl Places {
                 idle: Some(idle),
             }),
         }))
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -156,9 +153,9 @@ impl State {
 impl Place {
     /// Notes that a request has come; `None` when the connection has to go.
     pub(super) fn asks(self: &Arc<Self>) -> Option<Asking> {
-        let mut doing = self.doing();
+        let mut doing = self.doing.lock();
         if let Some(since) = doing.idle.take() {
-            let mut state = self.places.state();
+            let mut state = self.places.state.lock();
             state.change(self.address, |known| known.idle.remove(&since))?;
         }
         doing.asking += 1;
@@ -169,21 +166,17 @@ impl Place {
     pub(super) async fn given_up(&self) {
         self.given_up.cancelled().await;
     }
-
-    fn doing(&self) -> MutexGuard<'_, Doing> {
-        self.doing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Asking {
     fn drop(&mut self) {
         let place = &self.0;
-        let mut doing = place.doing();
+        let mut doing = place.doing.lock();
         doing.asking -= 1;
         if doing.asking > 0 {
             return;
         }
-        let mut state = place.places.state();
+        let mut state = place.places.state.lock();
         let since = state.moment(true);
         let given_up = place.given_up.clone();
         state.change(place.address, |known| known.idle.insert(since, given_up));
@@ -193,8 +186,8 @@ impl Drop for Asking {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let since = self.doing().idle.take();
-        let mut state = self.places.state();
+        let since = self.doing.lock().idle.take();
+        let mut state = self.places.state.lock();
         // A connection that gave way has no place any more.
         if self.given_up.is_cancelled() {
             return;
@@ -246,10 +239,10 @@ mod tests {
         let last = fifth.asks();
         assert!(take().is_none(), "all of them ask");
         drop((silent, rests));
-        assert_eq!(places.state().open, 3);
+        assert_eq!(places.state.lock().open, 3);
         drop((asking, busy, last));
         drop((asks, fourth, fifth));
-        let state = places.state();
+        let state = places.state.lock();
         assert!(state.open == 0 && state.addresses.is_empty() && state.yielding.is_empty());
     }
 
@@ -305,7 +298,7 @@ mod tests {
                 drop(place.asks());
             }
         }
-        let state = places.state();
+        let state = places.state.lock();
         assert!(state.open == 0 && state.addresses.is_empty() && state.yielding.is_empty());
     }
 }

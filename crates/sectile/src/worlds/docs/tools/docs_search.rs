@@ -5,13 +5,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::{
-    Docs, DocsSettings,
+    Docs, DocsSection,
     answer::{Answered, DEFAULT_SECTIONS},
     corpus::Role,
 };
 use crate::mcp::{CallContext, Facts, Failure, JsonObject, Tool, input_schema, output_schema};
 
-pub(super) fn tool(settings: &DocsSettings) -> Tool<Docs> {
+pub(super) fn tool(settings: &DocsSection) -> Tool<Docs> {
     let name = format!("{}_docs_search", settings.namespace.replace('-', "_"));
     let most = settings.max_sections.clamp(1, 10);
     // Slow, since the first question of callers who see the same documents has these indexed.

@@ -1,10 +1,8 @@
 //! `next_stream_chunk`: pulls from a running stream.
 
-use std::{
-    sync::{Mutex, MutexGuard, TryLockError},
-    time::Duration,
-};
+use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use sectile_library::artifacts;
 use serde::Deserialize;
@@ -45,10 +43,9 @@ fn pulled<'s>(
 ) -> Result<MutexGuard<'s, Stream>, NotebookError> {
     loop {
         match running.try_lock() {
-            Ok(stream) => return Ok(stream),
-            Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) if stop() => return Err(NotebookError::Cancelled),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            Some(stream) => return Ok(stream),
+            None if stop() => return Err(NotebookError::Cancelled),
+            None => std::thread::sleep(PAUSE),
         }
     }
 }
