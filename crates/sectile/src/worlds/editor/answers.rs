@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{
     EditorWorld,
     errors::{About, bad_arguments},
-    params::WriteOptions,
+    params::{EditArguments, EditParams, WriteOptions},
     resources,
 };
 use crate::mcp::{
@@ -212,6 +212,16 @@ pub(super) fn write_tool<P: DeserializeOwned + JsonSchema + 'static>(
 ) -> Tool<EditorWorld> {
     tool.call_raw::<P, Written>(move |world, arguments, context| {
         write_as(world, arguments, context, planned)
+    })
+}
+
+/// Finishes a tool that makes one change and takes nothing but its own arguments and what every write takes.
+pub(super) fn edit_tool<A>(tool: ToolBuilder<EditorWorld>) -> Tool<EditorWorld>
+where
+    A: EditArguments + DeserializeOwned + JsonSchema + 'static,
+{
+    write_tool(tool, |world, params: EditParams<A>, context| {
+        params.edit.write(world, params.options, context)
     })
 }
 

@@ -79,6 +79,15 @@ pub(super) trait EditArguments: Sized {
     }
 }
 
+/// A call of a tool that makes one change.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct EditParams<A> {
+    #[serde(flatten)]
+    pub(super) edit: A,
+    #[serde(flatten)]
+    pub(super) options: WriteOptions,
+}
+
 /// Which text of a section.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

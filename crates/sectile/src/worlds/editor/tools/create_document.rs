@@ -6,20 +6,20 @@ use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, write_tool},
+    answers::edit_tool,
     errors::bad_arguments,
-    params::{EditArguments, WriteOptions, naming_schema},
+    params::{EditArguments, EditParams, naming_schema},
 };
 use crate::mcp::{CallContext, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(
-        "create_document",
+        CreateDocumentArguments::TOOL,
         "Create document",
         "Make a new Markdown document with the given text. Folders above it are made; a document that exists is never overwritten.",
     )
-    .input(naming_schema::<Params>);
-    write_tool(tool, planned)
+    .input(naming_schema::<EditParams<CreateDocumentArguments>>);
+    edit_tool::<CreateDocumentArguments>(tool)
 }
 
 /// What an edit of `apply_edits` takes as well.
@@ -28,14 +28,6 @@ pub(super) struct CreateDocumentArguments {
     /// Text of the document.
     #[serde(default)]
     content: String,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
-    #[serde(flatten)]
-    edit: CreateDocumentArguments,
-    #[serde(flatten)]
-    options: WriteOptions,
 }
 
 impl EditArguments for CreateDocumentArguments {
@@ -54,8 +46,4 @@ impl EditArguments for CreateDocumentArguments {
             content: self.content,
         }))
     }
-}
-
-fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    params.edit.write(world, params.options, context)
 }

@@ -14,7 +14,7 @@ use crate::mcp::{CallContext, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::destructive(
-        "delete_document",
+        DeleteDocumentArguments::TOOL,
         "Delete document",
         "Delete a document. `undo` with its entry brings it back with all its section ids.",
     )

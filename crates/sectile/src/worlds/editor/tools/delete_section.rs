@@ -13,7 +13,7 @@ use crate::mcp::{CallContext, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::destructive(
-        "delete_section",
+        DeleteSectionArguments::TOOL,
         "Delete section",
         "Delete a section and all its subsections, by section_id or by a heading that only one section has. `undo` brings it back.",
     )

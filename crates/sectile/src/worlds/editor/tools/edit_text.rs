@@ -6,19 +6,19 @@ use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, write_tool},
-    params::{EditArguments, ScopeWord, WriteOptions, closed_schema, section},
+    answers::edit_tool,
+    params::{EditArguments, EditParams, ScopeWord, closed_schema, section},
 };
 use crate::mcp::{CallContext, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(
-        "edit_text",
+        EditTextArguments::TOOL,
         "Edit text",
         "Replace a passage inside a section by another. old_text must occur exactly expected_count times there (once unless you say otherwise), so it can never hit the wrong place.",
     )
-    .input(closed_schema::<Params>);
-    write_tool(tool, planned)
+    .input(closed_schema::<EditParams<EditTextArguments>>);
+    edit_tool::<EditTextArguments>(tool)
 }
 
 /// What an edit of `apply_edits` takes as well.
@@ -40,14 +40,6 @@ pub(super) struct EditTextArguments {
     /// hash that you read (subtree_hash for scope subtree). Without a section_id, document_hash: the text is edited only
     /// if the document still is what you saw.
     expected_hash: Option<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
-    #[serde(flatten)]
-    edit: EditTextArguments,
-    #[serde(flatten)]
-    options: WriteOptions,
 }
 
 fn once() -> usize {
@@ -74,8 +66,4 @@ impl EditArguments for EditTextArguments {
             expected_hash: self.expected_hash,
         }))
     }
-}
-
-fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    params.edit.write(world, params.options, context)
 }

@@ -6,20 +6,20 @@ use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, inserted_schema, write_tool},
-    params::{EditArguments, HeadingsWord, PlaceWord, WriteOptions, at, closed_schema},
+    answers::{edit_tool, inserted_schema},
+    params::{EditArguments, EditParams, HeadingsWord, PlaceWord, at, closed_schema},
 };
 use crate::mcp::{CallContext, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(
-        "insert_section",
+        InsertSectionArguments::TOOL,
         "Insert section",
         "Insert a new section at a position or next to another section. The answer has its section_id. Without level, it takes the level of the section now at that place; an insert that would give another section a new parent is refused.",
     )
-    .input(closed_schema::<Params>)
+    .input(closed_schema::<EditParams<InsertSectionArguments>>)
     .output(inserted_schema);
-    write_tool(tool, planned)
+    edit_tool::<InsertSectionArguments>(tool)
 }
 
 /// What an edit of `apply_edits` takes as well.
@@ -41,14 +41,6 @@ pub(super) struct InsertSectionArguments {
     /// What to do with headings in content.
     #[serde(default)]
     headings: HeadingsWord,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
-    #[serde(flatten)]
-    edit: InsertSectionArguments,
-    #[serde(flatten)]
-    options: WriteOptions,
 }
 
 impl InsertSectionArguments {
@@ -84,8 +76,4 @@ impl EditArguments for InsertSectionArguments {
     ) -> Result<Operation, Failure> {
         self.insertion(None, world, path, context)
     }
-}
-
-fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    params.edit.write(world, params.options, context)
 }

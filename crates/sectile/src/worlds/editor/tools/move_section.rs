@@ -6,19 +6,19 @@ use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, write_tool},
-    params::{EditArguments, PlaceWord, WriteOptions, at, closed_schema, section},
+    answers::edit_tool,
+    params::{EditArguments, EditParams, PlaceWord, at, closed_schema, section},
 };
 use crate::mcp::{CallContext, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(
-        "move_section",
+        MoveSectionArguments::TOOL,
         "Move section",
         "Move a section with its subsections to another position, next to another section, or into another document. Levels follow the new place, ids stay, links are repaired when the document changes.",
     )
-    .input(closed_schema::<Params>);
-    write_tool(tool, planned)
+    .input(closed_schema::<EditParams<MoveSectionArguments>>);
+    edit_tool::<MoveSectionArguments>(tool)
 }
 
 /// What an edit of `apply_edits` takes as well.
@@ -41,14 +41,6 @@ pub(super) struct MoveSectionArguments {
     expected_hash: Option<String>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
-    #[serde(flatten)]
-    edit: MoveSectionArguments,
-    #[serde(flatten)]
-    options: WriteOptions,
-}
-
 impl EditArguments for MoveSectionArguments {
     const TOOL: &'static str = "move_section";
     const DONE: &'static str = "Section moved.";
@@ -68,8 +60,4 @@ impl EditArguments for MoveSectionArguments {
             expected_hash: self.expected_hash,
         }))
     }
-}
-
-fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    params.edit.write(world, params.options, context)
 }

@@ -6,19 +6,19 @@ use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, write_tool},
-    params::{EditArguments, WriteOptions, closed_schema},
+    answers::edit_tool,
+    params::{EditArguments, EditParams, closed_schema},
 };
 use crate::mcp::{CallContext, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(
-        "rename_document",
+        RenameDocumentArguments::TOOL,
         "Rename document",
         "Move a document to another path. Section ids stay, and links to it and in it are repaired in the same step.",
     )
-    .input(closed_schema::<Params>);
-    write_tool(tool, planned)
+    .input(closed_schema::<EditParams<RenameDocumentArguments>>);
+    edit_tool::<RenameDocumentArguments>(tool)
 }
 
 /// What an edit of `apply_edits` takes as well.
@@ -29,14 +29,6 @@ pub(super) struct RenameDocumentArguments {
     /// Repair links to the document and in it.
     #[serde(default = "yes")]
     repair_links: bool,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
-    #[serde(flatten)]
-    edit: RenameDocumentArguments,
-    #[serde(flatten)]
-    options: WriteOptions,
 }
 
 fn yes() -> bool {
@@ -59,8 +51,4 @@ impl EditArguments for RenameDocumentArguments {
             repair_links: self.repair_links,
         }))
     }
-}
-
-fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    params.edit.write(world, params.options, context)
 }

@@ -6,19 +6,19 @@ use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, write_tool},
-    params::{EditArguments, WriteOptions, closed_schema, section},
+    answers::edit_tool,
+    params::{EditArguments, EditParams, closed_schema, section},
 };
 use crate::mcp::{CallContext, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(
-        "rename_section",
+        RenameSectionArguments::TOOL,
         "Rename section",
         "Change the heading of a section, and its level if wanted. Links to it (#anchors and [[wiki#links]]) are repaired in all documents in the same step; one `undo` takes all of it back.",
     )
-    .input(closed_schema::<Params>);
-    write_tool(tool, planned)
+    .input(closed_schema::<EditParams<RenameSectionArguments>>);
+    edit_tool::<RenameSectionArguments>(tool)
 }
 
 /// What an edit of `apply_edits` takes as well.
@@ -36,14 +36,6 @@ pub(super) struct RenameSectionArguments {
     repair_links: bool,
     /// hash of the own text that you read.
     expected_hash: Option<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
-    #[serde(flatten)]
-    edit: RenameSectionArguments,
-    #[serde(flatten)]
-    options: WriteOptions,
 }
 
 fn yes() -> bool {
@@ -69,8 +61,4 @@ impl EditArguments for RenameSectionArguments {
             expected_hash: self.expected_hash,
         }))
     }
-}
-
-fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    params.edit.write(world, params.options, context)
 }

@@ -7,21 +7,21 @@ use serde_json::Value;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, write_tool},
+    answers::edit_tool,
     errors::bad_arguments,
-    params::{EditArguments, WriteOptions, closed_schema},
+    params::{EditArguments, EditParams, closed_schema},
     values::yaml_value,
 };
 use crate::mcp::{CallContext, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(
-        "set_front_matter",
+        SetFrontMatterArguments::TOOL,
         "Set front matter",
         "Set or remove one key of the front matter. All other keys, comments, order, quotes and dates keep their bytes.",
     )
-    .input(closed_schema::<Params>);
-    write_tool(tool, planned)
+    .input(closed_schema::<EditParams<SetFrontMatterArguments>>);
+    edit_tool::<SetFrontMatterArguments>(tool)
 }
 
 /// What an edit of `apply_edits` takes as well.
@@ -35,14 +35,6 @@ pub(super) struct SetFrontMatterArguments {
     /// Remove the key instead.
     #[serde(default)]
     remove: bool,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
-    #[serde(flatten)]
-    edit: SetFrontMatterArguments,
-    #[serde(flatten)]
-    options: WriteOptions,
 }
 
 /// Tells a value of null from no value.
@@ -75,8 +67,4 @@ impl EditArguments for SetFrontMatterArguments {
             value,
         }))
     }
-}
-
-fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    params.edit.write(world, params.options, context)
 }

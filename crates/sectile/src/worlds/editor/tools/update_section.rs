@@ -6,19 +6,19 @@ use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, write_tool},
-    params::{EditArguments, HeadingsWord, ScopeWord, WriteOptions, closed_schema, section},
+    answers::edit_tool,
+    params::{EditArguments, EditParams, HeadingsWord, ScopeWord, closed_schema, section},
 };
 use crate::mcp::{CallContext, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(
-        "update_section",
+        UpdateSectionArguments::TOOL,
         "Update section",
         "Replace the text of a section. Its heading stays, and so do its subsections unless scope is subtree. Writing back what get_section gave changes nothing. A section that get_section gives in pages is replaced only with all of them and whole_hash; edit_text changes a passage of it.",
     )
-    .input(closed_schema::<Params>);
-    write_tool(tool, planned)
+    .input(closed_schema::<EditParams<UpdateSectionArguments>>);
+    edit_tool::<UpdateSectionArguments>(tool)
 }
 
 /// What an edit of `apply_edits` takes as well.
@@ -37,14 +37,6 @@ pub(super) struct UpdateSectionArguments {
     /// What to do with headings in content.
     #[serde(default)]
     headings: HeadingsWord,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
-    #[serde(flatten)]
-    edit: UpdateSectionArguments,
-    #[serde(flatten)]
-    options: WriteOptions,
 }
 
 impl EditArguments for UpdateSectionArguments {
@@ -66,8 +58,4 @@ impl EditArguments for UpdateSectionArguments {
             expected_hash: self.expected_hash,
         }))
     }
-}
-
-fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    params.edit.write(world, params.options, context)
 }
