@@ -100,7 +100,7 @@ impl LibraryError {
     }
 
     /// A failure of this process, or of the system that it runs on.
-    pub fn of_process(message: impl Into<String>) -> Self {
+    pub(crate) fn of_process(message: impl Into<String>) -> Self {
         Self::Failed {
             message: message.into(),
             at: FailedPart::Process,

@@ -21,7 +21,7 @@ mod query;
 pub mod quote;
 pub mod shelf;
 pub mod shelves;
-pub mod storage;
+mod storage;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tiers;

@@ -209,7 +209,7 @@ impl Today {
 }
 
 /// What is known of the place of a passage.
-pub struct Known {
+pub(crate) struct Known {
     /// Title and headings above, outermost first.
     pub heading_path: Vec<String>,
     /// 1-based line of the passage's first byte.
@@ -260,7 +260,8 @@ impl Shelf {
                 tracing::debug!("nobody looks at changes any more");
             }
         };
-        self.library.watch(&self.collection, Box::new(changed))
+        let storage = self.library.notebook_storage();
+        storage.watch(&self.collection, Box::new(changed))
     }
 
     /// Asks for a comparison with the storage, soon.
@@ -365,7 +366,7 @@ impl Shelf {
         found: &'h [LocatedHit],
         most: usize,
     ) -> Result<Vec<(&'h NotePath, Option<Today>)>, LibraryError> {
-        let at_once = self.library.reads_at_once();
+        let at_once = self.library.notebook_storage().reads_at_once();
         let mut wanted: Vec<&Located> = Vec::new();
         if at_once > 1 {
             for hit in found.iter().take(most) {
@@ -453,7 +454,7 @@ impl Shelf {
     }
 
     /// What is known of the passage `span` of a notebook whose bytes have this digest.
-    pub fn known(&self, notebook: &NotePath, digest: &Digest, span: Span) -> Option<Known> {
+    pub(crate) fn known(&self, notebook: &NotePath, digest: &Digest, span: Span) -> Option<Known> {
         let located = self.index.chunk_at(notebook, span)?;
         (located.notebook_digest == *digest).then_some(Known {
             heading_path: located.path,

@@ -124,7 +124,7 @@ impl Shelves {
     }
 
     /// The collection, opened if it is not yet. Waits for that until `stop` says that nobody else does.
-    pub fn shelf(
+    pub(crate) fn shelf(
         &self,
         collection: &str,
         stop: &dyn Fn() -> bool,
@@ -191,7 +191,7 @@ impl Shelves {
     }
 
     /// Has a collection opened again whose index turned out to be damaged, unless that was done already.
-    pub fn reopen(&self, collection: &str, damaged: &Arc<Shelf>) -> Result<(), LibraryError> {
+    fn reopen(&self, collection: &str, damaged: &Arc<Shelf>) -> Result<(), LibraryError> {
         let slot = self.place(collection);
         let mut at = locked(&slot);
         match &*at {
@@ -265,7 +265,7 @@ impl Shelves {
     }
 
     /// Forgets a collection that is no longer there.
-    pub fn forget(&self, collection: &str) {
+    fn forget(&self, collection: &str) {
         locked(&self.open).retain(|place| place.collection != collection);
     }
 

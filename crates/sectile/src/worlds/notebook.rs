@@ -152,7 +152,7 @@ impl NotebookWorld {
 
     /// Whether what the world reads from can be used now. Waits for it.
     fn ready(&self) -> Result<(), NotebookError> {
-        self.storage.ready()?;
+        self.storage.ask(|storage| storage.ready())?;
         Ok(self.shelves.ready()?)
     }
 
