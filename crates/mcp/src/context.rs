@@ -73,6 +73,17 @@ impl CallContext {
             .is_none_or(|surface| surface.offers(name, self.standing()))
     }
 
+    /// Names of the tools of the same surface that this caller may use, in listing order.
+    pub fn usable_tools(&self) -> impl Iterator<Item = &str> {
+        let tools = self
+            .surface
+            .get()
+            .into_iter()
+            .flat_map(|surface| &surface.tools);
+        let names = tools.map(|tool| tool.card.name.as_str());
+        names.filter(|name| self.may_use(name))
+    }
+
     /// Whether this caller may read the resource at `uri`, as far as the policy goes. A tool that tells of resources asks
     /// for each of them: what a caller may not read must not be told either.
     #[must_use]

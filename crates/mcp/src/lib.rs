@@ -55,7 +55,8 @@ pub use self::{
     resource::{Resource, ResourceNotice, ResourceTemplate, ResourceText, Resources},
     schema::{JsonObject, input_schema, output_schema},
     surface::{
-        Limits, RefusalObject, Surface, ToolCard, UnknownTool, WorldCard, WorldSpec, fixed_part,
+        LazySchema, Limits, RefusalObject, Surface, ToolCard, UnknownTool, WorldCard, WorldSpec,
+        fixed_part,
     },
-    tool::{Access, Answer, Awaited, Facts, Handler, Pace, Tool, decode, run},
+    tool::{Access, Answer, Awaited, Facts, Handler, Pace, Schema, Tool, ToolBuilder, decode},
 };

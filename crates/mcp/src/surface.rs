@@ -13,13 +13,12 @@ use tokio::sync::broadcast;
 use super::{
     Access, Answer, Awaited, CacheHint, CallContext, Completer, CompletionRequest, Envelope,
     ErrorList, Failure, FailureKind, Handler, JsonObject, Observer, Pace, Policy, Prompt, Refused,
-    Resource, ResourceNotice, ResourceTemplate, Resources, Tool, Unobserved,
+    Resource, ResourceNotice, ResourceTemplate, Resources, Schema, Tool, Unobserved,
     naming::Naming,
     policy::Standing,
     question::Seal,
     resource::ResourceText,
     shares::{ShareBounds, Shares},
-    tool,
 };
 use crate::access::Thing;
 
@@ -119,10 +118,13 @@ pub struct ToolCard {
     /// What else the world says of it; empty: nothing.
     pub meta: JsonObject,
     /// Schema of the arguments.
-    pub input: LazyLock<JsonObject>,
+    pub input: LazySchema,
     /// Schema of the answer.
-    pub output: LazyLock<JsonObject>,
+    pub output: LazySchema,
 }
+
+/// A schema that is made when it is first read.
+pub type LazySchema = LazyLock<JsonObject, Schema>;
 
 /// Bounds on the work of one surface.
 #[derive(Clone, Copy, Debug)]
@@ -155,9 +157,10 @@ impl Limits {
 }
 
 impl<S> Tool<S> {
-    fn card(&self, meta: &JsonObject) -> ToolCard {
-        ToolCard {
-            name: self.name.clone().into_owned(),
+    /// Parts the tool into its contract as data and what carries it out.
+    fn into_parts(self, meta: &JsonObject) -> (ToolCard, Pace, Handler<S>) {
+        let card = ToolCard {
+            name: self.name.into_owned(),
             title: self.title,
             description: self.description,
             access: self.access,
@@ -166,11 +169,43 @@ impl<S> Tool<S> {
             meta: meta.clone(),
             input: LazyLock::new(self.input),
             output: LazyLock::new(self.output),
-        }
+        };
+        (card, self.pace, self.handler)
     }
 }
 
 impl<S> WorldSpec<S> {
+    /// A world that offers nothing yet: without tools, resources and prompts, sessions and checks.
+    #[must_use]
+    pub fn new(
+        name: &'static str,
+        instructions: &'static str,
+        envelope: Envelope,
+        errors: fn() -> ErrorList,
+    ) -> Self {
+        Self {
+            name,
+            title: name,
+            instructions,
+            tools: Vec::new(),
+            absent: Vec::new(),
+            resources: None,
+            families: Vec::new(),
+            prompts: Vec::new(),
+            complete: None,
+            sessions: false,
+            tokens_only: false,
+            unknown_tool: UnknownTool::Code(-32602),
+            tool_meta: JsonObject::new(),
+            result_meta: JsonObject::new(),
+            starts: "",
+            refused: None,
+            ready: None,
+            envelope,
+            errors,
+        }
+    }
+
     /// The same world without the tools that change anything.
     #[must_use]
     pub fn read_only(mut self) -> Self {
@@ -182,18 +217,18 @@ impl<S> WorldSpec<S> {
 
     /// The contract of this world as data.
     #[must_use]
-    pub fn card(&self) -> WorldCard {
+    pub fn card(self) -> WorldCard {
+        let templates = self.all_families();
+        let parts = self.tools.into_iter();
         WorldCard {
             name: self.name,
             title: self.title,
             instructions: self.instructions,
-            tools: self
-                .tools
-                .iter()
-                .map(|tool| tool.card(&self.tool_meta))
+            tools: parts
+                .map(|tool| tool.into_parts(&self.tool_meta).0)
                 .collect(),
             prompts: self.prompts.iter().map(|prompt| prompt.name).collect(),
-            templates: self.all_families(),
+            templates,
             unknown_tool: self.unknown_tool,
             errors: self.errors,
         }
@@ -351,7 +386,7 @@ impl Surface {
         let tools: Vec<BoundTool> = spec
             .tools
             .into_iter()
-            .map(|tool| bind_tool(&tool, &spec.tool_meta, &state))
+            .map(|tool| bind_tool(tool, &spec.tool_meta, &state))
             .collect();
         let tool_index = tools
             .iter()
@@ -531,12 +566,13 @@ pub fn fixed_part(template: &str) -> &str {
 }
 
 fn bind_tool<S: Send + Sync + 'static>(
-    tool: &tool::Tool<S>,
+    tool: Tool<S>,
     meta: &JsonObject,
     state: &Arc<S>,
 ) -> BoundTool {
     let state = Arc::clone(state);
-    let handler = match tool.handler {
+    let (card, pace, handler) = tool.into_parts(meta);
+    let handler = match handler {
         Handler::Blocking(handle) => BoundHandler::Blocking(Box::new(move |arguments, context| {
             handle(&state, arguments, context)
         })),
@@ -545,8 +581,8 @@ fn bind_tool<S: Send + Sync + 'static>(
         })),
     };
     BoundTool {
-        card: tool.card(meta),
-        pace: tool.pace,
+        card,
+        pace,
         handler,
     }
 }

@@ -6,7 +6,6 @@
 pub mod cli;
 mod config;
 mod files;
-mod structure;
 mod telemetry;
 mod worlds;
 

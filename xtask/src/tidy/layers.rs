@@ -101,17 +101,15 @@ const MODULE_EDGES: &[(&str, &[&str])] = &[
             "worlds",
             "mcp",
             "access",
-            "structure",
         ],
     ),
     ("telemetry", &["config", "files"]),
     ("observe", &[]),
     ("config", &["files", "mcp", "access"]),
     ("files", &[]),
-    ("worlds", &["mcp", "access", "structure"]),
+    ("worlds", &["mcp", "access"]),
     ("mcp", &[]),
     ("access", &[]),
-    ("structure", &[]),
 ];
 
 fn row<'a>(table: &'a [(&str, &'a [&'a str])], key: &str) -> Option<&'a [&'a str]> {

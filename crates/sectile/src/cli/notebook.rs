@@ -89,7 +89,7 @@ fn collections(storage: &Library) -> Result<Vec<String>, CliError> {
     }
 }
 
-/// Converts an error of the world to one of the command line.
+/// Converts an error of the library to one of the command line.
 fn failed(error: &LibraryError) -> CliError {
     match error {
         LibraryError::CollectionNotFound => CliError::failed("there is no such collection."),

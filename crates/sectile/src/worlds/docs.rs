@@ -24,7 +24,7 @@ use self::{
     corpus::{Corpus, Doc, SkipReason, Skipped, is_md},
     library::Shelf,
 };
-use crate::mcp::{CallContext, Failure, JsonObject, Said, UnknownTool, WorldSpec};
+use crate::mcp::{CallContext, Failure, Said, WorldSpec};
 
 /// What names of tools and URIs start with, unless the settings say otherwise.
 pub(crate) const NAMESPACE: &str = "sectile";
@@ -85,25 +85,16 @@ pub(crate) fn spec(namespace: &str, offer: Offer) -> WorldSpec<Docs> {
         absent.extend(tools.drain(..).map(|tool| tool.name));
     }
     WorldSpec {
-        name: "docs",
-        title: "docs",
-        instructions: include_str!("docs/instructions.md"),
         tools,
         absent,
         resources: offer.resources.then(|| resources::of(namespace)),
         families: vec![resources::template(namespace)],
-        prompts: Vec::new(),
-        complete: None,
-        sessions: false,
-        tokens_only: false,
-        unknown_tool: UnknownTool::Code(-32602),
-        tool_meta: JsonObject::new(),
-        result_meta: JsonObject::new(),
-        starts: "",
-        refused: None,
-        ready: None,
-        envelope: |failure| Said::Result(error_object(failure)),
-        errors: errors::list,
+        ..WorldSpec::new(
+            "docs",
+            include_str!("docs/instructions.md"),
+            |failure| Said::Result(error_object(failure)),
+            errors::list,
+        )
     }
 }
 

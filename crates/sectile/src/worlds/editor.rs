@@ -28,7 +28,7 @@ pub(crate) use self::{
     answers::timestamp,
     errors::{ErrorStyle, error_object, failure},
 };
-use crate::mcp::{CallContext, Failure, JsonObject, ResourceNotice, UnknownTool, WorldSpec};
+use crate::mcp::{CallContext, Failure, ResourceNotice, UnknownTool, WorldSpec};
 
 /// State of the world.
 pub(crate) struct EditorWorld {
@@ -55,31 +55,25 @@ pub(crate) enum Extent {
 /// The contract of the world.
 pub(crate) fn spec(extent: Extent, errors: ErrorStyle) -> WorldSpec<EditorWorld> {
     WorldSpec {
-        name: "editor",
-        title: "editor",
-        instructions: match extent {
-            Extent::Document => include_str!("editor/instructions_document.md"),
-            Extent::Folder => include_str!("editor/instructions_folder.md"),
-        },
         tools: tools::table(extent),
         absent: tools::absent(extent),
         resources: Some(match extent {
             Extent::Document => resources::OF_DOCUMENT,
             Extent::Folder => resources::OF_FOLDER,
         }),
-        families: Vec::new(),
         prompts: prompts::table(),
         complete: Some(prompts::complete),
         sessions: true,
-        tokens_only: false,
         unknown_tool: UnknownTool::Code(-32601),
-        tool_meta: JsonObject::new(),
-        result_meta: JsonObject::new(),
-        starts: "",
-        refused: None,
-        ready: None,
-        envelope: errors.envelope(),
-        errors: errors::list,
+        ..WorldSpec::new(
+            "editor",
+            match extent {
+                Extent::Document => include_str!("editor/instructions_document.md"),
+                Extent::Folder => include_str!("editor/instructions_folder.md"),
+            },
+            errors.envelope(),
+            errors::list,
+        )
     }
 }
 

@@ -6,8 +6,8 @@
 mod breaker;
 mod reply;
 mod request;
-mod tools;
 
+use schemars::JsonSchema;
 use sectile_markdown::Note;
 use std::{
     sync::Arc,
@@ -27,10 +27,10 @@ use self::{
 use crate::{
     access::{Identity, Secret},
     mcp::{
-        Answer, Awaited, CallContext, ErrorList, Facts, Failure, FailureKind, JsonObject, Said,
-        UnknownTool, WorldSpec, decode,
+        Answer, Awaited, CallContext, ErrorList, Failure, FailureKind, JsonObject, Said, Tool,
+        ToolBuilder, WorldSpec, decode,
     },
-    structure::{NoteParams, TooLong},
+    worlds::note_structure::{self, NoteParams, NoteSource, TooLong, View},
 };
 use sectile_client::{Client, ClientError, Target};
 
@@ -47,33 +47,17 @@ pub(crate) struct Hosted {
     breaker: Breaker,
 }
 
-/// A view of a note, and what may be logged of it.
-type View<T> = fn(&Note<'_>) -> Result<(T, Facts), TooLong>;
-
 /// The contract of the world.
 pub(crate) fn spec() -> WorldSpec<Hosted> {
     WorldSpec {
-        name: "hosted",
-        title: "hosted",
-        instructions: include_str!("hosted/instructions.md"),
-        tools: tools::table(),
-        absent: Vec::new(),
-        resources: None,
-        families: Vec::new(),
-        prompts: Vec::new(),
-        complete: None,
-        sessions: false,
+        tools: note_structure::tools(),
         tokens_only: true,
-        unknown_tool: UnknownTool::Code(-32602),
-        tool_meta: JsonObject::new(),
-        result_meta: JsonObject::new(),
-        starts: "",
-        refused: None,
-        ready: None,
-        envelope: |failure| {
-            Said::Result(json!({ "error": said(failure), "code": "UPSTREAM_ERROR" }))
-        },
-        errors,
+        ..WorldSpec::new(
+            "hosted",
+            include_str!("hosted/instructions.md"),
+            |failure| Said::Result(json!({ "error": said(failure), "code": "UPSTREAM_ERROR" })),
+            errors,
+        )
     }
 }
 
@@ -216,6 +200,17 @@ impl Hosted {
                 Err(failure(FailureKind::Unavailable, RUNTIME_FAILURE, "none"))
             }
         }
+    }
+}
+
+impl NoteSource for Hosted {
+    fn show<T: Serialize + JsonSchema + Send + 'static>(
+        tool: ToolBuilder<Self>,
+        view: View<T>,
+    ) -> Tool<Self> {
+        tool.call_async::<NoteParams, T>(move |hosted, arguments, context| {
+            hosted.answer(arguments, context, view)
+        })
     }
 }
 

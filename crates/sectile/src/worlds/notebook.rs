@@ -76,17 +76,8 @@ impl Default for Constraints {
 /// The contract of the world.
 pub(crate) fn spec(constraints: &Constraints) -> WorldSpec<NotebookWorld> {
     WorldSpec {
-        name: "notebook",
-        title: "notebook",
-        instructions: include_str!("notebook/instructions.md"),
         tools: tools::table(constraints),
-        absent: Vec::new(),
-        resources: None,
-        families: Vec::new(),
-        prompts: Vec::new(),
-        complete: None,
         sessions: true,
-        tokens_only: false,
         unknown_tool: UnknownTool::Answer(errors::forbidden),
         tool_meta: object(json!({
             "reversible": true,
@@ -100,8 +91,12 @@ pub(crate) fn spec(constraints: &Constraints) -> WorldSpec<NotebookWorld> {
         starts: "Open Notebook starts in SAFE mode: no collection context is loaded.",
         refused: Some(errors::refused),
         ready: Some(|world| world.ready().map_err(|error| error.message().into_owned())),
-        envelope: errors::envelope,
-        errors: errors::list,
+        ..WorldSpec::new(
+            "notebook",
+            include_str!("notebook/instructions.md"),
+            errors::envelope,
+            errors::list,
+        )
     }
 }
 

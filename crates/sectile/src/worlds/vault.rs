@@ -2,20 +2,20 @@
 //!
 //! No bodies, no resources, no prompts, no search, no writes, nothing kept between calls: each call reads one note.
 
-mod tools;
-
-use sectile_markdown::Note;
 use std::path::Path;
 
+use schemars::JsonSchema;
+use sectile_markdown::Note;
 use sectile_vault::{NotePath, ReadError, Root, RootError};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
     mcp::{
-        CallContext, ErrorList, Failure, FailureKind, JsonObject, Said, UnknownTool, WorldSpec,
-        may_be_repeated, visible,
+        CallContext, ErrorList, Facts, Failure, FailureKind, JsonObject, Said, Tool, ToolBuilder,
+        WorldSpec, may_be_repeated, visible,
     },
-    structure::NoteParams,
+    worlds::note_structure::{self, NoteParams, NoteSource, TooLong, View},
 };
 
 /// State of the world: where the notes are, and how large one may be.
@@ -27,25 +27,13 @@ pub(crate) struct Vault {
 /// The contract of the world.
 pub(crate) fn spec() -> WorldSpec<Vault> {
     WorldSpec {
-        name: "vault",
-        title: "vault",
-        instructions: include_str!("vault/instructions.md"),
-        tools: tools::table(),
-        absent: Vec::new(),
-        resources: None,
-        families: Vec::new(),
-        prompts: Vec::new(),
-        complete: None,
-        sessions: false,
-        tokens_only: false,
-        unknown_tool: UnknownTool::Code(-32602),
-        tool_meta: JsonObject::new(),
-        result_meta: JsonObject::new(),
-        starts: "",
-        refused: None,
-        ready: None,
-        envelope: |failure| Said::Result(error_object(failure)),
-        errors,
+        tools: note_structure::tools(),
+        ..WorldSpec::new(
+            "vault",
+            include_str!("vault/instructions.md"),
+            |failure| Said::Result(error_object(failure)),
+            errors,
+        )
     }
 }
 
@@ -119,15 +107,27 @@ impl Vault {
         &self,
         params: &NoteParams,
         context: &CallContext,
-        view: impl FnOnce(&Note<'_>) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        view: View<T>,
+    ) -> Result<(T, Facts), Failure> {
         let path = NotePath::parse_vault(&params.path).map_err(|_| invalid_path())?;
         let bytes = self
             .root
             .read(&path, self.max_note_bytes)
             .map_err(|error| read_failure(error, &params.path))?;
         context.check()?;
-        view(&Note::new(path.as_str(), &bytes))
+        view(&Note::new(path.as_str(), &bytes)).map_err(too_long)
+    }
+}
+
+impl NoteSource for Vault {
+    fn show<T: Serialize + JsonSchema + Send + 'static>(
+        tool: ToolBuilder<Self>,
+        view: View<T>,
+    ) -> Tool<Self> {
+        let tool = tool.quick();
+        tool.call(move |vault: &Self, params: NoteParams, context| {
+            vault.view(&params, context, view)
+        })
     }
 }
 
@@ -173,7 +173,7 @@ fn read_failure(error: ReadError, given: &str) -> Failure {
     }
 }
 
-fn too_long(error: crate::structure::TooLong) -> Failure {
+fn too_long(error: TooLong) -> Failure {
     Failure::new(FailureKind::TooLarge, error.to_string())
 }
 
@@ -191,7 +191,7 @@ mod tests {
             read(ReadError::TooLarge { limit: 1 }),
             read(ReadError::TooManyOpenFiles),
             read(ReadError::Unreadable(std::io::ErrorKind::Other)),
-            too_long(crate::structure::TooLong),
+            too_long(TooLong),
         ];
         let codes: Vec<&str> = errors().codes.iter().map(|card| card.code).collect();
         for failure in failures {

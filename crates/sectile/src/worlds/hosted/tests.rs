@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    mcp::Tool,
-    structure::{MetadataFacets, SectionSource},
+    mcp::{Facts, Tool},
+    worlds::note_structure::{metadata_facets::MetadataFacets, section_source::SectionSource},
 };
 use sectile_client::ClientSettings;
 

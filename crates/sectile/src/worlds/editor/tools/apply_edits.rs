@@ -1,7 +1,5 @@
 //! `apply_edits`: several edits, in several documents, all or nothing.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::{
     NotePath,
@@ -15,27 +13,22 @@ use serde_json::Value;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, write_as},
+    answers::{Write, write_tool},
     errors::bad_arguments,
     params::{HeadingsWord, PlaceWord, ScopeWord, WriteOptions, at, closed_schema, section},
     values::yaml_value,
 };
-use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schema};
+use crate::mcp::{CallContext, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("apply_edits"),
-    title: "Apply edits",
-    description: "Make several edits, in one or more documents, all or nothing, as one entry of the history. Later edits see what earlier ones did; a section made with label \"x\" is section_id \"@x\" for later ones.",
-    access: Access::Destructive,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: closed_schema::<Params>,
-    output: output_schema::<Written>,
-    handler: Handler::Blocking(|world, arguments, context| {
-        write_as(world, arguments, context, planned)
-    }),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    let tool = Tool::destructive(
+        "apply_edits",
+        "Apply edits",
+        "Make several edits, in one or more documents, all or nothing, as one entry of the history. Later edits see what earlier ones did; a section made with label \"x\" is section_id \"@x\" for later ones.",
+    )
+    .input(closed_schema::<Params>);
+    write_tool(tool, planned)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Params {

@@ -1,33 +1,26 @@
 //! `create_document`: a new document.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::editor::{CreateDocument, Operation};
 use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, write_as},
+    answers::{Write, write_tool},
     errors::bad_arguments,
     params::{WriteOptions, naming_schema},
 };
-use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schema};
+use crate::mcp::{CallContext, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("create_document"),
-    title: "Create document",
-    description: "Make a new Markdown document with the given text. Folders above it are made; a document that exists is never overwritten.",
-    access: Access::Write,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: naming_schema::<Params>,
-    output: output_schema::<Written>,
-    handler: Handler::Blocking(|world, arguments, context| {
-        write_as(world, arguments, context, planned)
-    }),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    let tool = Tool::write(
+        "create_document",
+        "Create document",
+        "Make a new Markdown document with the given text. Folders above it are made; a document that exists is never overwritten.",
+    )
+    .input(naming_schema::<Params>);
+    write_tool(tool, planned)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Params {

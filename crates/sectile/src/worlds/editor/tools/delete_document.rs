@@ -1,33 +1,26 @@
 //! `delete_document`: a document goes.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::editor::{DeleteDocument, Operation};
 use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, write_as},
+    answers::{Write, write_tool},
     errors::bad_arguments,
     params::{WriteOptions, naming_schema},
 };
-use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schema};
+use crate::mcp::{CallContext, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("delete_document"),
-    title: "Delete document",
-    description: "Delete a document. `undo` with its entry brings it back with all its section ids.",
-    access: Access::Destructive,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: naming_schema::<Params>,
-    output: output_schema::<Written>,
-    handler: Handler::Blocking(|world, arguments, context| {
-        write_as(world, arguments, context, planned)
-    }),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    let tool = Tool::destructive(
+        "delete_document",
+        "Delete document",
+        "Delete a document. `undo` with its entry brings it back with all its section ids.",
+    )
+    .input(naming_schema::<Params>);
+    write_tool(tool, planned)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Params {

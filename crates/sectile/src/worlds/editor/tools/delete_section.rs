@@ -1,32 +1,25 @@
 //! `delete_section`: a section goes, with all that is below it.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::editor::{DeleteSection, Operation};
 use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, write_as},
+    answers::{Write, write_tool},
     params::{WriteOptions, closed_schema, section},
 };
-use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schema};
+use crate::mcp::{CallContext, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("delete_section"),
-    title: "Delete section",
-    description: "Delete a section and all its subsections, by section_id or by a heading that only one section has. `undo` brings it back.",
-    access: Access::Destructive,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: closed_schema::<Params>,
-    output: output_schema::<Written>,
-    handler: Handler::Blocking(|world, arguments, context| {
-        write_as(world, arguments, context, planned)
-    }),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    let tool = Tool::destructive(
+        "delete_section",
+        "Delete section",
+        "Delete a section and all its subsections, by section_id or by a heading that only one section has. `undo` brings it back.",
+    )
+    .input(closed_schema::<Params>);
+    write_tool(tool, planned)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Params {

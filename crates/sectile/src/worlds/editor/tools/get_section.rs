@@ -1,7 +1,5 @@
 //! `get_section`: the text of one section.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_markdown::LetterCase;
 use sectile_vault::editor::{SectionRef, page, part_hash};
@@ -13,22 +11,16 @@ use super::super::{
     paging::{Cursor, Part},
     params::{ScopeWord, WriteOptions},
 };
-use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("get_section"),
-    title: "Get section",
-    description: "Read one section: heading, content, position, and the hashes to pass as expected_hash. content is the section's own text; scope subtree adds its subsections. A long text comes in pages with partial: true; follow next_cursor for the rest.",
-    access: Access::Read,
-    idempotent: true,
-    open_world: false,
-    pace: Pace::Slow,
-    input: input_schema::<Params>,
-    output: output_schema::<SectionText>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    Tool::read(
+        "get_section",
+        "Get section",
+        "Read one section: heading, content, position, and the hashes to pass as expected_hash. content is the section's own text; scope subtree adds its subsections. A long text comes in pages with partial: true; follow next_cursor for the rest.",
+    )
+    .call(handle)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,32 +1,26 @@
 //! `insert_section`: a new section.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::editor::{InsertSection, Operation};
 use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, inserted_schema, write_as},
+    answers::{Write, inserted_schema, write_tool},
     params::{HeadingsWord, PlaceWord, WriteOptions, at, closed_schema},
 };
-use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool};
+use crate::mcp::{CallContext, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("insert_section"),
-    title: "Insert section",
-    description: "Insert a new section at a position or next to another section. The answer has its section_id. Without level, it takes the level of the section now at that place; an insert that would give another section a new parent is refused.",
-    access: Access::Write,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: closed_schema::<Params>,
-    output: inserted_schema,
-    handler: Handler::Blocking(|world, arguments, context| {
-        write_as(world, arguments, context, planned)
-    }),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    let tool = Tool::write(
+        "insert_section",
+        "Insert section",
+        "Insert a new section at a position or next to another section. The answer has its section_id. Without level, it takes the level of the section now at that place; an insert that would give another section a new parent is refused.",
+    )
+    .input(closed_schema::<Params>)
+    .output(inserted_schema);
+    write_tool(tool, planned)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Params {

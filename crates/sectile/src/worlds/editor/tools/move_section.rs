@@ -1,32 +1,25 @@
 //! `move_section`: a section goes elsewhere, with all that is below it.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::editor::{MoveSection, Operation};
 use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, write_as},
+    answers::{Write, write_tool},
     params::{PlaceWord, WriteOptions, at, closed_schema, section},
 };
-use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schema};
+use crate::mcp::{CallContext, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("move_section"),
-    title: "Move section",
-    description: "Move a section with its subsections to another position, next to another section, or into another document. Levels follow the new place, ids stay, links are repaired when the document changes.",
-    access: Access::Write,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: closed_schema::<Params>,
-    output: output_schema::<Written>,
-    handler: Handler::Blocking(|world, arguments, context| {
-        write_as(world, arguments, context, planned)
-    }),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    let tool = Tool::write(
+        "move_section",
+        "Move section",
+        "Move a section with its subsections to another position, next to another section, or into another document. Levels follow the new place, ids stay, links are repaired when the document changes.",
+    )
+    .input(closed_schema::<Params>);
+    write_tool(tool, planned)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Params {

@@ -1,7 +1,5 @@
 //! `set_front_matter`: one key of the front matter.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::editor::{Operation, SetFrontMatter};
 use serde::Deserialize;
@@ -9,27 +7,22 @@ use serde_json::Value;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, write_as},
+    answers::{Write, write_tool},
     errors::bad_arguments,
     params::{WriteOptions, closed_schema},
     values::yaml_value,
 };
-use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schema};
+use crate::mcp::{CallContext, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("set_front_matter"),
-    title: "Set front matter",
-    description: "Set or remove one key of the front matter. All other keys, comments, order, quotes and dates keep their bytes.",
-    access: Access::Write,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: closed_schema::<Params>,
-    output: output_schema::<Written>,
-    handler: Handler::Blocking(|world, arguments, context| {
-        write_as(world, arguments, context, planned)
-    }),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    let tool = Tool::write(
+        "set_front_matter",
+        "Set front matter",
+        "Set or remove one key of the front matter. All other keys, comments, order, quotes and dates keep their bytes.",
+    )
+    .input(closed_schema::<Params>);
+    write_tool(tool, planned)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Params {

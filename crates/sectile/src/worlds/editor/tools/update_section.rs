@@ -1,32 +1,25 @@
 //! `update_section`: another text for a section.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::editor::{Operation, UpdateSection};
 use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, write_as},
+    answers::{Write, write_tool},
     params::{HeadingsWord, ScopeWord, WriteOptions, closed_schema, section},
 };
-use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schema};
+use crate::mcp::{CallContext, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("update_section"),
-    title: "Update section",
-    description: "Replace the text of a section. Its heading stays, and so do its subsections unless scope is subtree. Writing back what get_section gave changes nothing. A section that get_section gives in pages is replaced only with all of them and whole_hash; edit_text changes a passage of it.",
-    access: Access::Write,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: closed_schema::<Params>,
-    output: output_schema::<Written>,
-    handler: Handler::Blocking(|world, arguments, context| {
-        write_as(world, arguments, context, planned)
-    }),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    let tool = Tool::write(
+        "update_section",
+        "Update section",
+        "Replace the text of a section. Its heading stays, and so do its subsections unless scope is subtree. Writing back what get_section gave changes nothing. A section that get_section gives in pages is replaced only with all of them and whole_hash; edit_text changes a passage of it.",
+    )
+    .input(closed_schema::<Params>);
+    write_tool(tool, planned)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Params {

@@ -13,22 +13,17 @@ use super::super::{
     streams::{Beginning, Step, Stream},
     tokens::uuid,
 };
-use crate::mcp::{
-    Access, CallContext, Facts, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Tool};
 
-pub(super) const TOOL: Tool<NotebookWorld> = Tool {
-    name: Cow::Borrowed("begin_result_stream"),
-    title: "Begin a result stream",
-    description: "Initiates a pull-based result stream for progressive disclosure. next_stream_chunk pulls from it; nothing is sent by itself.",
-    access: Access::Read,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: input_schema::<Params>,
-    output: output_schema::<Begun>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<NotebookWorld> {
+    Tool::read(
+        "begin_result_stream",
+        "Begin a result stream",
+        "Initiates a pull-based result stream for progressive disclosure. next_stream_chunk pulls from it; nothing is sent by itself.",
+    )
+    .idempotent(false)
+    .call(handle)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

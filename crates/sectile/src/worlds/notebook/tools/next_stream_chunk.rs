@@ -1,7 +1,6 @@
 //! `next_stream_chunk`: pulls from a running stream.
 
 use std::{
-    borrow::Cow,
     sync::{Mutex, MutexGuard, TryLockError},
     time::Duration,
 };
@@ -15,22 +14,17 @@ use super::super::{
     errors::NotebookError,
     streams::{Chunk, Reading, Stream},
 };
-use crate::mcp::{
-    Access, CallContext, Facts, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Tool};
 
-pub(super) const TOOL: Tool<NotebookWorld> = Tool {
-    name: Cow::Borrowed("next_stream_chunk"),
-    title: "Pull the next chunk",
-    description: "Retrieves next chunk from active result stream. Each says what it adds and the measured fact why; the last answer is stream_complete.",
-    access: Access::Read,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: input_schema::<Params>,
-    output: output_schema::<Chunk>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<NotebookWorld> {
+    Tool::read(
+        "next_stream_chunk",
+        "Pull the next chunk",
+        "Retrieves next chunk from active result stream. Each says what it adds and the measured fact why; the last answer is stream_complete.",
+    )
+    .idempotent(false)
+    .call(handle)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -4,7 +4,28 @@ use schemars::JsonSchema;
 use sectile_markdown::{Note, section_id};
 use serde::Serialize;
 
-use super::{TooLong, outline::Outline};
+use super::{NoteSource, TooLong, outline::Outline};
+use crate::mcp::{Facts, Tool};
+
+/// The tool that answers with it.
+pub(super) fn tool<S: NoteSource>() -> Tool<S> {
+    let tool = Tool::read(
+        "get_section_source",
+        "Get section source",
+        "Return body-free SectionSource v0 metadata for one note.",
+    );
+    S::show(tool, view)
+}
+
+fn view(note: &Note<'_>) -> Result<(SectionSource, Facts), TooLong> {
+    let source = SectionSource::of(note)?;
+    let facts = Facts {
+        sections: Some(source.sections.len()),
+        truncated: source.truncated,
+        ..Facts::default()
+    };
+    Ok((source, facts))
+}
 
 /// The sections of one note, without any of its text.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -5,9 +5,30 @@ use sectile_markdown::Note;
 use serde::Serialize;
 
 use super::{
-    TooLong,
+    NoteSource, TooLong,
     outline::{Heading, Outline},
 };
+use crate::mcp::{Facts, Tool};
+
+/// The tool that answers with it.
+pub(super) fn tool<S: NoteSource>() -> Tool<S> {
+    let tool = Tool::read(
+        "get_document_tree",
+        "Get document tree",
+        "Return a derived nested Markdown heading tree for one note without body text.",
+    );
+    S::show(tool, view)
+}
+
+fn view(note: &Note<'_>) -> Result<(DocumentTree, Facts), TooLong> {
+    let tree = DocumentTree::of(note)?;
+    let facts = Facts {
+        sections: Some(tree.heading_count()),
+        truncated: tree.truncated,
+        ..Facts::default()
+    };
+    Ok((tree, facts))
+}
 
 /// The heading tree of one note, without any of its text.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -4,11 +4,14 @@ use sectile_markdown::{MAX_TEXT_CHARS, Mapping, Value};
 use sectile_vault::NotePath;
 use serde_json::{Value as Json, json};
 
-use super::*;
+use super::{
+    document_tree::DocumentTree, metadata_facets::MetadataFacets, note_outline::NoteOutline,
+    section_source::SectionSource, *,
+};
 
 /// Inputs and answers observed from the contract's original; see `test_data/ORIGIN.md`.
 fn vectors() -> Json {
-    serde_json::from_str(include_str!("../../test_data/section_source.json"))
+    serde_json::from_str(include_str!("../../../test_data/section_source.json"))
         .expect("the vectors are JSON")
 }
 

@@ -4,6 +4,28 @@ use schemars::JsonSchema;
 use sectile_markdown::{Note, Value, scalar_text, slug, trim};
 use serde::Serialize;
 
+use super::{NoteSource, TooLong};
+use crate::mcp::{Facts, Tool};
+
+/// The tool that answers with it.
+pub(super) fn tool<S: NoteSource>() -> Tool<S> {
+    let tool = Tool::read(
+        "get_metadata_facets",
+        "Get metadata facets",
+        "Return bounded body-free MetadataFacets v0 for one note.",
+    );
+    S::show(tool, view)
+}
+
+fn view(note: &Note<'_>) -> Result<(MetadataFacets, Facts), TooLong> {
+    let facets = MetadataFacets::of(note);
+    let facts = Facts {
+        truncated: facets.truncated,
+        ..Facts::default()
+    };
+    Ok((facets, facts))
+}
+
 /// Items looked at in `tags` and `entity`.
 const MAX_VALUES: usize = 100;
 /// UTF-16 code units kept of a value.

@@ -1,22 +1,41 @@
 //! The body-free views of one note: what a reader may know of its structure without reading its text.
 //!
-//! Shared by the worlds that serve them; where the note comes from is theirs. Every view is built from a [`Note`] and is
-//! a plain struct whose field order is the order on the wire.
+//! The worlds that serve them share the four tools; where the note comes from is theirs ([`NoteSource`]). Every view is
+//! built from a [`Note`] and is a plain struct whose field order is the order on the wire.
 
 mod document_tree;
-mod metadata_facets;
+pub(super) mod metadata_facets;
 mod note_outline;
 mod outline;
-mod section_source;
-
-pub(crate) use self::{
-    document_tree::DocumentTree, metadata_facets::MetadataFacets, note_outline::NoteOutline,
-    section_source::SectionSource,
-};
+pub(super) mod section_source;
 
 use schemars::JsonSchema;
 use sectile_markdown::{Document, Note};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+
+use crate::mcp::{Facts, Tool, ToolBuilder};
+
+/// Makes one view of a note, and says what may be logged of it.
+pub(crate) type View<T> = fn(&Note<'_>) -> Result<(T, Facts), TooLong>;
+
+/// A world whose tools show the structure of one note.
+pub(crate) trait NoteSource: Sized + 'static {
+    /// Finishes a tool that reads the note it is called with and answers with `view` of it.
+    fn show<T: Serialize + JsonSchema + Send + 'static>(
+        tool: ToolBuilder<Self>,
+        view: View<T>,
+    ) -> Tool<Self>;
+}
+
+/// The body-free tools, in listing order.
+pub(crate) fn tools<S: NoteSource>() -> Vec<Tool<S>> {
+    vec![
+        section_source::tool(),
+        note_outline::tool(),
+        document_tree::tool(),
+        metadata_facets::tool(),
+    ]
+}
 
 /// Arguments of every tool that shows one note.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -4,7 +4,28 @@ use schemars::JsonSchema;
 use sectile_markdown::Note;
 use serde::Serialize;
 
-use super::{TooLong, outline::Outline};
+use super::{NoteSource, TooLong, outline::Outline};
+use crate::mcp::{Facts, Tool};
+
+/// The tool that answers with it.
+pub(super) fn tool<S: NoteSource>() -> Tool<S> {
+    let tool = Tool::read(
+        "get_note_outline",
+        "Get note outline",
+        "Return a derived Markdown heading outline for one note without body text.",
+    );
+    S::show(tool, view)
+}
+
+fn view(note: &Note<'_>) -> Result<(NoteOutline, Facts), TooLong> {
+    let outline = NoteOutline::of(note)?;
+    let facts = Facts {
+        sections: Some(outline.headings.len()),
+        truncated: outline.truncated,
+        ..Facts::default()
+    };
+    Ok((outline, facts))
+}
 
 /// The headings of one note, without any of its text.
 #[derive(Debug, Serialize, JsonSchema)]
