@@ -1,4 +1,4 @@
-//! What was derived from a collection, with the record of how.
+//! Artifacts derived from a collection, with the record of how they were made.
 //!
 //! A set of artifacts is a folder `_artifacts/<set>/` of the collection. It holds payload files and `set.toml`:
 //!
@@ -29,9 +29,9 @@
 //! bytes = 5
 //! ```
 //!
-//! Unknown keys, other versions, names with a slash and anything over the bounds in `record` make the record damaged. A
-//! damaged set is told as a problem and hides no other. An artifact's id is `<set>/<file>`. A payload is answered only when
-//! its bytes have the recorded digest. Files that the record does not name are not artifacts.
+//! Unknown keys, other versions, names with a slash and anything over the limits in `record` make a record damaged. A
+//! damaged set is reported as a problem and does not affect others. An artifact's id is `<set>/<file>`. A payload is
+//! returned only if its bytes have the recorded digest. Files that the record does not name are not artifacts.
 
 mod check;
 mod links;
@@ -60,15 +60,15 @@ use crate::{
     storage::ARTIFACTS,
 };
 
-/// Sets of one collection that are looked at.
+/// The most sets of one collection that are examined.
 pub const MAX_SETS: usize = 1000;
-/// Bytes of records that one call reads, about.
+/// The most bytes of records that one call reads, about.
 pub const MOST_RECORD_BYTES: usize = 16 << 20;
-/// Bytes of names in one list of sets or collections, about: as long as other long answers are.
+/// The most bytes of names in one list of sets or collections, about: as long as other long answers.
 pub const MOST_LISTED_BYTES: usize = 32 << 10;
-/// Bytes of the names of a set's notebooks there.
+/// The most bytes of the names of a set's notebooks in such a list.
 pub const MOST_SOURCE_BYTES: usize = 4 << 10;
-/// What a set comes to there besides names.
+/// The size of a set in such a list, without names.
 const SET_BYTES: usize = 200;
 
 const DISCLAIMER: &str = "This artifact is derived material. It is offered for inspection only and carries no authority. Verify against source notebooks for authoritative content.";
@@ -230,30 +230,30 @@ pub struct ArtifactIntegrity {
     pub verified: bool,
 }
 
-/// A source as recorded, and as it is.
+/// A source as recorded, and as it is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceState {
-    /// The notebook, relative to the collection.
+    /// Path of the notebook, relative to the collection.
     pub notebook: NotePath,
-    /// The digest that the record of the set gives for it.
+    /// Its digest in the record of the set.
     pub recorded: Digest,
-    /// `None` when it is gone or cannot be read.
+    /// Its current digest; `None` if it no longer exists or cannot be read.
     pub today: Option<Digest>,
 }
 
-/// An artifact that was found. Its payload may not be what the record says.
+/// An artifact that was found. Its payload may differ from what the record says.
 pub struct Found {
-    /// The id of the artifact: its set and its file.
+    /// Its id: set and file.
     pub id: String,
-    /// The record of the set that it belongs to.
+    /// The record of its set.
     pub record: Record,
-    /// What the record says of its file.
+    /// The entry of its file in the record.
     pub payload: Payload,
-    /// `None` when the file is gone or too large.
+    /// The bytes of the file; `None` if it no longer exists or is too large.
     pub bytes: Option<Vec<u8>>,
 }
 
-/// The digests of notebooks as they are now, each read once.
+/// The current digests of notebooks, each read once.
 pub(crate) struct Today<'a> {
     storage: &'a Library,
     collection: &'a str,
@@ -261,7 +261,7 @@ pub(crate) struct Today<'a> {
     digests: HashMap<NotePath, Option<Digest>>,
 }
 
-/// How many bytes of records one call may still read. They take time to understand, and nobody vouches for them.
+/// Number of bytes of records that one call may still read. Records take time to parse, and are not trusted.
 pub(crate) struct RecordBudget(usize);
 
 impl Default for RecordBudget {
@@ -270,7 +270,7 @@ impl Default for RecordBudget {
     }
 }
 
-/// The artifact sets of a collection, from behind `cursor` on, as many as one answer holds.
+/// Returns the artifact sets of a collection after `cursor`, as many as fit in one answer.
 pub fn sets(
     storage: &Library,
     collection: &str,
@@ -280,7 +280,7 @@ pub fn sets(
     let folders = folders(storage, collection, stop)?;
     let mut sets = ArtifactSets::default();
     let (mut budget, mut rest) = (RecordBudget::default(), MOST_LISTED_BYTES);
-    // A cursor is the id of a set, or of an artifact in a set that is not listed to its end.
+    // A cursor is the id of a set, or of an artifact in a set that is listed only in part.
     let (from, file) = match cursor.map(|cursor| cursor.split_once('/').unwrap_or((cursor, ""))) {
         Some((set, "")) => (Bound::Excluded(set), None),
         Some((set, file)) => (Bound::Included(set), Some((set, file))),
@@ -317,7 +317,7 @@ pub fn sets(
     Ok(sets)
 }
 
-/// What is listed of a set, with the artifacts behind `after`; and the last artifact, where others follow it.
+/// Returns the list entry of a set with the artifacts after `after`; and the last artifact, if others follow.
 fn listed(
     set: &str,
     record: &Record,
@@ -340,7 +340,7 @@ fn listed(
     let mut payloads = payloads.skip(known.map_or(0, |at| at + 1)).peekable();
     let mut artifact_ids = Vec::new();
     let mut last = None;
-    // At least one, so that there is an end.
+    // At least one, so that every page makes progress.
     while let Some(payload) = payloads.next_if(|_| artifact_ids.is_empty() || *rest > 0) {
         let id = format!("{set}/{}", payload.file);
         *rest = rest.saturating_sub(id.len());
@@ -361,7 +361,7 @@ fn listed(
     (listed, last.filter(|_| payloads.peek().is_some()))
 }
 
-/// How many artifacts a collection has, as far as the budget goes, and whether these are all.
+/// Counts the artifacts of a collection within the budget. Returns also whether all were counted.
 pub(crate) fn count(
     storage: &Library,
     collection: &str,
@@ -376,7 +376,7 @@ pub(crate) fn count(
     Ok((count, is_complete))
 }
 
-/// An artifact with its contents. The id of a set stands for its artifact when it holds only one.
+/// Returns an artifact with its contents. The id of a set that has a single artifact stands for that artifact.
 pub fn retrieve(
     storage: &Library,
     collection: &str,
@@ -473,7 +473,7 @@ pub fn find(
 }
 
 fn ambiguous(set: &str, payloads: &[Payload]) -> LibraryError {
-    /// Ids that the message names.
+    /// The most ids that the message names.
     const SHOWN: usize = 10;
     let ids = payloads.iter().take(SHOWN);
     let ids: Vec<String> = ids.map(|one| format!("`{set}/{}`", one.file)).collect();
@@ -487,7 +487,7 @@ fn ambiguous(set: &str, payloads: &[Payload]) -> LibraryError {
     }
 }
 
-/// The bytes of a payload, whatever they are.
+/// Reads a payload without checking it.
 fn read_payload(
     storage: &Library,
     collection: &str,
@@ -500,7 +500,7 @@ fn read_payload(
     }
 }
 
-/// The bytes of a payload when they are what was recorded, else what is wrong with them.
+/// Returns the bytes of a payload if they have the recorded digest, or else the reason why not.
 fn judged(bytes: Option<Vec<u8>>, payload: &Payload) -> Result<Vec<u8>, &'static str> {
     match bytes {
         None => Err("is not there, or is too large to be read"),
@@ -523,7 +523,7 @@ impl<'a> Today<'a> {
         }
     }
 
-    /// Whether the sources of a set are still what was recorded. The first that is not decides.
+    /// Returns whether the sources of a set still have their recorded digests. Stops at the first that does not.
     fn staleness(&mut self, record: &Record) -> Result<Staleness, LibraryError> {
         for source in &record.sources {
             if self.of(&source.notebook)? != Some(source.digest) {
@@ -536,7 +536,7 @@ impl<'a> Today<'a> {
         })
     }
 
-    /// Every source of a set as it is, and whether all are what was recorded.
+    /// Returns every source of a set as it is now, and whether all have their recorded digests.
     pub(crate) fn sources(
         &mut self,
         record: &Record,
@@ -561,7 +561,7 @@ impl<'a> Today<'a> {
         }
         let digest = match self.storage.read(self.collection, notebook) {
             Ok(bytes) => bytes.map(|bytes| Digest::of(&bytes)),
-            // One source that cannot be read is as good as gone.
+            // A source that cannot be read counts as missing.
             Err(LibraryError::Failed { .. }) => None,
             Err(error) => return Err(error),
         };
@@ -571,14 +571,14 @@ impl<'a> Today<'a> {
 }
 
 impl SourceState {
-    /// Whether the notebook still has the recorded digest.
+    /// Returns whether the notebook still has the recorded digest.
     pub fn is_fresh(&self) -> bool {
         self.today == Some(self.recorded)
     }
 }
 
 impl RecordBudget {
-    /// Enough for all records there may be.
+    /// Enough for all possible records.
     fn without_end() -> Self {
         Self(usize::MAX)
     }
@@ -588,8 +588,8 @@ impl RecordBudget {
     }
 }
 
-/// Calls `visit` for every set of a collection by name, with its record or what is wrong with it, one after the other. Whether
-/// that were all of them.
+/// Calls `visit` for each set of a collection by name, with its record or the reason why that is damaged. Returns
+/// whether all sets were visited.
 fn each_record(
     storage: &Library,
     collection: &str,
@@ -615,7 +615,7 @@ fn too_many() -> String {
     format!("The collection has more than {MAX_SETS} sets; the others are left out.")
 }
 
-/// The files of each folder that could be a set.
+/// Returns the files of each folder that could be a set.
 fn folders(
     storage: &Library,
     collection: &str,
@@ -632,7 +632,7 @@ fn folders(
     Ok(folders)
 }
 
-/// The record of a set, or a sentence about what is wrong with it.
+/// Returns the record of a set, or a sentence about what is wrong with it.
 fn load(
     storage: &Library,
     collection: &str,
@@ -671,12 +671,12 @@ fn source_notebooks(record: &Record) -> Vec<String> {
     sources.map(|source| source.notebook.to_string()).collect()
 }
 
-/// Whether a payload with these bytes can be answered: text, which JSON is as well.
+/// Returns whether a payload with these bytes can be returned: only text can, which includes JSON.
 pub fn is_deliverable(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0)
 }
 
-/// What is answered of a payload, or `None` when it is not text.
+/// Returns the contents of a payload, or `None` if it is not text.
 fn contents(file: &str, bytes: Vec<u8>) -> Option<Contents> {
     if !is_deliverable(&bytes) {
         return None;

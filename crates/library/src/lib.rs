@@ -1,6 +1,8 @@
-//! Collections of notes: an index of each that is kept fresh, quotes that prove themselves, and what was derived from them.
+//! Collections of notes: an index of each that keeps up with edits, quotes that prove themselves, and the artifacts
+//! derived from them.
 //!
-//! It knows `sectile-vault` (files), `sectile-retrieval` (search) and `sectile-markdown` (sections), and no protocol.
+//! It builds on `sectile-vault` (files), `sectile-retrieval` (search) and `sectile-markdown` (sections), and knows no
+//! protocol.
 
 pub mod artifacts;
 pub mod clock;
@@ -36,7 +38,8 @@ pub use self::storage::{
     VectorSearch, is_at_top, is_collection_name, is_notebook,
 };
 
-/// What a mutex guards, also when somebody panicked with it: everything here is replaced as a whole.
+/// Locks a mutex even if it is poisoned: every value guarded here is replaced as a whole, so a panic leaves none half
+/// changed.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,8 @@
-//! Where a passage or an artifact comes from, as a chain of digests that anybody can check.
+//! The provenance of passages and artifacts, as a chain of digests that anyone can check.
 //!
-//! A passage is bytes of a notebook, and a notebook is a line of its collection's root. An artifact is a payload that came
-//! out of recorded steps, which took recorded sources, which are notebooks. Every link says whether it holds, from bytes
-//! that were read in this call. See `root` for how to compute the root of a collection with a shell.
+//! A passage is a byte range of a notebook, and a notebook is a line in its collection's root. An artifact is a payload
+//! produced by recorded steps from recorded sources, which are notebooks. Every link says whether it holds, judging by
+//! bytes read during the call. See `root` for how to compute the root of a collection in a shell.
 
 mod root;
 
@@ -128,7 +128,7 @@ pub enum Level {
     Collection,
 }
 
-/// Where a quoted passage comes from.
+/// Returns the provenance of a quoted passage.
 pub fn of_source(
     storage: &Library,
     quote: &Quote,
@@ -208,7 +208,7 @@ pub fn of_source(
     })
 }
 
-/// Where an artifact comes from.
+/// Returns the provenance of an artifact.
 pub fn of_artifact(
     storage: &Library,
     collection: &str,
@@ -261,7 +261,7 @@ pub fn of_artifact(
     })
 }
 
-/// Whether each step fits what is before and after it.
+/// Returns a link for each step that says whether it fits the steps before and after it.
 pub fn step_links(record: &Record) -> Vec<ChainLink> {
     let sources = record.sources.iter().map(|source| source.digest);
     let mut known: HashSet<Digest> = sources.collect();
@@ -305,7 +305,7 @@ pub fn step_links(record: &Record) -> Vec<ChainLink> {
     links
 }
 
-/// Whether the payload is what was recorded, and came out of a recorded step.
+/// Returns the link of the payload: whether it has its recorded digest and was produced by a recorded step.
 fn payload_link(found: &Found) -> ChainLink {
     let recorded = found.payload.digest;
     let today = found.bytes.as_deref().map(Digest::of);
@@ -369,8 +369,8 @@ fn collection_link(collection: &str, holds: bool, sums: Sums) -> ChainLink {
     }
 }
 
-/// The notebooks that an artifact was made from, and how many of them name no date. One that is gone has the title of its
-/// file name.
+/// Returns the notebooks that an artifact was made from, and the number of those without a date. The title of a missing
+/// one is derived from its file name.
 fn origins(
     storage: &Library,
     collection: &str,

@@ -1,11 +1,11 @@
-//! What is answered of artifacts, and what never is.
+//! Answers about artifacts, and what they never reveal.
 
 use crate::{
     artifacts::*,
     testing::{Memory, keep, sidecar},
 };
 
-/// A collection with one set of one text, and one set of a text and an object.
+/// Returns a collection with one set of a text file, and one of a text file and an object.
 fn library() -> Memory {
     let storage = Memory::of(&[
         ("c/a.md", "alpha"),
@@ -32,7 +32,7 @@ fn library() -> Memory {
     storage
 }
 
-/// What there is when nobody gives up.
+/// Returns all sets, without being stopped.
 fn retrieve(storage: &Memory, collection: &str, id: &str) -> Result<Artifact, LibraryError> {
     crate::artifacts::retrieve(storage, collection, id, &|| false)
 }

@@ -1,4 +1,4 @@
-//! What a sidecar may say.
+//! Records that are accepted, and those that are refused.
 
 use crate::artifacts::record::*;
 
