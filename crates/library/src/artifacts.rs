@@ -75,7 +75,7 @@ const DISCLAIMER: &str = "This artifact is derived material. It is offered for i
 
 const NO_NOTE: &str = "No confidence note was recorded.";
 
-/// The sets of a collection, and those that cannot be used.
+/// The artifact sets of a collection, and those that cannot be used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ArtifactSets {
@@ -83,10 +83,11 @@ pub struct ArtifactSets {
     pub artifact_sets: Vec<ArtifactSet>,
     /// Sets whose record is damaged.
     pub problems: Vec<SetProblem>,
-    /// Only where the list is cut: how many sets the collection has.
+    /// Number of sets in the collection. Only present if the list is incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) total_sets: Option<usize>,
-    /// Only where the list is cut: call again with this `cursor` for what follows. A set with many artifacts goes on there.
+    /// Call again with this `cursor` for the rest, which may continue a set with many artifacts. Only present if the
+    /// list is incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
@@ -97,15 +98,16 @@ pub struct ArtifactSets {
 pub struct ArtifactSet {
     /// Name of the set.
     pub artifact_set_id: String,
-    /// What kind of derived material it holds.
+    /// The kind of derived material in it.
     pub artifact_type: ArtifactType,
     /// When it was made, in milliseconds since 1970.
     pub created_at: i64,
-    /// Whether a person stands behind it.
+    /// Whether a person vouches for it.
     pub status: Status,
     /// The notebooks it was made from.
     pub source_notebooks: Vec<String>,
-    /// Only where that list is cut: how many notebooks it was made from. `retrieve_artifact` names all of them.
+    /// Number of notebooks it was made from. Only present if that list is incomplete; `retrieve_artifact` names all of
+    /// them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) source_count: Option<usize>,
     /// Number of artifacts in it.
@@ -124,7 +126,7 @@ pub struct SetProblem {
     #[serde(rename = "type")]
     #[cfg_attr(feature = "schema", schemars(extend("const" = "upstream_failure")))]
     pub kind: &'static str,
-    /// What is wrong, in a sentence.
+    /// A sentence about the problem.
     pub message: String,
 }
 
@@ -134,23 +136,23 @@ pub struct SetProblem {
 pub struct Artifact {
     /// Id of the artifact: set and file.
     pub artifact_id: String,
-    /// What kind of derived material it is.
+    /// The kind of derived material.
     pub artifact_type: ArtifactType,
-    /// Whether a person stands behind it.
+    /// Whether a person vouches for it.
     pub status: Status,
-    /// The whole payload: an object when it is one in JSON, else its text.
+    /// The whole payload: an object if it is a JSON object, or else its text.
     pub contents: Contents,
-    /// How it came to be, as recorded.
+    /// How it was made, as recorded.
     pub provenance: ArtifactProvenance,
     /// How far it can be trusted.
     pub(crate) synthesis_metadata: SynthesisMetadata,
-    /// What it is not.
+    /// The limits of its authority.
     #[cfg_attr(feature = "schema", schemars(extend("const" = DISCLAIMER)))]
     pub disclaimer: &'static str,
     /// Always true: this world changes nothing.
     #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
     pub(crate) immutable: bool,
-    /// Computed in this call from the bytes that are answered.
+    /// Computed during this call from the returned bytes.
     pub integrity: ArtifactIntegrity,
 }
 
@@ -165,13 +167,13 @@ pub enum Contents {
     Object(serde_json::Map<String, Value>),
 }
 
-/// What is recorded of how an artifact came to be.
+/// The record of how an artifact was made.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ArtifactProvenance {
     /// The notebooks it was made from.
     pub source_notebooks: Vec<String>,
-    /// What was done, in order.
+    /// The transformations, in order.
     pub(crate) transformation_steps: Vec<ArtifactStep>,
     /// When it was made, in milliseconds since 1970.
     pub created_at: i64,
@@ -183,13 +185,13 @@ pub struct ArtifactProvenance {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ArtifactStep {
-    /// Place of the step, from 1.
+    /// Number of the step, from 1.
     pub step_order: usize,
-    /// The tool that did it.
+    /// The tool that was used.
     pub tool: String,
-    /// When, in milliseconds since 1970.
+    /// When it ran, in milliseconds since 1970.
     pub timestamp: i64,
-    /// What the tool was told.
+    /// The parameters of the tool.
     pub parameters: serde_json::Map<String, Value>,
 }
 
@@ -199,34 +201,34 @@ pub struct ArtifactStep {
 pub struct SynthesisMetadata {
     /// Whether a program made it.
     pub synthesized: bool,
-    /// What its maker says of it.
+    /// A note by its maker.
     pub confidence_note: String,
-    /// When it was last made anew, in milliseconds since 1970.
+    /// When it was last made again, in milliseconds since 1970.
     pub last_refreshed: Option<i64>,
-    /// Whether its sources are still what it was made from.
+    /// Whether its sources have changed since.
     pub staleness_indicator: Staleness,
 }
 
-/// Whether sources are still what was recorded.
+/// Whether sources have changed since they were recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Staleness {
-    /// Every recorded source has the recorded digest today.
+    /// Every recorded source still has its recorded digest.
     Fresh,
-    /// A source has another digest today, or is gone.
+    /// A source has another digest, or no longer exists.
     Stale,
     /// No sources are recorded.
     Unknown,
 }
 
-/// What was checked of a payload.
+/// The verification of a payload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ArtifactIntegrity {
-    /// SHA-256 of the payload's bytes, computed in this call.
+    /// SHA-256 of the payload's bytes, computed during this call.
     pub checksum: String,
-    /// Whether that is the recorded digest. Nothing else is answered.
+    /// Whether that is the recorded digest. Always true: no other payload is returned.
     pub verified: bool,
 }
 
@@ -390,12 +392,12 @@ pub fn retrieve(
         payload,
     } = find(storage, collection, artifact_id, stop)?;
     let bytes = judged(bytes, &payload).map_err(|why| LibraryError::Failed {
-        message: format!("The payload of `{id}` {why}; it is not answered."),
+        message: format!("The payload of `{id}` {why}, so it is not returned."),
         at: storage.artifact_place(),
     })?;
     let staleness = Today::new(storage, collection, stop).staleness(&record)?;
     let contents = contents(&payload.file, bytes).ok_or_else(|| LibraryError::Failed {
-        message: format!("The payload of `{id}` is binary; only text and JSON can be answered."),
+        message: format!("The payload of `{id}` is binary; only text and JSON can be returned."),
         at: storage.artifact_place(),
     })?;
     let source_notebooks = source_notebooks(&record);
@@ -503,7 +505,7 @@ fn read_payload(
 /// Returns the bytes of a payload if they have the recorded digest, or else the reason why not.
 fn judged(bytes: Option<Vec<u8>>, payload: &Payload) -> Result<Vec<u8>, &'static str> {
     match bytes {
-        None => Err("is not there, or is too large to be read"),
+        None => Err("does not exist, or is too large to be read"),
         Some(bytes) if Digest::of(&bytes) == payload.digest => Ok(bytes),
         Some(_) => Err("does not match its recorded digest"),
     }
@@ -645,17 +647,17 @@ fn load(
     }
     let damaged = |what: &str| Ok(Err(format!("`{SIDECAR}` of the set `{set}` {what}.")));
     if !is_plain_name(set) {
-        return damaged("is in a folder with a name that no set may have");
+        return damaged("is in a folder whose name is not allowed for a set");
     }
     if !files.iter().any(|file| file == SIDECAR) {
         return damaged("is missing");
     }
     let Ok(path) = NotePath::parse_vault(&format!("{ARTIFACTS}/{set}/{SIDECAR}")) else {
-        return damaged("cannot be named");
+        return damaged("has an invalid path");
     };
     let bytes = match storage.read(collection, &path) {
         Ok(Some(bytes)) => bytes,
-        Ok(None) => return damaged("is not there any more, or too large"),
+        Ok(None) => return damaged("no longer exists, or is too large"),
         Err(LibraryError::Failed { .. }) => return damaged("cannot be read"),
         Err(error) => return Err(error),
     };

@@ -37,15 +37,15 @@ const CARD_BYTES: usize = 240;
 /// The most notes about one manifest.
 pub const MAX_NOTES: usize = 20;
 
-/// A collection as it is listed.
+/// A collection in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CollectionCard {
     /// Name of the collection, for `enter_collection`.
     pub collection_id: String,
-    /// Title from its manifest, else made of its name.
+    /// Title from its manifest, or else derived from its name.
     pub title: String,
-    /// The time it covers: from its manifest, else the dates of its oldest and newest file.
+    /// The time it covers: from its manifest, or else the dates of its oldest and newest file.
     pub(crate) date_range: DateRange,
     /// Tags from its manifest.
     pub(crate) domain_tags: Vec<String>,
@@ -53,12 +53,12 @@ pub struct CollectionCard {
     pub(crate) artifact_count: usize,
     /// Number of notebooks.
     pub(crate) notebook_count: usize,
-    /// Only where there are some: how many of these are too large to be searched or quoted. `notes` names the first.
+    /// Number of notebooks that are too large to be searched or quoted, if there are any. `notes` names the first.
     #[serde(skip_serializing_if = "is_none")]
     pub(crate) notebooks_too_large: usize,
-    /// When one of its notebooks was last changed, in milliseconds since 1970; 0 when there is none.
+    /// When one of its notebooks was last modified, in milliseconds since 1970; 0 if there is none.
     pub last_modified: i64,
-    /// What in its manifest cannot be used, and what was not counted, in sentences.
+    /// Sentences about what in its manifest cannot be used, and what was not counted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -67,9 +67,9 @@ pub struct CollectionCard {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DateRange {
-    /// First day, as in `2024-01-31`; empty when there is none.
+    /// First day, such as `2024-01-31`; empty if there is none.
     pub start: String,
-    /// Last day; empty when there is none.
+    /// Last day; empty if there is none.
     pub end: String,
 }
 
@@ -255,7 +255,7 @@ pub(crate) fn manifest(storage: &Library, collection: &str) -> Result<Manifest, 
         .and_then(|text| text.parse::<toml::Table>().ok());
     Ok(match table {
         Some(table) => Manifest::of(&table),
-        None => Manifest::unusable("is no TOML"),
+        None => Manifest::unusable("is not valid TOML"),
     })
 }
 
@@ -302,19 +302,19 @@ impl Manifest {
         self.title = text(value);
         self.title
             .is_none()
-            .then_some("must be a text, so the title is made of the folder's name")
+            .then_some("must be a string, so the title is derived from the folder's name")
     }
 
     fn take_author(&mut self, value: &toml::Value) -> Option<&'static str> {
         self.author = text(value);
-        self.author.is_none().then_some("must be a text")
+        self.author.is_none().then_some("must be a string")
     }
 
     fn take_tags(&mut self, value: &toml::Value) -> Option<&'static str> {
         let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
         self.tags = items.iter().filter_map(text).take(MAX_TAGS).collect();
         (self.tags.len() != items.len() || !value.is_array())
-            .then_some("must be a list of up to 100 texts; what is none is left out")
+            .then_some("must be a list of at most 100 strings; other values are ignored")
     }
 
     fn take_dates(&mut self, value: &toml::Value) -> Option<&'static str> {
@@ -337,7 +337,7 @@ impl Manifest {
             start.map(|day| day.to_string()),
             end.map(|day| day.to_string()),
         );
-        is_odd.then_some("has keys beside start and end")
+        is_odd.then_some("has keys other than start and end")
     }
 }
 

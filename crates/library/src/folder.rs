@@ -241,7 +241,7 @@ impl NotebookStorage for FolderStorage {
         });
         let mut watcher = told.ok()?;
         if let Err(error) = watcher.watch(&folder, mode) {
-            tracing::warn!(kind = ?error.kind, "changes to notebooks are noticed only now and then");
+            tracing::warn!(kind = ?error.kind, "changes to notebooks are noticed only by polling");
             return None;
         }
         Some(Box::new(watcher))

@@ -246,7 +246,7 @@ impl Shelf {
         let weak = Arc::downgrade(&shelf);
         let thread = std::thread::Builder::new().name("shelf".to_owned());
         if thread.spawn(move || keep_fresh(&weak, &woken)).is_err() {
-            tracing::warn!("changes to notebooks are not looked for");
+            tracing::warn!("changes to notebooks are not detected");
         }
         Ok(shelf)
     }
@@ -257,7 +257,7 @@ impl Shelf {
         let changed = move || {
             // The receiver is dropped together with the shelf.
             if wake.send(()).is_err() {
-                tracing::debug!("nobody looks at changes any more");
+                tracing::debug!("changes are no longer detected");
             }
         };
         let storage = self.library.notebook_storage();
@@ -268,7 +268,7 @@ impl Shelf {
     pub(super) fn look_again(&self) {
         // The thread does not end before the shelf does.
         if self.wake.send(()).is_err() {
-            tracing::debug!("changes to notebooks are not looked for");
+            tracing::debug!("changes to notebooks are not detected");
         }
     }
 

@@ -197,7 +197,7 @@ impl Shelves {
         let mut at = locked(&slot);
         match &*at {
             Slot::Open(shelf) if Arc::ptr_eq(shelf, damaged) => {
-                tracing::warn!("the index is damaged and opened again");
+                tracing::warn!("the index is damaged and is reopened");
                 let refused = damaged.disk_state();
                 self.begin(&mut at, &slot, collection, refused).map(drop)
             }

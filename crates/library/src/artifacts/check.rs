@@ -84,8 +84,8 @@ pub fn check(storage: &Library, collection: &str) -> Result<Checked, LibraryErro
             let drifted_sources = sources.iter().filter(|source| !source.is_fresh());
             let drifted_sources = drifted_sources.map(|source| {
                 let why = match source.today {
-                    Some(_) => "is not what it was",
-                    None => "is gone, or cannot be read",
+                    Some(_) => "has changed",
+                    None => "no longer exists, or cannot be read",
                 };
                 Drift {
                     id: source.notebook.to_string(),

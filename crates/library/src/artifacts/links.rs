@@ -19,17 +19,17 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ArtifactLink {
-    /// For `retrieve_artifact`.
+    /// Id of the artifact, for `retrieve_artifact`.
     pub artifact_id: String,
     /// Its set.
     pub artifact_set_id: String,
     /// Its kind.
     pub artifact_type: ArtifactType,
-    /// Its standing.
+    /// Whether a person vouches for it.
     pub status: Status,
     /// Whether its sources changed.
     pub staleness_indicator: Staleness,
-    /// Sources that hold references.
+    /// Its sources among the notebooks of the results.
     pub matching_sources: Vec<String>,
 }
 

@@ -33,22 +33,22 @@ pub const MAX_NOTE: usize = 2000;
 /// The longest name of a set or a file, in bytes.
 pub const MAX_NAME: usize = 200;
 
-/// What kind of derived material it is.
+/// The kind of derived material.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ArtifactType {
     /// A shorter text.
     Summary,
-    /// A list of what is where.
+    /// A list of topics and where they are.
     Index,
-    /// Facts taken out.
+    /// Facts extracted from a text.
     Extraction,
-    /// A new text made of several.
+    /// A new text made from several.
     Synthesis,
 }
 
-/// Whether a person stands behind it.
+/// Whether a person vouches for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -188,7 +188,7 @@ impl Record {
             let before = error.span().map_or("", |span| &text[..span.start]);
             let line = before.matches('\n').count() + 1;
             let message: String = error.message().chars().take(200).collect();
-            format!("cannot be understood: line {line}: {message}")
+            format!("cannot be parsed: line {line}: {message}")
         })?;
         written.checked()
     }
@@ -239,7 +239,7 @@ impl Written {
     fn checked(self) -> Result<Record, String> {
         if self.format != FORMAT {
             return Err(format!(
-                "has the format {}; this program knows {FORMAT}",
+                "has format {}; this program supports {FORMAT}",
                 self.format
             ));
         }
@@ -294,7 +294,7 @@ impl WrittenSource {
         let notebook = NotePath::parse_vault(&self.notebook).ok();
         let notebook = notebook.filter(|path| path.as_str() == self.notebook && is_notebook(path));
         Ok(Source {
-            notebook: notebook.ok_or("records a source that is no path of a notebook")?,
+            notebook: notebook.ok_or("records a source that is not the path of a notebook")?,
             digest: digest(&self.sha256)?,
         })
     }
@@ -307,7 +307,7 @@ impl WrittenStep {
         }
         if self.tool.is_empty() || self.tool.chars().count() > MAX_TOOL {
             return Err(format!(
-                "names no tool, or a very long one, in step {place}"
+                "has no tool, or one with a very long name, in step {place}"
             ));
         }
         within(self.inputs.len(), MAX_DIGESTS, "inputs")?;
@@ -338,7 +338,7 @@ impl WrittenStep {
 impl WrittenPayload {
     fn checked(self) -> Result<Payload, String> {
         if !is_payload_name(&self.file) {
-            return Err("records a file that is no plain name".to_owned());
+            return Err("records a file that is not a plain name".to_owned());
         }
         Ok(Payload {
             digest: digest(&self.sha256)?,

@@ -129,10 +129,10 @@ fn a_payload_that_drifted_is_never_answered() {
     storage.write("c", "_artifacts/one/summary.md", b"the Summary");
     assert_eq!(
         failure(&storage, "one/summary.md"),
-        "The payload of `one/summary.md` does not match its recorded digest; it is not answered."
+        "The payload of `one/summary.md` does not match its recorded digest, so it is not returned."
     );
     storage.remove("c", "_artifacts/one/summary.md");
-    assert!(failure(&storage, "one").contains("is not there"));
+    assert!(failure(&storage, "one").contains("does not exist"));
     let checked = check(&storage, "c").unwrap();
     assert!(checked.sets[1].drifted_artifacts.is_empty());
     assert_eq!(checked.sets[0].drifted_artifacts[0].id, "one/summary.md");
@@ -184,7 +184,7 @@ fn staleness_is_a_matter_of_content() {
     storage.remove("c", "a.md");
     assert_eq!(indicator("one"), Staleness::Stale);
     let drifted = &check(&storage, "c").unwrap().sets[1].drifted_sources;
-    assert_eq!(drifted[0].problem, "is gone, or cannot be read");
+    assert_eq!(drifted[0].problem, "no longer exists, or cannot be read");
     sidecar(&storage, "c", "one", &[], &["summary.md"]);
     assert_eq!(indicator("one"), Staleness::Unknown);
 }

@@ -82,7 +82,7 @@ fn explained(
     match library.require(collection) {
         Ok(()) => LibraryError::Failed {
             at: FailedPart::Index(backend.kind()),
-            message: "The shared index does not have this collection. Whoever runs this server can add it with `sectile notebook index --to postgres`."
+            message: "The shared index does not have this collection. The operator of this server can add it with `sectile notebook index --to postgres`."
                 .to_owned(),
         },
         Err(error) => error,
