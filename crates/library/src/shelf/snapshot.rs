@@ -20,8 +20,11 @@ use crate::{
     tiers::{Models, Tier},
 };
 
-/// The most segments in memory; more are merged into one.
+/// The most small segments in memory; more are merged into one.
 const MOST_IN_MEMORY: usize = 8;
+/// Segments in memory with this many live chunks are not merged: a merge reads and embeds again, and its cost must not
+/// grow with the collection. The segments that a large collection is built from have more.
+const LARGE: usize = 512;
 
 /// The state of an index at one moment.
 pub(super) struct Snapshot {
@@ -221,19 +224,32 @@ impl Snapshot {
                 ..self.with_changed(0)
             });
         }
-        if self.segments.len() - self.disk_segments < MOST_IN_MEMORY {
+        let kept = self.kept_segments();
+        if self.segments.len() - kept < MOST_IN_MEMORY {
             return self.with(storage, collection, listed, stop);
         }
-        // Everything in memory is indexed again, into one segment.
+        // The others are indexed again, into one segment.
         let mut fewer = self.with_changed(0);
-        fewer.segments.truncate(self.disk_segments);
+        fewer.segments.truncate(kept);
         if let Some(meant) = &mut fewer.meant {
-            meant.truncate(self.disk_segments);
+            meant.truncate(kept);
         }
-        let on_disk = self.notebooks.iter();
-        let on_disk = on_disk.filter(|known| known.place.segment < self.disk_segments);
-        fewer.notebooks = Arc::new(on_disk.cloned().collect());
+        let notebooks = self.notebooks.iter();
+        let notebooks = notebooks.filter(|known| known.place.segment < kept);
+        fewer.notebooks = Arc::new(notebooks.cloned().collect());
         fewer.with(storage, collection, listed, stop)
+    }
+
+    /// Returns the number of leading segments that are never merged: those on disk, and the large ones that follow.
+    fn kept_segments(&self) -> usize {
+        let mut live = vec![0; self.segments.len()];
+        for Notebook { place, .. } in self.notebooks.iter() {
+            if let Some(segment) = self.segments.get(place.segment) {
+                live[place.segment] += segment.chunks_of(place.document).len();
+            }
+        }
+        let in_memory = live.iter().skip(self.disk_segments);
+        self.disk_segments + in_memory.take_while(|live| **live >= LARGE).count()
     }
 
     /// Returns whether a notebook that could not be read may be readable now. Both lists have the same notebooks.

@@ -299,3 +299,23 @@ fn a_comparison_that_began_earlier_does_not_undo_a_later_one() {
         assert_eq!(found.hits.len(), 1, "{query}");
     }
 }
+
+#[test]
+fn edits_of_one_notebook_do_not_make_the_others_be_read_again() {
+    let storage = library();
+    for number in 0..600 {
+        let text = format!("# Note {number}\n\nApples.\n");
+        storage.write("lab", &format!("{number}.md"), text.as_bytes());
+    }
+    let place = (None, Models::built_in().unwrap(), None);
+    let index = Embedded::open(storage.library(), "lab", place, now, &|| false).unwrap();
+    let read = storage.read_of_notebooks();
+    for round in 0..30 {
+        let text = format!("# Edited\n\nQuince {round}.\n");
+        storage.write("lab", "edited.md", text.as_bytes());
+        index.refresh(&|| false).unwrap();
+    }
+    assert_eq!(storage.read_of_notebooks() - read, 30);
+    let (found, _) = index.search(&asked("quince"), 10, &|| false).unwrap();
+    assert_eq!(found.hits.len(), 1);
+}
