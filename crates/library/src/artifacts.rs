@@ -1,4 +1,4 @@
-//! What was derived from a collection, with the record of how.
+//! Artifacts derived from a collection, with the record of how they were made.
 //!
 //! A set of artifacts is a folder `_artifacts/<set>/` of the collection. It holds payload files and `set.toml`:
 //!
@@ -29,9 +29,9 @@
 //! bytes = 5
 //! ```
 //!
-//! Unknown keys, other versions, names with a slash and anything over the bounds in `record` make the record damaged. A
-//! damaged set is told as a problem and hides no other. An artifact's id is `<set>/<file>`. A payload is answered only when
-//! its bytes have the recorded digest. Files that the record does not name are not artifacts.
+//! Unknown keys, other versions, names with a slash and anything over the limits in `record` make a record damaged. A
+//! damaged set is reported as a problem and does not affect others. An artifact's id is `<set>/<file>`. A payload is
+//! returned only if its bytes have the recorded digest. Files that the record does not name are not artifacts.
 
 mod check;
 mod links;
@@ -60,22 +60,22 @@ use crate::{
     storage::ARTIFACTS,
 };
 
-/// Sets of one collection that are looked at.
+/// The most sets of one collection that are examined.
 pub const MAX_SETS: usize = 1000;
-/// Bytes of records that one call reads, about.
+/// The most bytes of records that one call reads, about.
 pub const MOST_RECORD_BYTES: usize = 16 << 20;
-/// Bytes of names in one list of sets or collections, about: as long as other long answers are.
+/// The most bytes of names in one list of sets or collections, about: as long as other long answers.
 pub const MOST_LISTED_BYTES: usize = 32 << 10;
-/// Bytes of the names of a set's notebooks there.
+/// The most bytes of the names of a set's notebooks in such a list.
 pub const MOST_SOURCE_BYTES: usize = 4 << 10;
-/// What a set comes to there besides names.
+/// The size of a set in such a list, without names.
 const SET_BYTES: usize = 200;
 
 const DISCLAIMER: &str = "This artifact is derived material. It is offered for inspection only and carries no authority. Verify against source notebooks for authoritative content.";
 
 const NO_NOTE: &str = "No confidence note was recorded.";
 
-/// The sets of a collection, and those that cannot be used.
+/// The artifact sets of a collection, and those that cannot be used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ArtifactSets {
@@ -83,10 +83,11 @@ pub struct ArtifactSets {
     pub artifact_sets: Vec<ArtifactSet>,
     /// Sets whose record is damaged.
     pub problems: Vec<SetProblem>,
-    /// Only where the list is cut: how many sets the collection has.
+    /// Number of sets in the collection. Only present if the list is incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) total_sets: Option<usize>,
-    /// Only where the list is cut: call again with this `cursor` for what follows. A set with many artifacts goes on there.
+    /// Call again with this `cursor` for the rest, which may continue a set with many artifacts. Only present if the
+    /// list is incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
@@ -97,15 +98,16 @@ pub struct ArtifactSets {
 pub struct ArtifactSet {
     /// Name of the set.
     pub artifact_set_id: String,
-    /// What kind of derived material it holds.
+    /// The kind of derived material in it.
     pub artifact_type: ArtifactType,
     /// When it was made, in milliseconds since 1970.
     pub created_at: i64,
-    /// Whether a person stands behind it.
+    /// Whether a person vouches for it.
     pub status: Status,
     /// The notebooks it was made from.
     pub source_notebooks: Vec<String>,
-    /// Only where that list is cut: how many notebooks it was made from. `retrieve_artifact` names all of them.
+    /// Number of notebooks it was made from. Only present if that list is incomplete; `retrieve_artifact` names all of
+    /// them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) source_count: Option<usize>,
     /// Number of artifacts in it.
@@ -124,7 +126,7 @@ pub struct SetProblem {
     #[serde(rename = "type")]
     #[cfg_attr(feature = "schema", schemars(extend("const" = "upstream_failure")))]
     pub kind: &'static str,
-    /// What is wrong, in a sentence.
+    /// A sentence about the problem.
     pub message: String,
 }
 
@@ -134,23 +136,23 @@ pub struct SetProblem {
 pub struct Artifact {
     /// Id of the artifact: set and file.
     pub artifact_id: String,
-    /// What kind of derived material it is.
+    /// The kind of derived material.
     pub artifact_type: ArtifactType,
-    /// Whether a person stands behind it.
+    /// Whether a person vouches for it.
     pub status: Status,
-    /// The whole payload: an object when it is one in JSON, else its text.
+    /// The whole payload: an object if it is a JSON object, or else its text.
     pub contents: Contents,
-    /// How it came to be, as recorded.
+    /// How it was made, as recorded.
     pub provenance: ArtifactProvenance,
     /// How far it can be trusted.
     pub(crate) synthesis_metadata: SynthesisMetadata,
-    /// What it is not.
+    /// The limits of its authority.
     #[cfg_attr(feature = "schema", schemars(extend("const" = DISCLAIMER)))]
     pub disclaimer: &'static str,
     /// Always true: this world changes nothing.
     #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
     pub(crate) immutable: bool,
-    /// Computed in this call from the bytes that are answered.
+    /// Computed during this call from the returned bytes.
     pub integrity: ArtifactIntegrity,
 }
 
@@ -165,13 +167,13 @@ pub enum Contents {
     Object(serde_json::Map<String, Value>),
 }
 
-/// What is recorded of how an artifact came to be.
+/// The record of how an artifact was made.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ArtifactProvenance {
     /// The notebooks it was made from.
     pub source_notebooks: Vec<String>,
-    /// What was done, in order.
+    /// The transformations, in order.
     pub(crate) transformation_steps: Vec<ArtifactStep>,
     /// When it was made, in milliseconds since 1970.
     pub created_at: i64,
@@ -183,13 +185,13 @@ pub struct ArtifactProvenance {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ArtifactStep {
-    /// Place of the step, from 1.
+    /// Number of the step, from 1.
     pub step_order: usize,
-    /// The tool that did it.
+    /// The tool that was used.
     pub tool: String,
-    /// When, in milliseconds since 1970.
+    /// When it ran, in milliseconds since 1970.
     pub timestamp: i64,
-    /// What the tool was told.
+    /// The parameters of the tool.
     pub parameters: serde_json::Map<String, Value>,
 }
 
@@ -199,61 +201,61 @@ pub struct ArtifactStep {
 pub struct SynthesisMetadata {
     /// Whether a program made it.
     pub synthesized: bool,
-    /// What its maker says of it.
+    /// A note by its maker.
     pub confidence_note: String,
-    /// When it was last made anew, in milliseconds since 1970.
+    /// When it was last made again, in milliseconds since 1970.
     pub last_refreshed: Option<i64>,
-    /// Whether its sources are still what it was made from.
+    /// Whether its sources have changed since.
     pub staleness_indicator: Staleness,
 }
 
-/// Whether sources are still what was recorded.
+/// Whether sources have changed since they were recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Staleness {
-    /// Every recorded source has the recorded digest today.
+    /// Every recorded source still has its recorded digest.
     Fresh,
-    /// A source has another digest today, or is gone.
+    /// A source has another digest, or no longer exists.
     Stale,
     /// No sources are recorded.
     Unknown,
 }
 
-/// What was checked of a payload.
+/// The verification of a payload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ArtifactIntegrity {
-    /// SHA-256 of the payload's bytes, computed in this call.
+    /// SHA-256 of the payload's bytes, computed during this call.
     pub checksum: String,
-    /// Whether that is the recorded digest. Nothing else is answered.
+    /// Whether that is the recorded digest. Always true: no other payload is returned.
     pub verified: bool,
 }
 
-/// A source as recorded, and as it is.
+/// A source as recorded, and as it is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceState {
-    /// The notebook, relative to the collection.
+    /// Path of the notebook, relative to the collection.
     pub notebook: NotePath,
-    /// The digest that the record of the set gives for it.
+    /// Its digest in the record of the set.
     pub recorded: Digest,
-    /// `None` when it is gone or cannot be read.
+    /// Its current digest; `None` if it no longer exists or cannot be read.
     pub today: Option<Digest>,
 }
 
-/// An artifact that was found. Its payload may not be what the record says.
+/// An artifact that was found. Its payload may differ from what the record says.
 pub struct Found {
-    /// The id of the artifact: its set and its file.
+    /// Its id: set and file.
     pub id: String,
-    /// The record of the set that it belongs to.
+    /// The record of its set.
     pub record: Record,
-    /// What the record says of its file.
+    /// The entry of its file in the record.
     pub payload: Payload,
-    /// `None` when the file is gone or too large.
+    /// The bytes of the file; `None` if it no longer exists or is too large.
     pub bytes: Option<Vec<u8>>,
 }
 
-/// The digests of notebooks as they are now, each read once.
+/// The current digests of notebooks, each read once.
 pub(crate) struct Today<'a> {
     storage: &'a Library,
     collection: &'a str,
@@ -261,7 +263,7 @@ pub(crate) struct Today<'a> {
     digests: HashMap<NotePath, Option<Digest>>,
 }
 
-/// How many bytes of records one call may still read. They take time to understand, and nobody vouches for them.
+/// Number of bytes of records that one call may still read. Records take time to parse, and are not trusted.
 pub(crate) struct RecordBudget(usize);
 
 impl Default for RecordBudget {
@@ -270,7 +272,7 @@ impl Default for RecordBudget {
     }
 }
 
-/// The artifact sets of a collection, from behind `cursor` on, as many as one answer holds.
+/// Returns the artifact sets of a collection after `cursor`, as many as fit in one answer.
 pub fn sets(
     storage: &Library,
     collection: &str,
@@ -280,7 +282,7 @@ pub fn sets(
     let folders = folders(storage, collection, stop)?;
     let mut sets = ArtifactSets::default();
     let (mut budget, mut rest) = (RecordBudget::default(), MOST_LISTED_BYTES);
-    // A cursor is the id of a set, or of an artifact in a set that is not listed to its end.
+    // A cursor is the id of a set, or of an artifact in a set that is listed only in part.
     let (from, file) = match cursor.map(|cursor| cursor.split_once('/').unwrap_or((cursor, ""))) {
         Some((set, "")) => (Bound::Excluded(set), None),
         Some((set, file)) => (Bound::Included(set), Some((set, file))),
@@ -317,7 +319,7 @@ pub fn sets(
     Ok(sets)
 }
 
-/// What is listed of a set, with the artifacts behind `after`; and the last artifact, where others follow it.
+/// Returns the list entry of a set with the artifacts after `after`; and the last artifact, if others follow.
 fn listed(
     set: &str,
     record: &Record,
@@ -340,7 +342,7 @@ fn listed(
     let mut payloads = payloads.skip(known.map_or(0, |at| at + 1)).peekable();
     let mut artifact_ids = Vec::new();
     let mut last = None;
-    // At least one, so that there is an end.
+    // At least one, so that every page makes progress.
     while let Some(payload) = payloads.next_if(|_| artifact_ids.is_empty() || *rest > 0) {
         let id = format!("{set}/{}", payload.file);
         *rest = rest.saturating_sub(id.len());
@@ -361,7 +363,7 @@ fn listed(
     (listed, last.filter(|_| payloads.peek().is_some()))
 }
 
-/// How many artifacts a collection has, as far as the budget goes, and whether these are all.
+/// Counts the artifacts of a collection within the budget. Returns also whether all were counted.
 pub(crate) fn count(
     storage: &Library,
     collection: &str,
@@ -376,7 +378,7 @@ pub(crate) fn count(
     Ok((count, is_complete))
 }
 
-/// An artifact with its contents. The id of a set stands for its artifact when it holds only one.
+/// Returns an artifact with its contents. The id of a set that has a single artifact stands for that artifact.
 pub fn retrieve(
     storage: &Library,
     collection: &str,
@@ -390,12 +392,12 @@ pub fn retrieve(
         payload,
     } = find(storage, collection, artifact_id, stop)?;
     let bytes = judged(bytes, &payload).map_err(|why| LibraryError::Failed {
-        message: format!("The payload of `{id}` {why}; it is not answered."),
+        message: format!("The payload of `{id}` {why}, so it is not returned."),
         at: storage.artifact_place(),
     })?;
     let staleness = Today::new(storage, collection, stop).staleness(&record)?;
     let contents = contents(&payload.file, bytes).ok_or_else(|| LibraryError::Failed {
-        message: format!("The payload of `{id}` is binary; only text and JSON can be answered."),
+        message: format!("The payload of `{id}` is binary; only text and JSON can be returned."),
         at: storage.artifact_place(),
     })?;
     let source_notebooks = source_notebooks(&record);
@@ -473,7 +475,7 @@ pub fn find(
 }
 
 fn ambiguous(set: &str, payloads: &[Payload]) -> LibraryError {
-    /// Ids that the message names.
+    /// The most ids that the message names.
     const SHOWN: usize = 10;
     let ids = payloads.iter().take(SHOWN);
     let ids: Vec<String> = ids.map(|one| format!("`{set}/{}`", one.file)).collect();
@@ -487,7 +489,7 @@ fn ambiguous(set: &str, payloads: &[Payload]) -> LibraryError {
     }
 }
 
-/// The bytes of a payload, whatever they are.
+/// Reads a payload without checking it.
 fn read_payload(
     storage: &Library,
     collection: &str,
@@ -500,10 +502,10 @@ fn read_payload(
     }
 }
 
-/// The bytes of a payload when they are what was recorded, else what is wrong with them.
+/// Returns the bytes of a payload if they have the recorded digest, or else the reason why not.
 fn judged(bytes: Option<Vec<u8>>, payload: &Payload) -> Result<Vec<u8>, &'static str> {
     match bytes {
-        None => Err("is not there, or is too large to be read"),
+        None => Err("does not exist, or is too large to be read"),
         Some(bytes) if Digest::of(&bytes) == payload.digest => Ok(bytes),
         Some(_) => Err("does not match its recorded digest"),
     }
@@ -523,7 +525,7 @@ impl<'a> Today<'a> {
         }
     }
 
-    /// Whether the sources of a set are still what was recorded. The first that is not decides.
+    /// Returns whether the sources of a set still have their recorded digests. Stops at the first that does not.
     fn staleness(&mut self, record: &Record) -> Result<Staleness, LibraryError> {
         for source in &record.sources {
             if self.of(&source.notebook)? != Some(source.digest) {
@@ -536,7 +538,7 @@ impl<'a> Today<'a> {
         })
     }
 
-    /// Every source of a set as it is, and whether all are what was recorded.
+    /// Returns every source of a set as it is now, and whether all have their recorded digests.
     pub(crate) fn sources(
         &mut self,
         record: &Record,
@@ -561,7 +563,7 @@ impl<'a> Today<'a> {
         }
         let digest = match self.storage.read(self.collection, notebook) {
             Ok(bytes) => bytes.map(|bytes| Digest::of(&bytes)),
-            // One source that cannot be read is as good as gone.
+            // A source that cannot be read counts as missing.
             Err(LibraryError::Failed { .. }) => None,
             Err(error) => return Err(error),
         };
@@ -571,14 +573,14 @@ impl<'a> Today<'a> {
 }
 
 impl SourceState {
-    /// Whether the notebook still has the recorded digest.
+    /// Returns whether the notebook still has the recorded digest.
     pub fn is_fresh(&self) -> bool {
         self.today == Some(self.recorded)
     }
 }
 
 impl RecordBudget {
-    /// Enough for all records there may be.
+    /// Enough for all possible records.
     fn without_end() -> Self {
         Self(usize::MAX)
     }
@@ -588,8 +590,8 @@ impl RecordBudget {
     }
 }
 
-/// Calls `visit` for every set of a collection by name, with its record or what is wrong with it, one after the other. Whether
-/// that were all of them.
+/// Calls `visit` for each set of a collection by name, with its record or the reason why that is damaged. Returns
+/// whether all sets were visited.
 fn each_record(
     storage: &Library,
     collection: &str,
@@ -615,7 +617,7 @@ fn too_many() -> String {
     format!("The collection has more than {MAX_SETS} sets; the others are left out.")
 }
 
-/// The files of each folder that could be a set.
+/// Returns the files of each folder that could be a set.
 fn folders(
     storage: &Library,
     collection: &str,
@@ -632,7 +634,7 @@ fn folders(
     Ok(folders)
 }
 
-/// The record of a set, or a sentence about what is wrong with it.
+/// Returns the record of a set, or a sentence about what is wrong with it.
 fn load(
     storage: &Library,
     collection: &str,
@@ -645,17 +647,17 @@ fn load(
     }
     let damaged = |what: &str| Ok(Err(format!("`{SIDECAR}` of the set `{set}` {what}.")));
     if !is_plain_name(set) {
-        return damaged("is in a folder with a name that no set may have");
+        return damaged("is in a folder whose name is not allowed for a set");
     }
     if !files.iter().any(|file| file == SIDECAR) {
         return damaged("is missing");
     }
     let Ok(path) = NotePath::parse_vault(&format!("{ARTIFACTS}/{set}/{SIDECAR}")) else {
-        return damaged("cannot be named");
+        return damaged("has an invalid path");
     };
     let bytes = match storage.read(collection, &path) {
         Ok(Some(bytes)) => bytes,
-        Ok(None) => return damaged("is not there any more, or too large"),
+        Ok(None) => return damaged("no longer exists, or is too large"),
         Err(LibraryError::Failed { .. }) => return damaged("cannot be read"),
         Err(error) => return Err(error),
     };
@@ -671,12 +673,12 @@ fn source_notebooks(record: &Record) -> Vec<String> {
     sources.map(|source| source.notebook.to_string()).collect()
 }
 
-/// Whether a payload with these bytes can be answered: text, which JSON is as well.
+/// Returns whether a payload with these bytes can be returned: only text can, which includes JSON.
 pub fn is_deliverable(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0)
 }
 
-/// What is answered of a payload, or `None` when it is not text.
+/// Returns the contents of a payload, or `None` if it is not text.
 fn contents(file: &str, bytes: Vec<u8>) -> Option<Contents> {
     if !is_deliverable(&bytes) {
         return None;

@@ -1,9 +1,9 @@
-//! The time, as this world tells it.
+//! The clock that the library is given, so that tests can inject their own.
 
 /// Milliseconds since 1970, UTC.
 pub type Clock = fn() -> i64;
 
-/// The clock of the system.
+/// Returns the system time.
 pub fn now() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| {

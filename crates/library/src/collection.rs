@@ -1,6 +1,6 @@
-//! What is said of a collection without opening its notebooks.
+//! The description of a collection, made without opening its notebooks.
 //!
-//! An optional `collection.toml` in a collection says how to call it:
+//! An optional `collection.toml` in a collection describes it:
 //!
 //! ```toml
 //! title = "Lab notes"
@@ -9,7 +9,7 @@
 //! date_range = { start = 2024-01-01, end = 2024-12-31 }
 //! ```
 //!
-//! Everything is derived when the file, or a key of it, is missing or cannot be used; then the card says what is wrong.
+//! Anything that is missing from the file, or unusable, is derived; the card says what is wrong.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -24,28 +24,28 @@ use crate::{
     storage::{Listed, TOP},
 };
 
-/// The file that says how to call a collection.
+/// The file that describes a collection.
 const MANIFEST: &str = "collection.toml";
-/// Bytes of a manifest.
+/// The longest manifest, in bytes.
 pub const MAX_MANIFEST: usize = 64 << 10;
-/// Characters kept of a title, an author or a tag.
+/// The most characters kept of a title, an author or a tag.
 pub const MAX_TEXT: usize = 256;
-/// Tags kept.
+/// The most tags kept.
 pub const MAX_TAGS: usize = 100;
-/// What a collection comes to there besides names, titles, tags and notes.
+/// The size of a collection in a list, in bytes, without names, titles, tags and notes.
 const CARD_BYTES: usize = 240;
-/// Things told about one manifest.
+/// The most notes about one manifest.
 pub const MAX_NOTES: usize = 20;
 
-/// A collection as it is listed.
+/// A collection in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CollectionCard {
     /// Name of the collection, for `enter_collection`.
     pub collection_id: String,
-    /// Title from its manifest, else made of its name.
+    /// Title from its manifest, or else derived from its name.
     pub title: String,
-    /// The time it covers: from its manifest, else the dates of its oldest and newest file.
+    /// The time it covers: from its manifest, or else the dates of its oldest and newest file.
     pub(crate) date_range: DateRange,
     /// Tags from its manifest.
     pub(crate) domain_tags: Vec<String>,
@@ -53,12 +53,12 @@ pub struct CollectionCard {
     pub(crate) artifact_count: usize,
     /// Number of notebooks.
     pub(crate) notebook_count: usize,
-    /// Only where there are some: how many of these are too large to be searched or quoted. `notes` names the first.
+    /// Number of notebooks that are too large to be searched or quoted, if there are any. `notes` names the first.
     #[serde(skip_serializing_if = "is_none")]
     pub(crate) notebooks_too_large: usize,
-    /// When one of its notebooks was last changed, in milliseconds since 1970; 0 when there is none.
+    /// When one of its notebooks was last modified, in milliseconds since 1970; 0 if there is none.
     pub last_modified: i64,
-    /// What in its manifest cannot be used, and what was not counted, in sentences.
+    /// Sentences about what in its manifest cannot be used, and what was not counted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -67,13 +67,13 @@ pub struct CollectionCard {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DateRange {
-    /// First day, as in `2024-01-31`; empty when there is none.
+    /// First day, such as `2024-01-31`; empty if there is none.
     pub start: String,
-    /// Last day; empty when there is none.
+    /// Last day; empty if there is none.
     pub end: String,
 }
 
-/// What a manifest says, as far as it can be used.
+/// The usable contents of a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Manifest {
     /// The title of the collection.
@@ -82,9 +82,9 @@ pub(crate) struct Manifest {
     pub tags: Vec<String>,
     /// Its author.
     pub author: Option<String>,
-    /// First and last day, where it names them.
+    /// The first and last day, if given.
     pub(crate) days: (Option<String>, Option<String>),
-    /// What cannot be used, in sentences.
+    /// Sentences about what cannot be used.
     pub notes: Vec<String>,
 }
 
@@ -93,13 +93,13 @@ pub(crate) struct Manifest {
 pub struct Cards {
     /// Sorted by id.
     pub cards: Vec<CollectionCard>,
-    /// How many collections there are.
+    /// Number of all collections.
     pub total: usize,
-    /// The id of the last one, where others follow it.
+    /// The id of the last card, if others follow.
     pub next_cursor: Option<String>,
 }
 
-/// The cards of the collections behind `cursor`, as many as one answer holds.
+/// Returns the cards of the collections after `cursor`, as many as fit in one answer.
 pub fn cards(
     storage: &Library,
     cursor: Option<&str>,
@@ -126,7 +126,7 @@ pub fn cards(
                 rest = rest.saturating_sub(card.bytes());
                 found.cards.push(card);
             }
-            // It went away since the names were listed.
+            // It was removed after the names were listed.
             Err(LibraryError::CollectionNotFound) => found.total -= 1,
             Err(error) => return Err(error),
         }
@@ -135,7 +135,7 @@ pub fn cards(
     Ok(found)
 }
 
-/// The card of one collection.
+/// Returns the card of one collection.
 pub(crate) fn card(
     storage: &Library,
     collection: &str,
@@ -173,7 +173,7 @@ pub(crate) fn card(
     })
 }
 
-/// The notebooks that are too large to be read.
+/// Returns the notebooks that are too large to be read.
 fn too_large(notebooks: &[Listed], max_notebook_bytes: u64) -> Vec<&NotePath> {
     let large = notebooks
         .iter()
@@ -181,7 +181,7 @@ fn too_large(notebooks: &[Listed], max_notebook_bytes: u64) -> Vec<&NotePath> {
     large.map(|one| &one.notebook).collect()
 }
 
-/// The same in a sentence, where there are some.
+/// Returns a sentence that names them, if there are any.
 fn told(too_large: &[&NotePath], storage: &Library) -> Option<String> {
     if too_large.is_empty() {
         return None;
@@ -207,19 +207,19 @@ fn told(too_large: &[&NotePath], storage: &Library) -> Option<String> {
     ))
 }
 
-/// Whether there is nothing to count.
+/// Returns whether the count is zero.
 fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
-/// The title of a collection: its manifest's, else one made of its name.
+/// Returns the title of a collection: the one in its manifest, or else one derived from its name.
 pub fn title(storage: &Library, collection: &str) -> Result<String, LibraryError> {
     let manifest = manifest(storage, collection)?;
     Ok(title_of(storage, manifest.title, collection))
 }
 
 fn title_of(storage: &Library, given: Option<String>, collection: &str) -> String {
-    /// Of notebooks at the top of a storage that has no name to show.
+    /// The title of [`TOP`] in a storage without a name to show.
     const UNNAMED: &str = "Notes at the top";
     let name = match collection {
         TOP => storage
@@ -233,7 +233,7 @@ fn title_of(storage: &Library, given: Option<String>, collection: &str) -> Strin
         .unwrap_or(name)
 }
 
-/// What the manifest of a collection says; nothing when there is none.
+/// Returns the manifest of a collection; an empty one if there is none.
 pub(crate) fn manifest(storage: &Library, collection: &str) -> Result<Manifest, LibraryError> {
     let Ok(file) = NotePath::parse_vault(MANIFEST) else {
         return Ok(Manifest::default());
@@ -255,12 +255,12 @@ pub(crate) fn manifest(storage: &Library, collection: &str) -> Result<Manifest, 
         .and_then(|text| text.parse::<toml::Table>().ok());
     Ok(match table {
         Some(table) => Manifest::of(&table),
-        None => Manifest::unusable("is no TOML"),
+        None => Manifest::unusable("is not valid TOML"),
     })
 }
 
 impl CollectionCard {
-    /// How long it is in a list, about.
+    /// Returns its approximate size in a list, in bytes.
     fn bytes(&self) -> usize {
         let texts = [&self.collection_id, &self.title].into_iter();
         let texts = texts.chain(&self.domain_tags).chain(&self.notes);
@@ -302,19 +302,19 @@ impl Manifest {
         self.title = text(value);
         self.title
             .is_none()
-            .then_some("must be a text, so the title is made of the folder's name")
+            .then_some("must be a string, so the title is derived from the folder's name")
     }
 
     fn take_author(&mut self, value: &toml::Value) -> Option<&'static str> {
         self.author = text(value);
-        self.author.is_none().then_some("must be a text")
+        self.author.is_none().then_some("must be a string")
     }
 
     fn take_tags(&mut self, value: &toml::Value) -> Option<&'static str> {
         let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
         self.tags = items.iter().filter_map(text).take(MAX_TAGS).collect();
         (self.tags.len() != items.len() || !value.is_array())
-            .then_some("must be a list of up to 100 texts; what is none is left out")
+            .then_some("must be a list of at most 100 strings; other values are ignored")
     }
 
     fn take_dates(&mut self, value: &toml::Value) -> Option<&'static str> {
@@ -337,7 +337,7 @@ impl Manifest {
             start.map(|day| day.to_string()),
             end.map(|day| day.to_string()),
         );
-        is_odd.then_some("has keys beside start and end")
+        is_odd.then_some("has keys other than start and end")
     }
 }
 
@@ -355,7 +355,7 @@ fn date(value: &toml::Value) -> Option<jiff::civil::Date> {
     }
 }
 
-/// The day of a moment, in UTC.
+/// Returns the day of a time in milliseconds since 1970, in UTC.
 fn day(milliseconds: i64) -> Option<String> {
     let moment = jiff::Timestamp::from_millisecond(milliseconds).ok()?;
     let day = jiff::tz::Offset::UTC.to_datetime(moment).date();

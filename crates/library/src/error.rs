@@ -1,36 +1,36 @@
-//! Why the library cannot do what it was asked. Knows no protocol: a world says what callers hear of each.
+//! Errors of the library. They know no protocol: a world decides what callers are told about each.
 
 use crate::{ids::SourceId, storage::StorageError};
 
-/// Why a passage that an id names cannot be quoted.
+/// The reason why a passage that an id names cannot be quoted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gone {
-    /// The notebook is there, but its bytes at that place are others now, and the passage is nowhere else.
+    /// The notebook exists, but its bytes there have changed, and the passage is nowhere else.
     Changed,
-    /// The same passage is somewhere else now.
+    /// The same passage is elsewhere now.
     Moved,
-    /// The notebook is gone.
+    /// The notebook no longer exists.
     Deleted,
-    /// The notebook is there, but has grown beyond what is read.
+    /// The notebook exists, but has grown too large to be read.
     TooLarge,
 }
 
-/// The part that failed, for the operator who has to look at it, with the kind of its storage, such as `folder`, `bucket`
-/// or `database`.
+/// The part that failed, for the operator who has to look into it, with the kind of its storage, such as `folder`,
+/// `bucket` or `database`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailedPart {
     /// The storage of the notebooks.
     Notebooks(&'static str),
-    /// The storage of what was derived from them.
+    /// The storage of the artifacts derived from them.
     Artifacts(&'static str),
-    /// Wherever the index is kept.
+    /// The storage of the index.
     Index(&'static str),
-    /// This process, or the system that it runs on.
+    /// This process, or the system it runs on.
     Process,
 }
 
 impl Gone {
-    /// In a word.
+    /// Returns the reason in one word.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl Gone {
     }
 }
 
-/// Why a request cannot be met.
+/// The reason why a request cannot be fulfilled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LibraryError {
     /// There is no such collection.
@@ -53,7 +53,7 @@ pub enum LibraryError {
     SourceNotFound {
         /// The id.
         source_id: String,
-        /// What became of the passage.
+        /// The reason.
         reason: Gone,
         /// The id of the same passage where it is now, if it only moved.
         new_source_id: Option<SourceId>,
@@ -64,30 +64,30 @@ pub enum LibraryError {
         /// The id that was asked for.
         artifact_id: String,
     },
-    /// The id of a set stands for its artifact only when it holds one.
+    /// The id of a set stands for an artifact only if the set has a single one.
     #[error("{message}")]
     AmbiguousArtifact {
         /// A sentence that names some of them.
         message: String,
     },
-    /// A storage failed, or this process did. One sentence, without a path of this machine.
+    /// A storage failed, or this process did. The message is one sentence without a local path.
     #[error("{message}")]
     Failed {
-        /// What is wrong.
+        /// The sentence to show.
         message: String,
-        /// What has to be looked at.
+        /// The part to look into.
         at: FailedPart,
     },
-    /// The files of an index are not what they were when it was opened. It is opened again, or made again in memory.
+    /// The files of an index changed after it was opened. It is reopened, or rebuilt in memory.
     #[error("The index was changed while it was searched.")]
     IndexDamaged,
-    /// Nobody waits for the answer.
+    /// The caller no longer waits for the answer.
     #[error("The call was cancelled.")]
     Cancelled,
 }
 
 impl LibraryError {
-    /// What a storage said, and which one it was.
+    /// Converts the error of the storage `at`.
     #[must_use]
     pub fn of_storage(error: StorageError, at: FailedPart) -> Self {
         match error {
@@ -99,7 +99,7 @@ impl LibraryError {
         }
     }
 
-    /// A failure of this process, or of the system that it runs on.
+    /// Creates a failure of this process, or of the system it runs on.
     pub(crate) fn of_process(message: impl Into<String>) -> Self {
         Self::Failed {
             message: message.into(),

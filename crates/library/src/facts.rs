@@ -1,24 +1,25 @@
-//! What a notebook says of itself: title, author, date.
+//! The metadata of a notebook: title, author, date.
 
 use sectile_markdown::{Mapping, Note, NotePath, Source, Timestamp, Value, trim};
 
-/// Characters kept of an author.
+/// The most characters kept of an author.
 pub const MAX_AUTHOR: usize = 256;
-/// Front matter keys for when a notebook was written, in the order they are asked.
+/// The front matter keys for the date of a notebook, in order of precedence.
 const DATES: [&str; 2] = ["date", "created"];
 
-/// What a notebook says of itself.
+/// The metadata of a notebook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
-    /// From the front matter, else made of the file name.
+    /// The title from the front matter, or else derived from the file name.
     pub title: String,
-    /// From the front matter; several are joined by a comma.
+    /// The author from the front matter; several are joined by commas.
     pub author: Option<String>,
-    /// `date`, else `created`, of the front matter, in milliseconds since 1970. Never the time of the file.
+    /// `date`, or else `created`, from the front matter, in milliseconds since 1970. The file's own times are never
+    /// used.
     pub date: Option<i64>,
 }
 
-/// The facts of the notebook at `path` with these bytes.
+/// Returns the metadata of the notebook at `path` with these bytes.
 pub(crate) fn notebook_facts(bytes: &[u8], path: &NotePath) -> Facts {
     let note = Note::new(path.as_str(), bytes);
     let title = note.title();
@@ -31,8 +32,8 @@ pub(crate) fn notebook_facts(bytes: &[u8], path: &NotePath) -> Facts {
     }
 }
 
-/// Where the text of a notebook begins, behind its front matter. What is before is told as title, author and date, and never
-/// quoted.
+/// Returns the offset of a notebook's text, after its front matter. The front matter is only shown as title, author and
+/// date, never quoted.
 pub(crate) fn body_start(bytes: &[u8]) -> usize {
     let front_matter = Source::new(bytes).front_matter();
     front_matter.map_or(0, |front_matter| front_matter.block.end)
@@ -57,7 +58,7 @@ fn name(value: &Value) -> Option<&str> {
     }
 }
 
-/// The moment that a value of the front matter names, in milliseconds since 1970.
+/// Parses the date or time in a front matter value, in milliseconds since 1970.
 fn moment(value: &Value) -> Option<i64> {
     let written;
     let timestamp = match value {
@@ -72,7 +73,8 @@ fn moment(value: &Value) -> Option<i64> {
     Some(instant.as_millisecond())
 }
 
-/// The moment that a passage speaks of: a date in the headings above it, the nearest first, else the notebook's.
+/// Returns the time that a passage is about: a date in the headings above it, the nearest first, or else the
+/// notebook's.
 pub(crate) fn timestamp(heading_path: &[String], facts: &Facts) -> Option<i64> {
     let headings = heading_path.iter().rev();
     headings
@@ -81,7 +83,7 @@ pub(crate) fn timestamp(heading_path: &[String], facts: &Facts) -> Option<i64> {
         .or(facts.date)
 }
 
-/// The first date in a heading, such as 2024-05-06, in milliseconds since 1970.
+/// Returns the first date in a heading, such as 2024-05-06, in milliseconds since 1970.
 fn date_in(heading: &str) -> Option<i64> {
     const LENGTH: usize = "2024-05-06".len();
     let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);

@@ -1,7 +1,7 @@
-//! The second tier of an index, filled: every passage embedded with a model that takes its time.
+//! Filling the second tier of an index: every passage is embedded with the slower model.
 //!
-//! What was embedded once is known by its text, and never embedded again: neither after a run that was killed, nor when
-//! passages move to other segments. What is written of a segment depends on its documents and the model, not on threads, order or
+//! A passage is identified by its text and never embedded twice, neither after a killed run nor when it moves to
+//! another segment. The bytes written for a segment depend on its documents and the model, not on threads, order or
 //! interruptions.
 
 #[cfg(test)]
@@ -27,74 +27,75 @@ use crate::{
     library::Library,
 };
 
-/// Passages that are embedded together.
+/// Number of passages embedded per batch.
 const TOGETHER: usize = 8;
-/// After so many passages, or so long, what was embedded is put on disk.
+/// New vectors are written to disk after this many passages, or this much time: that is the most work a killed run
+/// loses.
 const MOST_UNKEPT: usize = 256;
 const LONGEST_UNKEPT: Duration = Duration::from_secs(1);
 
-/// What is filled, and with what.
+/// A job that fills the second tier.
 #[derive(Clone, Copy)]
 pub struct Filling<'a> {
-    /// Where the notebooks are read from.
+    /// The library that contains the notebooks.
     pub storage: &'a Library,
-    /// The name of the collection.
+    /// Name of the collection.
     pub collection: &'a str,
-    /// The model of the first tier, which the index was made with.
+    /// The model of the first tier, with which the index was built.
     pub first: &'a dyn Embedder,
     /// The model of the second tier.
     pub second: &'a dyn Embedder,
-    /// How many threads embed passages.
+    /// Number of threads that embed passages.
     pub threads: usize,
-    /// Says whether to stop here, and go on another time.
+    /// Returns `true` to stop here and continue another time.
     pub stop: &'a (dyn Fn() -> bool + Sync),
-    /// Called after each group of passages.
+    /// Called after each batch of passages.
     pub progress: &'a dyn Fn(Progress),
 }
 
-/// How far it is.
+/// The progress of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Passages whose vector is known.
+    /// Number of passages whose vector is known.
     pub done: usize,
-    /// Passages that are to have one.
+    /// Number of passages in all.
     pub all: usize,
-    /// Passages that this run embedded.
+    /// Number of passages that this run embedded.
     pub embedded: usize,
 }
 
-/// What became of the second tier of an index.
+/// The result of filling the second tier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Filled {
-    /// Passages that count.
+    /// Number of live passages.
     pub passages: usize,
-    /// Of these, how many have their vector.
+    /// Number of passages that have their vector.
     pub filled: usize,
-    /// How many were embedded now.
+    /// Number of passages embedded by this run.
     pub embedded: usize,
-    /// How many have a vector that was known.
+    /// Number of passages whose vector was already known.
     pub cached: usize,
-    /// Notebooks that are not what was indexed any more.
+    /// Number of notebooks that have changed since they were indexed.
     pub changed: usize,
     /// Whether the second tier answers now.
     pub complete: bool,
 }
 
-/// A passage to embed: which it is, and its title, headings and text.
+/// A passage to embed: its key, title, headings and text.
 pub(crate) struct Text {
-    /// What its vector is kept under.
+    /// The key of its vector.
     pub key: MeaningKey,
     parts: Vec<String>,
 }
 
 impl Text {
-    /// The passage as a model reads it.
+    /// Returns the passage as a model reads it.
     pub(crate) fn parts(&self) -> Vec<&str> {
         self.parts.iter().map(String::as_str).collect()
     }
 }
 
-/// The passages of a notebook, if it is still what was indexed.
+/// Returns the passages of a notebook if it is still in the indexed state.
 pub(crate) fn texts(
     storage: &Library,
     collection: &str,
@@ -122,14 +123,14 @@ pub(crate) fn texts(
     Ok(Some(texts.collect()))
 }
 
-/// How many threads embed, when nobody says: half of the cores.
+/// Returns the default number of embedding threads: half the cores, so that the machine stays usable.
 pub fn usual_threads() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     (cores / 2).max(1)
 }
 
-/// Fills the second tier of the index at `location`, as far as it is not. An index that is brought up to date meanwhile is
-/// filled as it is then.
+/// Fills what is missing of the second tier of the index at `location`. If the index is updated meanwhile, its new
+/// state is filled.
 pub fn fill(job: Filling<'_>, location: &Path) -> Result<Filled, IndexingError> {
     let Some(store) = Store::at(location)? else {
         return Ok(Filled::default());
@@ -160,15 +161,15 @@ pub fn fill(job: Filling<'_>, location: &Path) -> Result<Filled, IndexingError> 
     }
 }
 
-/// One walk over the segments of a manifest.
+/// One pass over the segments of a manifest.
 struct Round<'a> {
     job: Filling<'a>,
     filler: &'a Filler<'a>,
     stored: &'a Stored,
-    /// For each segment, the chunks that count.
+    /// For each segment, its live chunks.
     living: Vec<Vec<usize>>,
     filled: Filled,
-    /// Passages whose vector is known, also those of segments that are not finished.
+    /// Number of passages whose vector is known, including those of unfinished segments.
     done: usize,
 }
 
@@ -205,7 +206,7 @@ impl Round<'_> {
         });
     }
 
-    /// Embeds what is not known of a segment, and writes its file when everything is. Whether it did.
+    /// Embeds what is missing of a segment, and writes its file once it is complete. Returns whether it did.
     fn segment(&mut self, number: usize, known: &mut KnownVectors) -> Result<bool, IndexingError> {
         let name = &self.stored.manifest.segments[number];
         let before = self.done;
@@ -227,7 +228,7 @@ impl Round<'_> {
                 keys[at] = Some(text.key);
                 let is_known = known.has(text.key);
                 self.done += usize::from(is_known);
-                // Embedded once for all who say the same.
+                // Equal passages are embedded once.
                 if !is_known && seen.insert(text.key) {
                     missing.push(text);
                 }
@@ -243,7 +244,7 @@ impl Round<'_> {
         Ok(is_whole && is_known)
     }
 
-    /// The passages of a notebook, if it is what was indexed.
+    /// Returns the passages of a notebook if it is in the indexed state.
     fn texts(&self, entry: &Entry) -> Result<Option<Vec<Text>>, IndexingError> {
         let Ok(notebook) = NotePath::parse_vault(&entry.name) else {
             return Ok(None);
@@ -258,7 +259,8 @@ impl Round<'_> {
         Ok(texts.filter(|texts| texts.len() == chunks))
     }
 
-    /// Embeds passages, and puts them on disk now and then, and at the end. The names of the parts are returned.
+    /// Embeds passages, and writes the vectors to disk from time to time and at the end. Returns the names of the
+    /// parts.
     fn embed(
         &mut self,
         missing: &[Text],
@@ -272,7 +274,7 @@ impl Round<'_> {
         let next = AtomicUsize::new(0);
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {
-            // Dropped when it ends, in whatever way; then those who embed end too.
+            // Dropped on every way out, which ends the embedding threads too.
             let receiver = receiver;
             for _ in 0..self.job.threads.clamp(1, batches.len()) {
                 let (sender, job, batches, next) = (sender.clone(), self.job, &batches, &next);
@@ -300,7 +302,7 @@ impl Round<'_> {
     }
 }
 
-/// Takes batches until there are none, or nobody wants more.
+/// Embeds batches until there are none left, or no more are wanted.
 fn embed_batches(
     model: &dyn Embedder,
     stop: &(dyn Fn() -> bool + Sync),
@@ -324,7 +326,7 @@ fn embed_batches(
     }
 }
 
-/// Lets other threads and processes go first, where that can be said of one thread.
+/// Lowers the priority of this thread, where the system supports that.
 fn give_way() {
     #[cfg(target_os = "linux")]
     {

@@ -1,11 +1,10 @@
 //! Notebooks in a folder.
 //!
-//! A folder is a storage: each folder directly in it is a collection, unless its name begins with `_` or `.`; every `.md`
-//! file below a collection is a notebook, except below its `_artifacts` folder. The `.md` files directly in it are one more
-//! collection, [`TOP`]. What is hidden, ignored, excluded or
-//! behind a link is not there at all: neither listed nor read.
+//! Each folder directly below the storage's folder is a collection, unless its name begins with `_` or `.`; every `.md`
+//! file below a collection is a notebook, except below its `_artifacts` folder. The `.md` files at the top are one more
+//! collection, [`TOP`]. Files that are hidden, ignored, excluded or behind a link are neither listed nor read.
 //!
-//! [`FolderStorage::whole`] does not divide the folder: every `.md` file below it belongs to [`TOP`].
+//! With [`FolderStorage::whole`] the folder is not divided: every `.md` file below it belongs to [`TOP`].
 
 use std::{
     any::Any,
@@ -23,17 +22,17 @@ use crate::storage::{
     is_at_top, is_collection_name, is_notebook,
 };
 
-/// The name of the folder inside the private folder that has the indexes, where no other place is given for them.
+/// The default folder of the indexes, inside the private folder.
 pub const INDEX_FOLDER: &str = "notebook";
-/// What people call it.
+/// The kind of storage, for people.
 const KIND: &str = "folder";
-/// Folders below `_artifacts` of a collection.
+/// The most folders below `_artifacts` of a collection.
 const MAX_ARTIFACT_FOLDERS: usize = 10_000;
 
-/// The most bytes of a notebook, when nobody says otherwise.
+/// The default size limit for notebooks, in bytes.
 pub const MAX_NOTE_BYTES: u64 = 8 << 20;
 
-/// Collections in a folder.
+/// A storage whose collections are in a folder.
 #[derive(Debug)]
 pub struct FolderStorage {
     root: Root,
@@ -44,7 +43,8 @@ pub struct FolderStorage {
 }
 
 impl FolderStorage {
-    /// The storage in the folder `location`. `walk` says which files count, by paths below that folder.
+    /// Opens the storage in the folder `location`. `walk` selects the files that count, by their paths below that
+    /// folder.
     pub fn open(location: &Path, walk: Walk, max_note_bytes: u64) -> Result<Self, RootError> {
         Ok(Self {
             root: Root::open(location)?,
@@ -54,8 +54,8 @@ impl FolderStorage {
         })
     }
 
-    /// The same, undivided: the folder with everything below it is the one collection [`TOP`], which exists even when it
-    /// has no notebook yet.
+    /// Opens the storage undivided: everything below the folder is the one collection [`TOP`], which exists even
+    /// without any notebook.
     pub fn whole(location: &Path, walk: Walk, max_note_bytes: u64) -> Result<Self, RootError> {
         let storage = Self::open(location, walk, max_note_bytes)?;
         Ok(Self {
@@ -64,22 +64,22 @@ impl FolderStorage {
         })
     }
 
-    /// Where the folder is. For watching it, and for commands that add to it.
+    /// Returns the path of the folder, for watching it and for commands that add files.
     pub fn location(&self) -> &Path {
         self.root.location()
     }
 
-    /// Where indexes are, unless somebody says otherwise.
+    /// Returns the default folder of the indexes.
     pub fn index_folder(&self) -> PathBuf {
         self.root.private_location().join(INDEX_FOLDER)
     }
 
-    /// Makes the folder that [`Self::index_folder`] is in.
+    /// Creates the folder that contains [`Self::index_folder`].
     pub fn make_private_folder(&self) -> io::Result<()> {
         self.root.make_private()
     }
 
-    /// The bytes of a file that is behind no link, or `None` when there is none.
+    /// Reads a file that is not behind a link; `None` if there is none.
     fn plain(&self, path: &NotePath) -> Result<Option<Vec<u8>>, StorageError> {
         match self.root.read_plain(path, self.max_note_bytes) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -93,7 +93,7 @@ impl FolderStorage {
         }
     }
 
-    /// The path of a file of a collection, where it can be one.
+    /// Returns the path of a file of a collection, if there can be such a file.
     fn path_of(&self, collection: &str, file: &NotePath) -> Option<NotePath> {
         if collection == TOP {
             return (self.is_whole || is_at_top(file)).then(|| file.clone());
@@ -104,7 +104,7 @@ impl FolderStorage {
         path.filter(|path| path.as_str() == whole && is_one)
     }
 
-    /// Whether the folder has a collection called exactly so, byte for byte.
+    /// Returns whether the folder has a collection with exactly this name, byte for byte.
     fn has(&self, collection: &str) -> Result<bool, StorageError> {
         if self.is_whole {
             let is_there = self.root.is_there();
@@ -241,7 +241,7 @@ impl NotebookStorage for FolderStorage {
         });
         let mut watcher = told.ok()?;
         if let Err(error) = watcher.watch(&folder, mode) {
-            tracing::warn!(kind = ?error.kind, "changes to notebooks are noticed only now and then");
+            tracing::warn!(kind = ?error.kind, "changes to notebooks are noticed only by polling");
             return None;
         }
         Some(Box::new(watcher))
@@ -272,7 +272,7 @@ impl ArtifactStorage for FolderStorage {
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<NotePath>, StorageError> {
         let folder = match collection {
-            // There may be artifacts here of notebooks that are elsewhere.
+            // The artifacts may belong to notebooks in another storage.
             TOP => ARTIFACTS.to_owned(),
             _ => {
                 self.require(collection)?;
@@ -318,8 +318,8 @@ impl ArtifactStorage for FolderStorage {
     }
 }
 
-/// Whether a file is in a hidden folder, such as the private one or that of a version control system: these change with
-/// every edit, and no notebook is in them. A hidden file itself may say what is ignored beside it.
+/// Returns whether a file is in a hidden folder, such as `.sectile` or `.git`: these change with every edit, and
+/// contain no notebook. A hidden file itself, such as `.gitignore`, may change which notebooks count.
 fn is_in_hidden_folder(root: &Path, file: &Path) -> bool {
     let folder = file.strip_prefix(root).ok().and_then(Path::parent);
     folder.is_some_and(|folder| {

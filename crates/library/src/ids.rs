@@ -1,26 +1,27 @@
-//! The ids of passages: an id says where a passage is and what it says, so that it proves itself.
+//! The ids of passages. An id holds both the location of a passage and the start of its digest, so that it proves
+//! itself.
 
 use std::fmt;
 
 use sectile_markdown::{Digest, NotePath, Span};
 
-/// How many digits of a passage's digest its id carries.
+/// Number of hexadecimal digits of the digest in an id: 64 bits, enough to tell passages at one location apart.
 const DIGITS: usize = 16;
 
-/// Where a passage is, and the start of the digest of its bytes.
+/// The location of a passage, and the start of the digest of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceId {
-    /// The name of the collection.
+    /// Name of the collection.
     pub collection: String,
-    /// Relative to the collection.
+    /// Path of the notebook, relative to the collection.
     pub notebook: NotePath,
-    /// The bytes of the passage in its notebook.
+    /// Byte range of the passage in its notebook.
     pub span: Span,
     digest: String,
 }
 
 impl SourceId {
-    /// The id of the passage `span` of a notebook, whose bytes have this digest.
+    /// Creates the id of the passage `span` of a notebook, whose bytes have this digest.
     pub fn new(collection: &str, notebook: &NotePath, span: Span, digest: &Digest) -> Self {
         let mut digits = digest.to_string();
         digits.truncate(DIGITS);
@@ -32,7 +33,7 @@ impl SourceId {
         }
     }
 
-    /// Reads an id: `collection/notebook.md@start-end:digest`, with the bytes from `start` up to `end`.
+    /// Parses an id of the form `collection/notebook.md@start-end:digest`, where `end` is exclusive.
     pub fn parse(text: &str) -> Option<Self> {
         let (path, rest) = text.rsplit_once('@')?;
         let (range, digest) = rest.split_once(':')?;
@@ -50,16 +51,16 @@ impl SourceId {
             span,
             digest: digest.to_owned(),
         };
-        // One passage has one id: no leading zeros, plus signs, or other ways to write a path.
+        // A passage has exactly one id: no leading zeros, plus signs, or other spellings of a path.
         (is_digest && span.start < span.end && id.to_string() == text).then_some(id)
     }
 
-    /// The first digits of the digest of what it was given for.
+    /// Returns the digits of the digest that the id holds.
     pub(crate) fn digits(&self) -> &str {
         &self.digest
     }
 
-    /// Whether bytes with this digest are what the id was given for.
+    /// Returns whether bytes with this digest are those that the id was made for.
     pub fn is_of(&self, digest: &Digest) -> bool {
         digest.to_string().starts_with(&self.digest)
     }

@@ -1,6 +1,6 @@
-//! Notebooks made searchable: read, cut into chunks, and put into segments, several at a time.
+//! Indexing: notebooks are read, cut into chunks and put into segments, several at a time.
 //!
-//! Which notebooks share a segment depends on their sizes and on the machine. No answer depends on it.
+//! Which notebooks share a segment depends on their sizes and on the machine; answers do not depend on it.
 
 use std::{
     path::Path,
@@ -24,9 +24,9 @@ use crate::{
     storage::Listed,
 };
 
-/// Blocks are put together up to so many bytes.
+/// The longest chunk in bytes: a few paragraphs, the length that answers quote. Blocks are combined up to it.
 pub const LONGEST_CHUNK: usize = 2_000;
-/// All segments that are being made at the same time are made of about so many bytes of notebooks.
+/// Bytes of notebooks in all segments under construction, about; this bounds the memory of a run.
 const BYTES_AT_A_TIME: u64 = 12 << 20;
 const MOST_THREADS: usize = 8;
 /// The place of a notebook that could not be read.
@@ -41,59 +41,59 @@ const NOWHERE_FOR_SIZE: Place = Place {
 };
 /// Segments with fewer documents than this are small.
 const SMALL: usize = 256;
-/// So many small segments are made one.
+/// This many small segments are merged into one.
 const MANY_SMALL: usize = 8;
 
-/// What is indexed, and with what.
+/// An indexing job.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
-    /// Where the notebooks are read from.
+    /// The library that contains the notebooks.
     pub storage: &'a Library,
-    /// The name of the collection.
+    /// Name of the collection.
     pub collection: &'a str,
-    /// The model that gives each passage its vector.
+    /// The embedding model.
     pub embedder: &'a dyn Embedder,
-    /// Says whether nobody waits any longer.
+    /// Returns `true` once the caller no longer waits.
     pub stop: &'a (dyn Fn() -> bool + Sync),
-    /// Called for each notebook that was looked at.
+    /// Called for each notebook that was examined.
     pub progress: &'a (dyn Fn() + Sync),
 }
 
 impl Job<'_> {
-    /// The bytes of a notebook that was listed a moment ago.
+    /// Reads a notebook that was listed a moment ago.
     pub(crate) fn read(&self, notebook: &NotePath) -> Result<Option<Vec<u8>>, LibraryError> {
         let storage = self.storage;
         storage.ask(|storage| storage.read_listed(self.collection, notebook))
     }
 }
 
-/// A notebook to look at.
+/// A notebook to examine.
 pub(crate) struct Wanted<'a> {
     /// The notebook as the storage lists it.
     pub listed: &'a Listed,
-    /// The digest of what is indexed of it already.
+    /// The digest of its indexed state, if it is indexed.
     pub known: Option<Digest>,
 }
 
-/// What became of a notebook.
+/// The outcome for one notebook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It is what is indexed already.
+    /// It is already indexed in this state.
     Same,
-    /// It is in the segment with this number, counted from the first that was made, with so many chunks.
+    /// It was indexed. The segment number counts from the first new segment.
     Indexed {
         /// The digest of its bytes.
         digest: Digest,
         /// The segment, and the document in it.
         place: Place,
-        /// How many chunks it was cut into.
+        /// Number of its chunks.
         chunks: usize,
     },
     /// It cannot be read.
     LeftOut(WhyLeftOut),
 }
 
-/// The place of a notebook that nothing is indexed of.
+/// Returns the place that marks a notebook as not indexed.
 pub(crate) fn nowhere(why: WhyLeftOut) -> Place {
     match why {
         WhyLeftOut::TooLarge => NOWHERE_FOR_SIZE,
@@ -101,7 +101,7 @@ pub(crate) fn nowhere(why: WhyLeftOut) -> Place {
     }
 }
 
-/// Why nothing is indexed of the notebook at this place, where that is so.
+/// Returns the reason why the notebook at this place is not indexed, if it is not.
 pub(crate) fn why_nowhere(place: Place) -> Option<WhyLeftOut> {
     let is_for_size = place == NOWHERE_FOR_SIZE;
     (place.segment == NOWHERE.segment).then_some(match is_for_size {
@@ -110,12 +110,12 @@ pub(crate) fn why_nowhere(place: Place) -> Option<WhyLeftOut> {
     })
 }
 
-/// Whether a notebook that nothing is indexed of is small enough to be tried again: what could not be read then may be readable now.
+/// Returns whether a notebook that is not indexed is small enough to be tried again: it may have become readable.
 pub(crate) fn may_be_readable_now(place: Place, listed: &Listed, max_notebook_bytes: u64) -> bool {
     why_nowhere(place).is_some() && listed.stamp.bytes <= max_notebook_bytes
 }
 
-/// Makes segments of notebooks. `put` takes care of each; what it returns comes back in the order of the segments.
+/// Builds segments of notebooks and passes each to `put`. Returns the results of `put` in the order of the segments.
 pub(crate) fn build<T: Send>(
     job: Job<'_>,
     wanted: &[Wanted<'_>],
@@ -136,7 +136,7 @@ pub(crate) fn build<T: Send>(
             let failed = result.is_err();
             done.lock().push((number, result));
             if failed {
-                // Nobody wants the rest.
+                // The rest is not needed.
                 next.store(batches.len(), Ordering::Relaxed);
             }
         }
@@ -171,7 +171,7 @@ pub(crate) fn build<T: Send>(
     Ok((files, outcomes))
 }
 
-/// Notebooks that come into one segment: one after the other, up to about so many bytes.
+/// Divides notebooks into batches of about `bytes` bytes, one per segment, in order.
 fn batches<'w, 'l>(wanted: &'w [Wanted<'l>], bytes: u64) -> Vec<&'w [Wanted<'l>]> {
     let mut batches = Vec::new();
     let (mut start, mut sum) = (0, 0);
@@ -209,7 +209,7 @@ fn build_one<T>(
         };
         let bytes = match read {
             Ok(bytes) => bytes,
-            // What cannot be read cannot be found either; the rest can.
+            // An unreadable notebook is not found; the others are.
             Err(LibraryError::Failed { .. }) => None,
             Err(error) => return Err(error),
         };
@@ -244,7 +244,7 @@ fn build_one<T>(
     Ok((file, outcomes))
 }
 
-/// Adds the chunks of a notebook. How many there are is returned.
+/// Adds the chunks of a notebook, and returns their number.
 fn add(builder: &mut SegmentBuilder<'_>, bytes: &[u8], notebook: &NotePath) -> usize {
     let cut = CutNotebook::new(bytes, notebook);
     for number in 0..cut.chunks.chunks.len() {
@@ -255,7 +255,7 @@ fn add(builder: &mut SegmentBuilder<'_>, bytes: &[u8], notebook: &NotePath) -> u
     cut.chunks.chunks.len()
 }
 
-/// A chunk as it is searched: its text below the title and the headings above it.
+/// Returns a chunk as it is searched: its text, with the title and headings above it.
 pub(crate) fn passage_of<'a>(path: &[&'a str], body: &'a str) -> Passage<'a> {
     let (heading, trail) = match path.split_last() {
         Some((heading, trail)) => (*heading, trail.to_vec()),
@@ -268,7 +268,7 @@ pub(crate) fn passage_of<'a>(path: &[&'a str], body: &'a str) -> Passage<'a> {
     }
 }
 
-/// How many threads cut notebooks.
+/// Returns the number of threads that cut notebooks.
 pub(crate) fn threads() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     cores.min(MOST_THREADS)
@@ -278,7 +278,7 @@ pub(crate) fn threads() -> usize {
 pub(crate) struct CutNotebook {
     pub title: String,
     pub chunks: Chunks,
-    /// Where each line ends.
+    /// Offsets of the line breaks.
     line_ends: Vec<usize>,
 }
 
@@ -291,7 +291,7 @@ impl CutNotebook {
         }
     }
 
-    /// A chunk as it is kept, and the title and headings above it.
+    /// Returns a chunk as it is stored, and the title and headings above it.
     pub(crate) fn chunk(&self, bytes: &[u8], number: usize) -> (Chunk, Vec<&str>) {
         let chunk = &self.chunks.chunks[number];
         let path = self.path(chunk.section);
@@ -303,21 +303,21 @@ impl CutNotebook {
         (chunk, path)
     }
 
-    /// The line that a byte is in, counted from 1.
+    /// Returns the 1-based line of a byte.
     pub(crate) fn line_of(&self, at: usize) -> usize {
         self.line_ends.partition_point(|end| *end < at) + 1
     }
 
-    /// The title, and the headings of the section with this index and of those above it, outermost first.
+    /// Returns the title and the headings of a section and those above it, outermost first.
     pub(crate) fn path(&self, section: Option<usize>) -> Vec<&str> {
         let document = &self.chunks.document;
         let headings = section.map_or_else(Vec::new, |index| headings_above(document, index));
-        // A first heading that says the title again says nothing more.
+        // A first heading that repeats the title adds nothing.
         let title = Some(self.title.as_str()).filter(|title| headings.first() != Some(title));
         title.into_iter().chain(headings).collect()
     }
 
-    /// The index of the section that a byte is in.
+    /// Returns the index of the section that contains a byte.
     pub(crate) fn section_at(&self, at: usize) -> Option<usize> {
         let sections = self.chunks.document.top_level();
         sections
@@ -327,7 +327,7 @@ impl CutNotebook {
     }
 }
 
-/// The texts of a heading and those above it, outermost first.
+/// Returns the texts of a heading and those above it, outermost first.
 fn headings_above(document: &Document, index: usize) -> Vec<&str> {
     let sections = document.sections();
     let chain = std::iter::successors(Some(index), |at| sections[*at].extent?.parent);
@@ -337,7 +337,7 @@ fn headings_above(document: &Document, index: usize) -> Vec<&str> {
     headings
 }
 
-/// Why an index was not written.
+/// The reason why an index was not written.
 #[derive(Debug)]
 pub enum IndexingError {
     /// The notebooks cannot be read.
@@ -364,27 +364,27 @@ impl From<std::io::Error> for IndexingError {
     }
 }
 
-/// What was done to an index.
+/// The result of updating an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Notebooks that are in it now.
+    /// Number of notebooks in it now.
     pub notebooks: usize,
-    /// Of these, how many were read and put in.
+    /// Number of notebooks that were read and indexed.
     pub indexed: usize,
-    /// Notebooks that are not there any more.
+    /// Number of notebooks that no longer exist.
     pub removed: usize,
-    /// Notebooks that cannot be read.
+    /// Number of notebooks that cannot be read.
     pub unreadable: usize,
-    /// Chunks that are in it now.
+    /// Number of chunks in it now.
     pub chunks: usize,
-    /// Why everything was made anew, when there was something before.
+    /// The reason why an existing index was rebuilt, if it was.
     pub remade: Option<String>,
     /// Whether anything was written.
     pub written: bool,
 }
 
 impl Report {
-    /// What both came to, one after the other.
+    /// Combines the results of two consecutive updates.
     pub fn and_then(self, later: Self) -> Self {
         Self {
             indexed: self.indexed + later.indexed,
@@ -396,9 +396,9 @@ impl Report {
     }
 }
 
-/// The folder of a collection's index below the folder of all.
+/// Returns the folder of a collection's index below the folder of all indexes.
 pub fn folder_of(all: &Path, collection: &str) -> std::path::PathBuf {
-    // Names of collections may be longer than names of folders, or differ in case only.
+    // The name of a collection may be too long for a folder name, or differ from another only in case.
     let digest = Digest::of(collection.as_bytes()).to_string();
     all.join(&digest[..16])
 }
@@ -455,7 +455,7 @@ pub fn update(
         old.manifest.entries == manifest.entries && old.manifest.segments == manifest.segments
     });
     if is_same {
-        // Nothing is written when nothing changed; the index is as good as new, but for what a killed run may have left.
+        // Nothing is written if nothing changed, but leftovers of a killed run are removed.
         writer.clean(&manifest.segments)?;
         return Ok(report);
     }
@@ -464,7 +464,7 @@ pub fn update(
     Ok(report)
 }
 
-/// How many chunks documents have: those in old segments, and those that were indexed now.
+/// Counts the chunks of documents in old segments and of those indexed now.
 fn chunks_of(entries: &[Entry], old: Option<&Stored>, outcomes: &[Outcome]) -> usize {
     let kept = entries.iter();
     let kept = kept.map(|entry| old.map_or(0, |old| old.chunks_at(entry.place)));
@@ -475,10 +475,10 @@ fn chunks_of(entries: &[Entry], old: Option<&Stored>, outcomes: &[Outcome]) -> u
     kept.chain(new).sum()
 }
 
-/// Which notebooks are looked at, and what is known of the others.
+/// The notebooks to examine, and the entries of the others.
 struct Plan<'l> {
     wanted: Vec<Wanted<'l>>,
-    /// For each listed notebook: what is known of it, and whether it is looked at.
+    /// For each listed notebook: its old entry, and whether it is examined.
     known: Vec<(Option<Entry>, bool)>,
     segments: Vec<String>,
     removed: usize,
@@ -522,7 +522,7 @@ impl<'l> Plan<'l> {
         plan
     }
 
-    /// The entries of the new manifest. New segments are counted behind the old ones.
+    /// Returns the entries of the new manifest. New segments are numbered after the old ones.
     fn entries(&self, listed: &[Listed], outcomes: &[Outcome]) -> Vec<Entry> {
         let mut outcomes = outcomes.iter();
         let mut entries = Vec::with_capacity(listed.len());
@@ -553,7 +553,7 @@ impl<'l> Plan<'l> {
     }
 }
 
-/// The numbers of segments whose documents are put elsewhere: those with more dead than living ones, and small ones when
+/// Returns the numbers of the segments to dissolve: those with more dead documents than live ones, and small ones if
 /// there are many.
 fn dissolved(old: &Stored) -> Vec<usize> {
     let mut living = vec![0_usize; old.segments.len()];
@@ -572,7 +572,7 @@ fn dissolved(old: &Stored) -> Vec<usize> {
         .collect()
 }
 
-/// Takes segments out of a manifest that no entry is in any more.
+/// Removes segments that no entry refers to any more.
 fn drop_unused_segments(manifest: &mut Manifest) {
     let mut is_used = vec![false; manifest.segments.len()];
     for entry in &manifest.entries {

@@ -1,23 +1,23 @@
-//! Notebooks of a collection that no search looks into, and why.
+//! Notebooks of a collection that cannot be searched, and the reasons.
 
 use sectile_markdown::NotePath;
 
 use crate::storage::Listed;
 
-/// Notebooks that an answer names.
+/// The most notebooks that one answer names.
 pub const MOST_NAMED: usize = 10;
 
-/// Why nothing of a notebook is searched.
+/// The reason why a notebook is not searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyLeftOut {
-    /// It has more bytes than a notebook may have.
+    /// It is larger than the size limit for notebooks.
     TooLarge,
-    /// The storage lists it and does not give it out.
+    /// The storage lists it, but cannot read it.
     Unreadable,
 }
 
 impl WhyLeftOut {
-    /// Why a notebook is left out that could not be read.
+    /// Returns the reason why a listed notebook could not be read.
     pub fn of(listed: &Listed, max_notebook_bytes: u64) -> Self {
         match listed.stamp.bytes > max_notebook_bytes {
             true => Self::TooLarge,
@@ -29,8 +29,8 @@ impl WhyLeftOut {
 /// A notebook that is not searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// The notebook, relative to the collection.
+    /// Path of the notebook, relative to the collection.
     pub notebook: NotePath,
-    /// Why nothing of it is searched.
+    /// The reason.
     pub why: WhyLeftOut,
 }

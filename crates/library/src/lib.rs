@@ -1,6 +1,8 @@
-//! Collections of notes: an index of each that is kept fresh, quotes that prove themselves, and what was derived from them.
+//! Collections of notes: an index of each that keeps up with edits, quotes that prove themselves, and the artifacts
+//! derived from them.
 //!
-//! It knows `sectile-vault` (files), `sectile-retrieval` (search) and `sectile-markdown` (sections), and no protocol.
+//! It builds on `sectile-vault` (files), `sectile-retrieval` (search) and `sectile-markdown` (sections), and knows no
+//! protocol.
 
 pub mod artifacts;
 pub mod clock;

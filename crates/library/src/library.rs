@@ -1,4 +1,4 @@
-//! The library: where its notebooks and what was derived from them come from, whatever the storages are.
+//! A library: the storages of its notebooks and of the artifacts derived from them, of whatever kind.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::{
 pub struct Library {
     notebooks: Arc<dyn NotebookStorage>,
     artifacts: Arc<dyn ArtifactStorage>,
-    /// Digests of notebooks by their stamps.
+    /// Digests of notebooks, remembered by their stamps.
     pub(super) remembered: Remembered,
 }
 
 impl Library {
-    /// A library of notebooks in one storage and artifacts in another.
+    /// Creates a library with notebooks in one storage and artifacts in another.
     pub fn new(notebooks: Arc<dyn NotebookStorage>, artifacts: Arc<dyn ArtifactStorage>) -> Self {
         Self {
             notebooks,
@@ -28,23 +28,23 @@ impl Library {
         }
     }
 
-    /// Of one storage for both.
+    /// Creates a library with both in one storage.
     pub fn of<S: NotebookStorage + ArtifactStorage + 'static>(storage: Arc<S>) -> Self {
         let notebooks: Arc<dyn NotebookStorage> = Arc::<S>::clone(&storage);
         Self::new(notebooks, storage)
     }
 
-    /// What artifacts are kept in, for errors about them.
+    /// Returns the storage of the artifacts as the failed part of an error.
     pub(crate) fn artifact_place(&self) -> FailedPart {
         FailedPart::Artifacts(self.artifacts.artifact_storage_kind())
     }
 
-    /// The storage of its notebooks, for what cannot fail.
+    /// Returns the storage of its notebooks, for requests that cannot fail.
     pub fn notebook_storage(&self) -> &dyn NotebookStorage {
         self.notebooks.as_ref()
     }
 
-    /// Asks the storage of its notebooks. An error says which storage it was.
+    /// Asks the storage of its notebooks; an error names that storage as the part that failed.
     pub fn ask<T>(
         &self,
         question: impl FnOnce(&dyn NotebookStorage) -> Result<T, StorageError>,
@@ -60,7 +60,7 @@ impl Library {
         self.notebooks.max_notebook_bytes()
     }
 
-    /// What the storages bound.
+    /// Returns the limits of both storages.
     pub fn limits(&self) -> impl Iterator<Item = &'static StorageLimit> {
         let artifacts = self.artifacts.artifact_limits();
         self.notebooks.limits().iter().chain(artifacts)
@@ -85,7 +85,7 @@ impl Library {
         self.ask(|storage| storage.require(collection))
     }
 
-    /// The bytes of a file of the collection, from the storage that it belongs to. See [`NotebookStorage::read`].
+    /// Reads a file of the collection from the storage that it belongs to. See [`NotebookStorage::read`].
     pub fn read(&self, collection: &str, file: &NotePath) -> Result<Option<Vec<u8>>, LibraryError> {
         if file.segments().next() != Some(ARTIFACTS) {
             return self.ask(|storage| storage.read(collection, file));
@@ -103,7 +103,7 @@ impl Library {
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<NotePath>, LibraryError> {
         match self.artifacts.artifact_files(collection, stop) {
-            // A storage of artifacts need not have heard of a collection from which nothing was derived.
+            // A storage of artifacts need not know a collection from which nothing was derived.
             Err(StorageError::CollectionNotFound) => self.require(collection).map(|()| Vec::new()),
             found => self.of_artifacts(found),
         }

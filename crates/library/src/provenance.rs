@@ -1,8 +1,8 @@
-//! Where a passage or an artifact comes from, as a chain of digests that anybody can check.
+//! The provenance of passages and artifacts, as a chain of digests that anyone can check.
 //!
-//! A passage is bytes of a notebook, and a notebook is a line of its collection's root. An artifact is a payload that came
-//! out of recorded steps, which took recorded sources, which are notebooks. Every link says whether it holds, from bytes
-//! that were read in this call. See `root` for how to compute the root of a collection with a shell.
+//! A passage is a byte range of a notebook, and a notebook is a line in its collection's root. An artifact is a payload
+//! produced by recorded steps from recorded sources, which are notebooks. Every link says whether it holds, judging by
+//! bytes read during the call. See `root` for how to compute the root of a collection in a shell.
 
 mod root;
 
@@ -28,15 +28,15 @@ use crate::{
 const INTERPRETATION_NOTE: &str =
     "This provenance chain is descriptive only. No new interpretation has been added.";
 
-/// Where something comes from.
+/// The provenance of a passage or an artifact.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Provenance {
     /// Origin and transformations.
     pub provenance: Lineage,
-    /// The digests from the text to the whole collection, each with whether it holds.
+    /// The digests from the passage or artifact up to the whole collection, each with whether it holds.
     pub chain: Vec<ChainLink>,
-    /// What this answer is not.
+    /// The limits of this answer.
     #[cfg_attr(feature = "schema", schemars(extend("const" = INTERPRETATION_NOTE)))]
     pub(crate) interpretation_note: &'static str,
 }
@@ -45,16 +45,16 @@ pub struct Provenance {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Lineage {
-    /// The notebook it comes from; the first, when there are several; null when none is recorded.
+    /// The notebook it comes from, or the first of several; null if none is recorded.
     pub(crate) origin_notebook: Option<Origin>,
     /// All notebooks that an artifact comes from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) origin_notebooks: Vec<Origin>,
-    /// What was done, in order. A passage is quoted as it stands, without any.
+    /// The transformations, in order. A passage is quoted verbatim and has none.
     pub(crate) transformation_steps: Vec<TracedStep>,
     /// The tools of the steps, each once.
     pub(crate) tools_involved: Vec<String>,
-    /// What is known of how far it can be trusted.
+    /// Notes on how far it can be trusted.
     pub confidence_notes: Vec<String>,
 }
 
@@ -64,30 +64,30 @@ pub struct Lineage {
 pub struct Origin {
     /// Path of the notebook in its collection.
     pub notebook_id: String,
-    /// Title from its front matter, else made of its file name.
+    /// Title from its front matter, or else derived from its file name.
     pub title: String,
-    /// Author from its front matter, else from the collection's manifest.
+    /// Author from its front matter, or else from the collection's manifest.
     pub author: Option<String>,
-    /// Date from its front matter, in milliseconds since 1970; never the time of the file. 0 when it names none, and
-    /// confidence_notes says so.
+    /// Date from its front matter, in milliseconds since 1970; never the time of the file. 0 if there is none, which
+    /// confidence_notes reports.
     pub created_at: i64,
 }
 
-/// One transformation, with what went in and came out.
+/// One transformation, with its inputs and outputs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TracedStep {
-    /// Place of the step, from 1.
+    /// Number of the step, from 1.
     pub step_order: usize,
-    /// The tool that did it.
+    /// The tool that was used.
     pub tool: String,
-    /// What the tool was told.
+    /// The parameters of the tool.
     pub parameters: serde_json::Map<String, Value>,
-    /// When, in milliseconds since 1970.
+    /// When it ran, in milliseconds since 1970.
     pub timestamp: i64,
-    /// SHA-256 digests of what went in.
+    /// SHA-256 digests of the inputs.
     pub inputs: Vec<String>,
-    /// SHA-256 digests of what came out.
+    /// SHA-256 digests of the outputs.
     pub outputs: Vec<String>,
 }
 
@@ -95,21 +95,21 @@ pub struct TracedStep {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ChainLink {
-    /// What is linked.
+    /// The level of the link.
     pub level: Level,
-    /// Which one: an id, a path, or the number of a step.
+    /// An id, a path, or the number of a step.
     pub name: String,
-    /// The SHA-256 digest on record, where there is one.
+    /// The recorded SHA-256 digest, if there is one.
     pub recorded: Option<String>,
-    /// The SHA-256 digest of what is on the disk, computed in this call; null when it is gone.
+    /// The SHA-256 digest of the current bytes, computed during this call; null if they no longer exist.
     pub today: Option<String>,
     /// Whether the link holds.
     pub holds: bool,
-    /// What it means that it holds, or does not.
+    /// A sentence on what that means.
     pub statement: String,
 }
 
-/// Levels of a chain, from a text to the whole collection.
+/// The levels of a chain, from a passage or artifact to the whole collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -128,7 +128,7 @@ pub enum Level {
     Collection,
 }
 
-/// Where a quoted passage comes from.
+/// Returns the provenance of a quoted passage.
 pub fn of_source(
     storage: &Library,
     quote: &Quote,
@@ -161,7 +161,7 @@ pub fn of_source(
                     "The bytes {} to {} of the notebook are the quoted passage.",
                     span.start, span.end
                 ),
-                "The notebook has other bytes at this place now.",
+                "The notebook has different bytes there now.",
             ),
         },
         ChainLink {
@@ -208,7 +208,7 @@ pub fn of_source(
     })
 }
 
-/// Where an artifact comes from.
+/// Returns the provenance of an artifact.
 pub fn of_artifact(
     storage: &Library,
     collection: &str,
@@ -232,7 +232,7 @@ pub fn of_artifact(
     confidence_notes.push(
         match staleness {
             Staleness::Fresh => "Every recorded source has its recorded digest today.",
-            Staleness::Stale => "A recorded source has changed or is gone.",
+            Staleness::Stale => "A recorded source has changed or no longer exists.",
             Staleness::Unknown => "No sources are recorded.",
         }
         .to_owned(),
@@ -261,7 +261,7 @@ pub fn of_artifact(
     })
 }
 
-/// Whether each step fits what is before and after it.
+/// Returns a link for each step that says whether it fits the steps before and after it.
 pub fn step_links(record: &Record) -> Vec<ChainLink> {
     let sources = record.sources.iter().map(|source| source.digest);
     let mut known: HashSet<Digest> = sources.collect();
@@ -283,15 +283,15 @@ pub fn step_links(record: &Record) -> Vec<ChainLink> {
         known.extend(&step.outputs);
         let statement = match (comes_from, leads_to) {
             (true, true) => {
-                "What went in is a recorded source or came out of an earlier step, and what came out went into a later step or is a payload."
+                "Every input is a recorded source or the output of an earlier step, and every output is a payload or the input of a later step."
             }
             (false, true) => {
-                "Something that went in is no recorded source and came out of no earlier step, or nothing is recorded."
+                "An input is neither a recorded source nor the output of an earlier step, or none is recorded."
             }
             (true, false) => {
-                "Something that came out went into no later step and is no payload, or nothing is recorded."
+                "An output is neither a payload nor the input of a later step, or none is recorded."
             }
-            (false, false) => "Neither what went in nor what came out fits the steps around it.",
+            (false, false) => "Neither its inputs nor its outputs fit the steps around it.",
         };
         links.push(ChainLink {
             level: Level::Step,
@@ -305,7 +305,7 @@ pub fn step_links(record: &Record) -> Vec<ChainLink> {
     links
 }
 
-/// Whether the payload is what was recorded, and came out of a recorded step.
+/// Returns the link of the payload: whether it has its recorded digest and was produced by a recorded step.
 fn payload_link(found: &Found) -> ChainLink {
     let recorded = found.payload.digest;
     let today = found.bytes.as_deref().map(Digest::of);
@@ -313,9 +313,9 @@ fn payload_link(found: &Found) -> ChainLink {
     let made = steps.any(|step| step.outputs.contains(&recorded));
     let statement = match today {
         Some(today) if today != recorded => "The payload does not have its recorded digest.",
-        None => "The payload is gone, or too large to be read.",
-        Some(_) if made => "The payload has its recorded digest, and a recorded step gave it.",
-        Some(_) => "The payload has its recorded digest, but no recorded step gave it.",
+        None => "The payload no longer exists, or is too large to be read.",
+        Some(_) if made => "The payload has its recorded digest, and a recorded step produced it.",
+        Some(_) => "The payload has its recorded digest, but no recorded step produced it.",
     };
     ChainLink {
         level: Level::Payload,
@@ -336,10 +336,10 @@ fn source_link(source: &SourceState) -> ChainLink {
         holds: source.is_fresh(),
         statement: match source.today {
             Some(_) if source.is_fresh() => {
-                "The notebook is what it was when the artifact was made."
+                "The notebook is unchanged since the artifact was made."
             }
             Some(_) => "The notebook has changed since the artifact was made.",
-            None => "The notebook is gone, or cannot be read.",
+            None => "The notebook no longer exists, or cannot be read.",
         }
         .to_owned(),
     }
@@ -349,12 +349,12 @@ fn collection_link(collection: &str, holds: bool, sums: Sums) -> ChainLink {
     let root = sums.root();
     let left_out = match root.left_out.len() {
         0 => String::new(),
-        count => format!(" {count} more cannot be read and are left out."),
+        count => format!(" {count} more cannot be read and are not included."),
     };
     let statement = said(
         holds,
-        "Today's digest of every notebook above that is there is one of those that the root is made of.",
-        "The root is not made of the digests above, or there are none.",
+        "The current digest of every existing notebook above is one of those in the root.",
+        "The root does not contain the digests above, or there are none.",
     );
     ChainLink {
         level: Level::Collection,
@@ -369,8 +369,8 @@ fn collection_link(collection: &str, holds: bool, sums: Sums) -> ChainLink {
     }
 }
 
-/// The notebooks that an artifact was made from, and how many of them name no date. One that is gone has the title of its
-/// file name.
+/// Returns the notebooks that an artifact was made from, and the number of those without a date. The title of a missing
+/// one is derived from its file name.
 fn origins(
     storage: &Library,
     collection: &str,
@@ -419,9 +419,9 @@ fn traced((index, step): (usize, &record::Step)) -> TracedStep {
 fn note_missing_dates(count: usize, notes: &mut Vec<String>) {
     match count {
         0 => {}
-        1 => notes.push("A notebook names no date, so its created_at is 0.".to_owned()),
+        1 => notes.push("A notebook has no date, so its created_at is 0.".to_owned()),
         count => notes.push(format!(
-            "{count} notebooks name no date, so their created_at is 0."
+            "{count} notebooks have no date, so their created_at is 0."
         )),
     }
 }

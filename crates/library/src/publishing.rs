@@ -1,4 +1,5 @@
-//! Notebooks put into an index that a backend keeps: read and cut by several threads, and handed over one after the other.
+//! Publishing to an index that a backend keeps: several threads read and cut notebooks, which are handed over one by
+//! one.
 
 use std::sync::{
     atomic::{AtomicUsize, Ordering},
@@ -15,17 +16,17 @@ use crate::{
     storage::{Change, IndexedNotebook, Listed, StorageError, VectorIndexing},
 };
 
-/// So many notebooks wait to be handed over; whoever cuts more waits too.
+/// The most notebooks that wait to be handed over; threads that are ahead block.
 const WAITING: usize = 64;
 
-/// What became of one notebook.
+/// The outcome for one notebook.
 enum Outcome {
     Changed(Box<Change>),
     Same,
     Unreadable,
 }
 
-/// Brings the index of a collection in a backend up to date.
+/// Updates the index of a collection in a backend.
 pub fn publish(
     job: Job<'_>,
     index: &dyn VectorIndexing,
@@ -92,7 +93,7 @@ fn count(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// Which notebooks are looked at, and which are gone. Both lists are sorted by path.
+/// Returns the notebooks to examine and those that are gone. Both lists are sorted by path.
 struct Plan<'a> {
     wanted: Vec<(&'a Listed, Option<&'a IndexedNotebook>)>,
     gone: Vec<&'a NotePath>,
@@ -119,7 +120,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Looks at one notebook after the other until there are no more, or nobody wants them.
+/// Examines notebooks until there are none left, or no more are wanted.
 fn work(
     job: Job<'_>,
     plan: &Plan<'_>,
@@ -149,14 +150,14 @@ fn look_at(
     let notebook = &listed.notebook;
     let bytes = match job.read(notebook) {
         Ok(bytes) => bytes,
-        // What cannot be read cannot be found either; the rest can.
+        // An unreadable notebook is not found; the others are.
         Err(LibraryError::Failed { .. }) => None,
         Err(LibraryError::CollectionNotFound) => return Err(StorageError::CollectionNotFound),
         Err(_) => return Err(StorageError::Cancelled),
     };
     (job.progress)();
     let Some(bytes) = bytes else {
-        // What is indexed of it would be found and never quoted.
+        // Its indexed passages would be found but never quoted.
         let change = known.map(|_| Box::new(Change::Remove(notebook.clone())));
         return Ok(change.map_or(Outcome::Unreadable, Outcome::Changed));
     };
@@ -178,7 +179,7 @@ fn look_at(
     Ok(Outcome::Changed(Box::new(change)))
 }
 
-/// The chunks of a notebook.
+/// Returns the chunks of a notebook.
 fn records(bytes: &[u8], notebook: &NotePath, recorder: &mut Recorder<'_>) -> Vec<Record> {
     let cut = CutNotebook::new(bytes, notebook);
     let numbers = 0..cut.chunks.chunks.len();

@@ -2,8 +2,7 @@
 
 use sectile_retrieval::{Query, QueryError};
 
-/// A query as it was written and as it was understood. The words are looked up in the lexical index; the text is what the
-/// embedding models read.
+/// A query as text and parsed. The lexical index uses the parsed form, the embedding models the text.
 #[derive(Clone, Debug)]
 pub struct SearchQuery {
     text: String,

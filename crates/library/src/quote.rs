@@ -1,4 +1,4 @@
-//! Quotes: a passage read from the storage, hashed, and answered from the very bytes that were hashed.
+//! Quotes: a passage is read from the storage and hashed, and the quote is made from exactly those bytes.
 
 use sectile_markdown::{Digest, NotePath};
 
@@ -12,39 +12,39 @@ use crate::{
     storage::is_notebook,
 };
 
-/// Places that are looked at for a passage that moved. What many notebooks say is in one of the first.
+/// The most locations tried for a passage that moved. A passage that many notebooks contain is found among the first.
 pub const MOST_CANDIDATES: usize = 16;
 
-/// A passage that is what its id says.
+/// A passage that matches its id.
 #[derive(Clone, Debug)]
 pub struct Quote {
-    /// The id that was asked for.
+    /// The requested id.
     pub id: SourceId,
-    /// The bytes of the passage, as text.
+    /// The passage.
     pub text: String,
-    /// At most so many characters as were asked for, cut at characters.
+    /// The text before the passage, at most as many characters as requested.
     pub before: String,
-    /// The same for what follows the passage.
+    /// The text after the passage, at most as many characters as requested.
     pub after: String,
-    /// Of the passage's bytes.
+    /// The digest of the passage.
     pub digest: Digest,
-    /// Of the whole notebook.
+    /// The digest of the whole notebook.
     pub notebook_digest: Digest,
     /// The title of the notebook.
     pub notebook_title: String,
-    /// Title and headings above, outermost first.
+    /// The title and the headings above the passage, outermost first.
     pub heading_path: Vec<String>,
-    /// 1-based line of the passage's first byte.
+    /// The 1-based line on which the passage starts.
     pub line: usize,
-    /// The moment that the passage speaks of: a date in its headings or front matter, in milliseconds since 1970.
+    /// The time that the passage is about, from its headings or the front matter, in milliseconds since 1970.
     pub timestamp: Option<i64>,
-    /// From front matter.
+    /// The author, from the front matter.
     pub author: Option<String>,
     /// When the bytes were read and hashed, in milliseconds since 1970.
     pub verified_at: i64,
 }
 
-/// Quotes the passage `id` with `context` characters around it. `shelf`, where there is one, helps to find a passage that
+/// Quotes the passage `id` with `context` characters on both sides. `shelf`, if given, helps to find a passage that
 /// moved to another notebook.
 pub fn quote(
     storage: &Library,
@@ -53,7 +53,7 @@ pub fn quote(
     context: usize,
     clock: Clock,
 ) -> Result<Quote, LibraryError> {
-    // Only notebooks are quoted: an artifact that were would lose its label.
+    // Only notebooks are quoted: a quote from an artifact would lose its label.
     let bytes = match is_notebook(&id.notebook) {
         true => storage.read(&id.collection, &id.notebook)?,
         false => storage.require(&id.collection).map(|()| None)?,
@@ -67,7 +67,7 @@ pub fn quote(
         return Err(gone(storage, shelf, id, reason, None));
     };
     let body_start = body_start(&bytes);
-    // Nothing is said of the bytes of front matter, not even whether they have the digest of an id.
+    // Nothing about the bytes of front matter is revealed, not even whether they match the digest of an id.
     let is_in_body = id.span.start >= body_start;
     let passage = bytes.get(id.span.range()).filter(|_| is_in_body);
     let digest = passage.map(Digest::of).filter(|digest| id.is_of(digest));
@@ -97,7 +97,8 @@ pub fn quote(
     })
 }
 
-/// Why a passage is not where its id says: it may be elsewhere in its notebook, or in another one of its collection.
+/// Returns the error for a passage that is not where its id says, after looking for it elsewhere in its notebook and in
+/// the rest of the collection.
 fn gone(
     storage: &Library,
     shelf: Option<&Shelf>,
@@ -107,7 +108,7 @@ fn gone(
 ) -> LibraryError {
     let here = bytes.and_then(|bytes| moved_to(bytes, id, &id.notebook));
     let new = here.or_else(|| {
-        // Where the passage went is only a help; that it is gone is known without it.
+        // The new location is only a hint; the passage is gone either way, so failures are ignored.
         let candidates = shelf?.chunks_with(id.digits()).ok()?;
         candidates.iter().take(MOST_CANDIDATES).find_map(|located| {
             let (notebook, chunk) = (&located.notebook, &located.chunk);
@@ -136,7 +137,7 @@ fn gone(
     }
 }
 
-/// The id of the same passage in a notebook as it is now.
+/// Returns the id of the same passage in the current bytes of a notebook.
 fn moved_to(bytes: &[u8], id: &SourceId, notebook: &NotePath) -> Option<SourceId> {
     let (chunk, _) = moved_in(bytes, notebook, |digest| id.is_of(digest))?;
     Some(SourceId::new(
@@ -147,16 +148,16 @@ fn moved_to(bytes: &[u8], id: &SourceId, notebook: &NotePath) -> Option<SourceId
     ))
 }
 
-/// The last `most` characters of bytes that may not all be text.
+/// Returns the last `most` characters of bytes that need not be valid UTF-8.
 fn last_characters(bytes: &[u8], most: usize) -> String {
-    // A character has four bytes at most.
+    // A character has at most four bytes.
     let start = bytes.len().saturating_sub(most * 4 + 3);
     let text = String::from_utf8_lossy(&bytes[start..]);
     let count = text.chars().count();
     text.chars().skip(count.saturating_sub(most)).collect()
 }
 
-/// The first `most` characters of bytes that may not all be text.
+/// Returns the first `most` characters of bytes that need not be valid UTF-8.
 fn first_characters(bytes: &[u8], most: usize) -> String {
     let end = bytes.len().min(most * 4 + 3);
     let text = String::from_utf8_lossy(&bytes[..end]);

@@ -1,8 +1,8 @@
-//! A collection made searchable: its index, kept fresh, and the search itself.
+//! An open collection: its index, kept up to date, and search in it.
 //!
-//! The index is one that this process has opened or made (`embedded`), or one that a backend keeps for several processes
-//! (`shared`). Nothing is ever written. Whatever a search hands out was read and hashed in that very search, so an index that
-//! is behind can only find too little.
+//! The index is either one that this process has opened or built (`embedded`), or one that a backend keeps for several
+//! processes (`shared`). Nothing is ever written. Every result of a search is read and hashed during that search, so a
+//! stale index can only find too little.
 
 mod embedded;
 mod meant;
@@ -38,20 +38,20 @@ use crate::{
     tiers::{Models, Tier},
 };
 
-/// Between two comparisons with a storage that tells of no change.
+/// The polling interval for a storage that does not report changes.
 const PAUSE: Duration = Duration::from_secs(30);
-/// Programs write in several steps; one comparison is enough.
+/// Programs write in several steps, which should cause only one comparison.
 const QUIET: Duration = Duration::from_millis(50);
-/// Where something is written all the time, a comparison comes at last.
+/// The longest delay of a comparison, even if something is written all the time.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
-/// More hits than were asked for, in place of those that turn out to be gone.
+/// The number of extra hits to request, to replace those that turn out to be gone.
 const SPARE: usize = 16;
 
-/// Where the index of a collection is.
+/// The location of a collection's index.
 #[derive(Clone)]
 pub enum IndexPlace {
-    /// In this folder, if there is one, or else in memory. Embedded with these models. A state of the folder that turned out
-    /// to be of no use is not tried again.
+    /// In this folder if there is one, or else in memory, with these models. A state of the folder that turned out to
+    /// be unusable (the digest) is not tried again.
     Here(Option<PathBuf>, Models, Option<Digest>),
     /// In a backend.
     Shared(Arc<dyn VectorSearch>),
@@ -59,79 +59,79 @@ pub enum IndexPlace {
 
 /// An index of a collection.
 trait CollectionIndex: Send + Sync {
-    /// What answers are made from now.
+    /// Returns the state that answers are made from now.
     fn state(&self) -> IndexState;
-    /// The state of the folder that it was made from, where it was.
+    /// Returns the state of the folder that the index was read from, if it was.
     fn disk_state(&self) -> Option<Digest> {
         None
     }
-    /// Compares it with the library, and takes in what changed, where it can.
+    /// Compares the index with the library, and indexes what changed if it can.
     fn refresh(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), LibraryError>;
-    /// Brings the second tier up to what was taken in, where that is little, unless `stop` says that there is more to take in.
+    /// Brings the second tier up to date with recent changes if they are few, unless `stop` reports new ones.
     fn complete(&self, _: &mut dyn FnMut() -> bool) -> Result<(), LibraryError> {
         Ok(())
     }
-    /// The best chunks for a question, and what they were found in.
+    /// Returns the best chunks for a query, and the state of the index that was searched.
     fn search(
         &self,
         query: &SearchQuery,
         most: usize,
         stop: &dyn Fn() -> bool,
     ) -> Result<(LocatedHits, IndexState), LibraryError>;
-    /// The chunk of a notebook with this span, where it is at hand.
+    /// Returns the chunk of a notebook with this span, if that needs no request to a backend.
     fn chunk_at(&self, notebook: &NotePath, span: Span) -> Option<Located>;
-    /// The chunks whose digests begin with these digits, in order.
+    /// Returns the chunks whose digests begin with these digits, in order.
     fn chunks_with(&self, digits: &str) -> Result<Vec<Located>, LibraryError>;
 }
 
-/// An open collection. Shared by all who entered it.
+/// An open collection, shared by all callers.
 pub struct Shelf {
     library: Arc<Library>,
     collection: String,
     index: Box<dyn CollectionIndex>,
     clock: Clock,
-    /// Asks for a comparison.
+    /// Wakes the thread that compares the index with the storage.
     wake: mpsc::Sender<()>,
 }
 
 impl Drop for Shelf {
     fn drop(&mut self) {
-        // So that the thread sees that it is not needed any more.
+        // Wakes the thread, which then sees that it is no longer needed.
         self.look_again();
     }
 }
 
-/// What a search found. Every hit was read from the storage and hashed in this very call.
+/// The results of one search. Every hit was read from the storage and hashed during the call.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The passages, best first.
     pub hits: Vec<Hit>,
-    /// Chunks that match at all, before the cut.
+    /// Number of chunks that match at all.
     pub total: usize,
-    /// The index that was searched.
+    /// The state of the index that was searched.
     pub state: IndexState,
-    /// Words of the query that the collection does not have.
+    /// Words of the query that the collection does not contain.
     pub unknown_words: Vec<String>,
-    /// Words of the query that only words spelt almost the same were found for.
+    /// Words of the query for which only similarly spelled words were found.
     pub corrected_words: Vec<Correction>,
 }
 
-/// What the answer was made from.
+/// The state of an index that an answer was made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexState {
-    /// When the index was made, in milliseconds since 1970.
+    /// When the index was built, in milliseconds since 1970.
     pub as_of: i64,
-    /// Whether the index is kept somewhere, or was made in memory for want of one.
+    /// Whether the index is stored, as opposed to built in memory because there was none.
     pub on_disk: bool,
-    /// The backend that keeps it, where that is one.
+    /// The backend that keeps it, if one does.
     pub backend: Option<Backend>,
-    /// Notebooks that changed since and are not indexed yet; `None` while that is being found out.
+    /// Number of notebooks that have changed since and are not indexed yet; `None` while unknown.
     pub changed: Option<usize>,
-    /// Notebooks that are not searched, because they are too large or cannot be read; `None` while that is being found out.
+    /// Notebooks that are not searched, because they are too large or cannot be read; `None` while unknown.
     pub left_out: Option<Arc<Vec<LeftOut>>>,
-    /// Whether meaning counts, or only words, as in a query that says nothing to the model.
+    /// Whether meaning counts, as opposed to words only, as with a query in which the model finds no meaning.
     pub semantic: bool,
-    /// Which tier answers.
+    /// The tier that answers.
     pub tier: Tier,
     /// The name of its model.
     pub model: &'static str,
@@ -142,48 +142,48 @@ pub struct IndexState {
 pub struct Backend {
     /// The name of the kind of backend.
     pub name: &'static str,
-    /// Whether all vectors are compared, or those that a graph leads to.
+    /// Whether all vectors are compared, as opposed to those that a graph search visits.
     pub is_exact: bool,
 }
 
-/// One passage that was found.
+/// A passage found by a search.
 #[derive(Clone, Debug)]
 pub struct Hit {
     /// The id of the passage.
     pub id: SourceId,
-    /// How well it fits the query.
+    /// How well it matches the query.
     pub scores: Scores,
-    /// Words of the query that the passage has, as they were asked.
+    /// Words of the query that the passage contains, as spelled in the query.
     pub matched: Vec<String>,
-    /// Title and headings above, outermost first.
+    /// The title and the headings above the passage, outermost first.
     pub heading_path: Vec<String>,
-    /// 1-based line of the passage's first byte.
+    /// The 1-based line on which the passage starts.
     pub line: usize,
-    /// The moment that the passage speaks of, in milliseconds since 1970.
+    /// The time that the passage is about, in milliseconds since 1970.
     pub timestamp: Option<i64>,
-    /// The bytes of the passage, as text.
+    /// The passage.
     pub text: String,
-    /// When the bytes were read and hashed.
+    /// When the bytes were read and hashed, in milliseconds since 1970.
     pub verified_at: i64,
 }
 
-/// What a hit comes to, in millionths.
+/// The scores of a hit, in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scores {
-    /// By the words of the query.
+    /// The score by words.
     pub lexical: u32,
-    /// By the meaning of the query.
+    /// The score by meaning.
     pub semantic: u32,
-    /// By both together.
+    /// The score by both.
     pub fused: u32,
 }
 
-/// A notebook that was read in this call.
+/// A notebook as read during this call.
 struct Today {
     bytes: Vec<u8>,
-    /// Whether it is byte for byte what was indexed.
+    /// Whether it is byte for byte the one that was indexed.
     is_indexed: bool,
-    /// The notebook as it is, cut once for all hits in it.
+    /// The notebook cut into chunks, once for all hits in it.
     cut: OnceCell<CutNotebook>,
     /// The first chunk with each digest.
     chunks: OnceCell<HashMap<Digest, usize>>,
@@ -195,7 +195,7 @@ impl Today {
             .get_or_init(|| CutNotebook::new(&self.bytes, notebook))
     }
 
-    /// The chunk with this digest, with the headings above it.
+    /// Returns the chunk with this digest, and the headings above it.
     fn moved(&self, notebook: &NotePath, digest: &Digest) -> Option<(Chunk, Vec<String>)> {
         let cut = self.cut(notebook);
         let chunks = self.chunks.get_or_init(|| {
@@ -208,11 +208,11 @@ impl Today {
     }
 }
 
-/// What is known of the place of a passage.
+/// The headings and line of a passage.
 pub(crate) struct Known {
-    /// Title and headings above, outermost first.
+    /// The title and the headings above the passage, outermost first.
     pub heading_path: Vec<String>,
-    /// 1-based line of the passage's first byte.
+    /// The 1-based line on which the passage starts.
     pub line: usize,
 }
 
@@ -246,38 +246,38 @@ impl Shelf {
         let weak = Arc::downgrade(&shelf);
         let thread = std::thread::Builder::new().name("shelf".to_owned());
         if thread.spawn(move || keep_fresh(&weak, &woken)).is_err() {
-            tracing::warn!("changes to notebooks are not looked for");
+            tracing::warn!("changes to notebooks are not detected");
         }
         Ok(shelf)
     }
 
-    /// Asks the storage to tell of changes, for as long as what is returned is kept.
+    /// Asks the storage to report changes until the returned guard is dropped.
     fn watch(&self) -> Option<Box<dyn Any + Send + Sync>> {
         let wake = self.wake.clone();
         let changed = move || {
-            // The other end goes with the shelf.
+            // The receiver is dropped together with the shelf.
             if wake.send(()).is_err() {
-                tracing::debug!("nobody looks at changes any more");
+                tracing::debug!("changes are no longer detected");
             }
         };
         let storage = self.library.notebook_storage();
         storage.watch(&self.collection, Box::new(changed))
     }
 
-    /// Asks for a comparison with the storage, soon.
+    /// Requests a comparison with the storage soon.
     pub(super) fn look_again(&self) {
-        // The thread ends with the shelf, and not before.
+        // The thread does not end before the shelf does.
         if self.wake.send(()).is_err() {
-            tracing::debug!("changes to notebooks are not looked for");
+            tracing::debug!("changes to notebooks are not detected");
         }
     }
 
-    /// What answers are made from now.
+    /// Returns the state that answers are made from now.
     pub fn state(&self) -> IndexState {
         self.index.state()
     }
 
-    /// The state of the folder that its index was made from, where it was.
+    /// Returns the state of the folder that its index was read from, if it was.
     pub(crate) fn disk_state(&self) -> Option<Digest> {
         self.index.disk_state()
     }
@@ -287,7 +287,7 @@ impl Shelf {
         self.index.refresh(stop)
     }
 
-    /// The best `most` passages for a query, best first.
+    /// Returns the best `most` passages for a query, best first.
     pub fn search(
         &self,
         query: &SearchQuery,
@@ -304,7 +304,7 @@ impl Shelf {
                 continue;
             }
             if hits.is_empty() {
-                // A collection that is gone has nothing to find, and that must be said.
+                // A collection that no longer exists must be reported as such.
                 self.library.require(&self.collection)?;
             }
             return Ok(Found {
@@ -321,7 +321,7 @@ impl Shelf {
         }
     }
 
-    /// The first `most` hits that are still there, read and hashed now.
+    /// Returns the first `most` hits that still exist, read and hashed now.
     fn verified(
         &self,
         found: &[LocatedHit],
@@ -348,7 +348,7 @@ impl Shelf {
             };
             let today = read[at].1.as_ref();
             match today.and_then(|today| self.passage(one, today)) {
-                // Of passages that say the same, one may stand for the others since they moved.
+                // Of several equal passages that moved, the same one may be found more than once.
                 Some(hit) if hits.iter().any(|other: &Hit| other.id == hit.id) => {}
                 Some(hit) => hits.push(hit),
                 None => is_behind = true,
@@ -360,7 +360,7 @@ impl Shelf {
         Ok(hits)
     }
 
-    /// The notebooks of the first hits, where several are read in the time of one.
+    /// Reads the notebooks of the first hits if the storage handles concurrent reads well.
     fn read_ahead<'h>(
         &self,
         found: &'h [LocatedHit],
@@ -391,11 +391,11 @@ impl Shelf {
         Ok(read?.into_iter().flatten().collect())
     }
 
-    /// The notebook of a chunk as it is now; `None` when it is gone or cannot be read.
+    /// Reads the notebook of a chunk; `None` if it no longer exists or cannot be read.
     fn today(&self, located: &Located) -> Result<Option<Today>, LibraryError> {
         let bytes = match self.library.read(&self.collection, &located.notebook) {
             Ok(bytes) => bytes,
-            // What cannot be read cannot be found either; the rest can.
+            // An unreadable notebook has no hits; the others still do.
             Err(LibraryError::Failed { .. }) => None,
             Err(error) => return Err(error),
         };
@@ -407,8 +407,8 @@ impl Shelf {
         }))
     }
 
-    /// The hit, if its bytes are still in the notebook, there or elsewhere. What the index says of its headings and its
-    /// line counts only as long as no byte of the notebook is another.
+    /// Returns the hit if its bytes are still in the notebook, there or elsewhere. Headings and line come from the
+    /// index only if no byte of the notebook has changed.
     fn passage(&self, hit: &LocatedHit, today: &Today) -> Option<Hit> {
         let bytes = today.bytes.as_slice();
         let Located {
@@ -453,7 +453,8 @@ impl Shelf {
         })
     }
 
-    /// What is known of the passage `span` of a notebook whose bytes have this digest.
+    /// Returns the headings and line of the passage `span` of a notebook whose bytes have this digest, if they are at
+    /// hand.
     pub(crate) fn known(&self, notebook: &NotePath, digest: &Digest, span: Span) -> Option<Known> {
         let located = self.index.chunk_at(notebook, span)?;
         (located.notebook_digest == *digest).then_some(Known {
@@ -462,19 +463,19 @@ impl Shelf {
         })
     }
 
-    /// Where passages may be whose digests begin with these digits, in order.
+    /// Returns possible locations of passages whose digests begin with these digits, in order.
     pub(crate) fn chunks_with(&self, digits: &str) -> Result<Vec<Located>, LibraryError> {
         self.index.chunks_with(digits)
     }
 }
 
-/// What a notebook as it is now says of the place of a passage that starts at `start`.
+/// Returns the headings and line at the offset `start` of a notebook with these bytes.
 pub(crate) fn looked_up(bytes: &[u8], notebook: &NotePath, start: usize) -> Known {
     CutNotebook::new(bytes, notebook).known(start)
 }
 
 impl CutNotebook {
-    /// What it says of the place of a passage that starts at `start`.
+    /// Returns the headings and line at the offset `start`.
     fn known(&self, start: usize) -> Known {
         let path = self.path(self.section_at(start));
         Known {
@@ -484,7 +485,7 @@ impl CutNotebook {
     }
 }
 
-/// A chunk of a notebook as it is now whose digest `wanted` says yes to, with the headings above it.
+/// Returns the first chunk of a notebook whose digest is `wanted`, and the headings above it.
 pub(crate) fn moved_in(
     bytes: &[u8],
     notebook: &NotePath,
@@ -498,12 +499,12 @@ pub(crate) fn moved_in(
     })
 }
 
-/// Compares and indexes until the shelf is gone.
+/// Compares and indexes until the shelf is dropped.
 fn keep_fresh(shelf: &Weak<Shelf>, woken: &mpsc::Receiver<()>) {
-    // It may take a while to begin to look out, and nobody should wait for it.
+    // Setting up a watch may take a while, and no caller should wait for it.
     let _watch = shelf.upgrade().and_then(|shelf| {
         let watch = shelf.watch();
-        // What happened before.
+        // For changes made before the watch was set up.
         shelf.look_again();
         watch
     });

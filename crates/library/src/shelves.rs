@@ -1,5 +1,5 @@
-//! The collections that are open for search. One is opened at the first call that needs it, and shared by all who entered
-//! it.
+//! The collections that are open for search. A collection is opened by the first call that needs it, and shared by all
+//! callers.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -19,24 +19,25 @@ use crate::{
     tiers::Models,
 };
 
-/// Most collections that are open at the same time.
+/// The most collections open at the same time: each holds an index in memory or mapped from disk.
 pub const MOST_OPEN: usize = 8;
-/// A search whose index is damaged again and again, under its hands, gives up after this many times.
+/// The most attempts of a search whose index turns out to be damaged each time.
 const MOST_TRIES: usize = 4;
-/// Who waits for a collection to be opened looks so often whether anybody still waits for it.
+/// How often a caller waiting for a collection to open checks whether its call was cancelled.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Where the indexes of a library are.
+/// The location of a library's indexes.
 #[derive(Clone)]
 pub enum Indexes {
-    /// Below this folder, if there is one.
+    /// Below this folder, or in memory if there is none.
     Folder(Option<PathBuf>),
     /// In a backend.
     Shared(Arc<dyn VectorSearch>),
 }
 
 impl Indexes {
-    /// That of a collection. A state of its folder that turned out to be of no use is not tried again.
+    /// Returns the location of a collection's index. A state of its folder that turned out to be unusable, `refused`,
+    /// is not tried again.
     pub fn of(
         &self,
         collection: &str,
@@ -59,18 +60,18 @@ pub struct Shelves {
     storage: Arc<Library>,
     indexes: Indexes,
     clock: Clock,
-    /// The one that was used last is at the end.
+    /// Most recently used last.
     open: Mutex<Vec<Place>>,
 }
 
-/// A place for one collection.
+/// The entry of one collection.
 #[derive(Clone)]
 struct Place {
     collection: String,
     slot: Arc<Mutex<Slot>>,
 }
 
-/// What is at a place.
+/// The state of an entry.
 #[derive(Default)]
 enum Slot {
     #[default]
@@ -79,8 +80,8 @@ enum Slot {
     Open(Arc<Shelf>),
 }
 
-/// A collection that is being opened: once, on a thread of its own, for all who wait for it. Anyone who gives up does not take
-/// the others' work along.
+/// A collection that is being opened, once and on a thread of its own, for all callers that wait for it. A caller that
+/// gives up does not abort the work for the others.
 #[derive(Default)]
 struct Opening {
     result: Mutex<Option<Result<Arc<Shelf>, LibraryError>>>,
@@ -108,7 +109,7 @@ impl Opening {
 }
 
 impl Shelves {
-    /// The collections of `storage`, none of which is open yet.
+    /// Creates the set of open collections of `storage`, empty at first.
     pub fn new(storage: Arc<Library>, indexes: Indexes, clock: Clock) -> Self {
         Self {
             storage,
@@ -118,7 +119,7 @@ impl Shelves {
         }
     }
 
-    /// The collection, opened if it is not yet. Waits for that until `stop` says that nobody else does.
+    /// Returns the collection, opening it if necessary. Waits until `stop` returns `true`.
     pub(crate) fn shelf(
         &self,
         collection: &str,
@@ -134,7 +135,7 @@ impl Shelves {
         opening.wait(stop)
     }
 
-    /// Searches a collection, opened if it is not yet. An index that turns out to be damaged is opened again.
+    /// Searches a collection, opening it if necessary. An index that turns out to be damaged is reopened.
     pub fn search(
         &self,
         collection: &str,
@@ -162,8 +163,8 @@ impl Shelves {
         found
     }
 
-    /// Compares the index of a collection with the storage and takes in what changed, before an answer that has to know of
-    /// it. The collection is opened if it is not yet. An index that a backend keeps is only compared.
+    /// Compares the index of a collection with the storage and indexes what changed, so that the next search sees every
+    /// write before this call. Opens the collection if necessary. An index that a backend keeps is only compared.
     pub fn refresh(
         &self,
         collection: &str,
@@ -172,26 +173,26 @@ impl Shelves {
         self.shelf(collection, stop)?.refresh(stop)
     }
 
-    /// Says that something in a collection was changed. If it is open, it is compared with the storage soon.
+    /// Reports that something in a collection may have changed. If it is open, it is compared with the storage soon.
     pub fn changed(&self, collection: &str) {
         if let Some(shelf) = self.opened(collection) {
             shelf.look_again();
         }
     }
 
-    /// Quotes the passage `id` with `context` characters around it. See [`quote`].
+    /// Quotes the passage `id` with `context` characters on both sides. See [`quote`].
     pub fn quote(&self, id: &SourceId, context: usize) -> Result<Quote, LibraryError> {
         let shelf = self.opened(&id.collection);
         quote(&self.storage, shelf.as_deref(), id, context, self.clock)
     }
 
-    /// Has a collection opened again whose index turned out to be damaged, unless that was done already.
+    /// Reopens a collection whose index turned out to be damaged, unless another caller already did.
     fn reopen(&self, collection: &str, damaged: &Arc<Shelf>) -> Result<(), LibraryError> {
         let slot = self.place(collection);
         let mut at = slot.lock();
         match &*at {
             Slot::Open(shelf) if Arc::ptr_eq(shelf, damaged) => {
-                tracing::warn!("the index is damaged and opened again");
+                tracing::warn!("the index is damaged and is reopened");
                 let refused = damaged.disk_state();
                 self.begin(&mut at, &slot, collection, refused).map(drop)
             }
@@ -199,7 +200,7 @@ impl Shelves {
         }
     }
 
-    /// Begins to open a collection into `slot`, which is locked.
+    /// Starts to open a collection into `slot`, which is locked.
     fn begin(
         &self,
         locked_slot: &mut Slot,
@@ -216,7 +217,7 @@ impl Shelves {
             collection.to_owned(),
         );
         let open = move || {
-            // Its place went to another collection, or the world ended.
+            // The entry was evicted, or the set was dropped.
             let stop = || slot.strong_count() == 0;
             let opened = unharmed(|| Shelf::open(library, &name, place, clock, &stop));
             let opened = opened.unwrap_or_else(|| {
@@ -239,7 +240,7 @@ impl Shelves {
         Ok(opening)
     }
 
-    /// Whether the indexes can be used now, as far as they are elsewhere.
+    /// Checks that the indexes can be used now, if a backend keeps them.
     pub fn ready(&self) -> Result<(), LibraryError> {
         match &self.indexes {
             Indexes::Shared(backend) => backend.ready().map_err(|error| {
@@ -249,7 +250,7 @@ impl Shelves {
         }
     }
 
-    /// The collection, if it is open already.
+    /// Returns the collection if it is already open.
     pub fn opened(&self, collection: &str) -> Option<Arc<Shelf>> {
         let open = self.open.lock();
         let place = open.iter().find(|place| place.collection == collection)?;
@@ -259,14 +260,14 @@ impl Shelves {
         }
     }
 
-    /// Forgets a collection that is no longer there.
+    /// Forgets a collection that no longer exists.
     fn forget(&self, collection: &str) {
         self.open
             .lock()
             .retain(|place| place.collection != collection);
     }
 
-    /// The place of a collection. The one that was not used for longest makes room.
+    /// Returns the entry of a collection, and evicts the least recently used one if necessary.
     fn place(&self, collection: &str) -> Arc<Mutex<Slot>> {
         let mut open = self.open.lock();
         let known = open

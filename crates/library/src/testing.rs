@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-/// The most bytes of a notebook in memory.
+/// The size limit for notebooks in memory.
 pub(crate) const LARGEST: u64 = 4 << 20;
 
 /// A library whose storage is in memory.
@@ -68,7 +68,7 @@ struct File {
 }
 
 impl Memory {
-    /// A storage of these files, named as `collection/path`.
+    /// Creates a storage with these files, named as `collection/path`.
     pub fn of(files: &[(&str, &str)]) -> Self {
         let storage = Self::default();
         for (path, text) in files {
@@ -78,7 +78,7 @@ impl Memory {
         storage
     }
 
-    /// A storage of these files, each as collection, path and text.
+    /// Creates a library with these files, each given as collection, path and text.
     pub fn shared(files: &[(&str, &str, &str)]) -> Arc<Library> {
         let storage = Self::default();
         for (collection, path, text) in files {
@@ -87,12 +87,12 @@ impl Memory {
         storage.library
     }
 
-    /// The library, to share.
+    /// Returns the library.
     pub fn library(&self) -> Arc<Library> {
         Arc::clone(&self.library)
     }
 
-    /// Writes a file as a whole.
+    /// Creates or replaces a file.
     pub fn write(&self, collection: &str, path: &str, bytes: &[u8]) {
         let mut files = self.storage.files.lock().unwrap();
         let file = files
@@ -108,28 +108,28 @@ impl Memory {
         self.storage.files.lock().unwrap().remove(&key);
     }
 
-    /// Changes the time that a file was modified at.
+    /// Sets the modification time of a file.
     pub fn set_modified(&self, collection: &str, path: &str, modified: i64) {
         let key = (collection.to_owned(), path.to_owned());
         let mut files = self.storage.files.lock().unwrap();
         files.get_mut(&key).unwrap().modified = modified;
     }
 
-    /// Makes every reading of a file fail.
+    /// Makes reads of a file fail.
     pub fn forbid(&self, collection: &str, path: &str) {
         let key = (collection.to_owned(), path.to_owned());
         let mut files = self.storage.files.lock().unwrap();
         files.get_mut(&key).unwrap().is_unreadable = true;
     }
 
-    /// Makes readings of a file succeed again.
+    /// Makes reads of a file succeed again.
     pub fn allow(&self, collection: &str, path: &str) {
         let key = (collection.to_owned(), path.to_owned());
         let mut files = self.storage.files.lock().unwrap();
         files.get_mut(&key).unwrap().is_unreadable = false;
     }
 
-    /// How many notebooks were read.
+    /// Returns the number of reads of notebooks.
     pub fn read_of_notebooks(&self) -> usize {
         *self.storage.reads.lock().unwrap()
     }
@@ -231,21 +231,21 @@ impl ArtifactStorage for Files {
     }
 }
 
-/// A query that is searched for.
+/// Parses a query.
 #[cfg(test)]
 pub(crate) fn asked(text: &str) -> crate::SearchQuery {
     crate::SearchQuery::parse(text).unwrap()
 }
 
-/// A model for the second tier that is quick: made of that of the first, with other dimensions and another fingerprint.
-/// It counts what it embeds.
+/// A quick model for the second tier: the one of the first, with other dimensions and another fingerprint. It counts
+/// what it embeds.
 pub struct Second {
     name: &'static str,
     embedded: AtomicUsize,
 }
 
 impl Second {
-    /// One that lasts as long as the process.
+    /// Creates a model that lives as long as the process.
     pub fn new(name: &'static str) -> &'static Self {
         Box::leak(Box::new(Self {
             name,
@@ -253,7 +253,7 @@ impl Second {
         }))
     }
 
-    /// How many passages were embedded since it was asked last.
+    /// Returns the number of passages embedded since the last call.
     pub fn embedded(&self) -> usize {
         self.embedded.swap(0, Ordering::Relaxed)
     }
@@ -294,9 +294,9 @@ impl EmbeddingReader for SecondReader<'_> {
         self.model
     }
 
-    /// Another direction than that of the first model: its numbers the other way round.
+    /// Returns another direction than the first model: the reversed vector.
     fn embed(&mut self, parts: &[&str]) -> Option<Vector> {
-        // Questions have one part.
+        // Queries have one part.
         let is_passage = usize::from(parts.len() > 1);
         self.model.embedded.fetch_add(is_passage, Ordering::Relaxed);
         let mut vector = self.reader.embed(parts)?;
@@ -306,7 +306,8 @@ impl EmbeddingReader for SecondReader<'_> {
     }
 }
 
-/// A sidecar that records these notebooks as sources, one step, and these payloads, all as they are in the storage.
+/// Writes and returns a record with these notebooks as sources, one step, and these payloads, all as they are in the
+/// storage.
 pub fn sidecar(
     storage: &Memory,
     collection: &str,
@@ -359,7 +360,7 @@ pub fn sidecar(
     record
 }
 
-/// Writes the sidecar of a set.
+/// Writes the record of a set.
 pub fn keep(storage: &Memory, collection: &str, set: &str, record: &Record) {
     let text = record.to_toml().unwrap();
     storage.write(

@@ -1,21 +1,21 @@
-//! The two tiers of an index: a model that is instant, and one that understands more and takes its time.
+//! The two tiers of an index: an instant model, and a slower one that understands more.
 //!
-//! The first tier answers at once, always. The second is filled by `sectile notebook index`, and answers for a collection
-//! when it is complete.
+//! The first tier is always available. The second is filled by `sectile notebook index`, and answers for a collection
+//! once it is complete.
 
 use sectile_retrieval::{Embedder, ModelError, built_in, transformer};
 
-/// Which tier answers.
+/// The tier that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
-    /// A model of word vectors, which is instant.
+    /// A model of word vectors: instant.
     Static,
     /// A model that reads a passage as a whole.
     Transformer,
 }
 
 impl Tier {
-    /// The name in answers and reports.
+    /// Returns its name in answers and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Static => "static",
@@ -34,7 +34,7 @@ pub struct Models {
 }
 
 impl Models {
-    /// Those inside the program.
+    /// Returns the models built into the program.
     pub fn built_in() -> Result<Self, ModelError> {
         Ok(Self {
             first: built_in()?,
@@ -43,7 +43,7 @@ impl Models {
     }
 }
 
-/// The name of the first tier's model.
+/// Returns the name of the first tier's model.
 pub(crate) fn first_model() -> &'static str {
     built_in().map_or("none", Embedder::name)
 }

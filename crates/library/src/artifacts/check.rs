@@ -1,4 +1,4 @@
-//! Every artifact of a collection, hashed again.
+//! Verification: every artifact of a collection is hashed again.
 
 use serde::Serialize;
 
@@ -8,40 +8,40 @@ use crate::{
     library::Library,
 };
 
-/// What came of hashing everything again.
+/// The result of hashing everything again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Checked {
-    /// Sets with a sound record.
+    /// Sets with a valid record.
     pub sets: Vec<CheckedSet>,
-    /// Sets with a damaged one.
+    /// Sets with a damaged record.
     pub damaged: Vec<Drift>,
 }
 
-/// Something that is not as it was recorded.
+/// Something that differs from the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Drift {
     /// The set, artifact or notebook.
     pub id: String,
-    /// What is wrong with it, in a few words.
+    /// The problem, in a few words.
     pub problem: String,
 }
 
-/// A set whose record is sound.
+/// A set whose record is valid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckedSet {
     /// The id of the set.
     pub artifact_set_id: String,
-    /// What kind of derived material it holds.
+    /// The kind of derived material in it.
     pub artifact_type: ArtifactType,
-    /// Whether a person stands behind it.
+    /// Whether a person vouches for it.
     pub status: Status,
-    /// How many artifacts its record lists.
+    /// Number of artifacts in its record.
     pub artifacts: usize,
-    /// How many sources its record lists.
+    /// Number of sources in its record.
     pub sources: usize,
-    /// Artifacts that are not what the record says.
+    /// Artifacts that differ from the record.
     pub drifted_artifacts: Vec<Drift>,
-    /// Sources that are not what the record says.
+    /// Sources that differ from the record.
     pub drifted_sources: Vec<Drift>,
 }
 
@@ -84,8 +84,8 @@ pub fn check(storage: &Library, collection: &str) -> Result<Checked, LibraryErro
             let drifted_sources = sources.iter().filter(|source| !source.is_fresh());
             let drifted_sources = drifted_sources.map(|source| {
                 let why = match source.today {
-                    Some(_) => "is not what it was",
-                    None => "is gone, or cannot be read",
+                    Some(_) => "has changed",
+                    None => "no longer exists, or cannot be read",
                 };
                 Drift {
                     id: source.notebook.to_string(),

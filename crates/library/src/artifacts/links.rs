@@ -19,32 +19,32 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ArtifactLink {
-    /// For `retrieve_artifact`.
+    /// Id of the artifact, for `retrieve_artifact`.
     pub artifact_id: String,
     /// Its set.
     pub artifact_set_id: String,
     /// Its kind.
     pub artifact_type: ArtifactType,
-    /// Its standing.
+    /// Whether a person vouches for it.
     pub status: Status,
     /// Whether its sources changed.
     pub staleness_indicator: Staleness,
-    /// Sources that hold references.
+    /// Its sources among the notebooks of the results.
     pub matching_sources: Vec<String>,
 }
 
-/// Which artifacts were made from given notebooks.
+/// The artifacts made from given notebooks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkedArtifacts {
-    /// The ids of the first of them, sorted.
+    /// The first ids, sorted.
     pub ids: Vec<String>,
-    /// How many there are.
+    /// Number of such artifacts.
     pub total: usize,
-    /// Whether all records were looked at.
+    /// Whether all records were examined.
     pub is_complete: bool,
 }
 
-/// The artifacts whose recorded sources include one of `notebooks`: the ids of the first `most`, and how many there are.
+/// Returns the artifacts whose recorded sources include one of `notebooks`: the ids of the first `most`, and the total.
 /// Sets with a damaged record have no sources.
 pub fn linked_to(
     storage: &Library,
@@ -71,7 +71,7 @@ pub fn linked_to(
     Ok(found)
 }
 
-/// Those of the artifacts `ids` that are made from one of `notebooks` as the records say now.
+/// Returns those of the artifacts `ids` that are made from one of `notebooks`, according to the current records.
 pub fn links(
     storage: &Library,
     collection: &str,
@@ -114,7 +114,7 @@ pub fn links(
     Ok(links)
 }
 
-/// The sources of a set that are among `notebooks`.
+/// Returns the sources of a set that are among `notebooks`.
 fn matching(record: &Record, notebooks: &HashSet<&NotePath>) -> Vec<String> {
     let sources = record.sources.iter().map(|source| &source.notebook);
     sources

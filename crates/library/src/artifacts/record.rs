@@ -1,4 +1,4 @@
-//! `set.toml`: reading it strictly and within bounds, and writing it.
+//! `set.toml`: strict, bounded parsing, and writing.
 
 use std::collections::HashSet;
 
@@ -10,45 +10,45 @@ use serde_json::Value;
 
 use crate::storage::is_notebook;
 
-/// The name of the file beside the payload files.
+/// The name of the record, beside the payload files.
 pub const SIDECAR: &str = "set.toml";
-/// The only version of the format.
+/// The only supported version of the format.
 const FORMAT: u32 = 1;
-/// Bytes of the file.
+/// The longest file, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
-/// Notebooks that a set was made from.
+/// The most sources of a set.
 pub const MAX_SOURCES: usize = 10_000;
-/// Transformations of a set.
+/// The most steps of a set.
 pub const MAX_STEPS: usize = 100;
-/// Digests of the inputs or outputs of one step.
+/// The most digests of the inputs or outputs of one step.
 pub const MAX_DIGESTS: usize = 10_000;
-/// Payload files of a set.
+/// The most payload files of a set.
 pub const MAX_ARTIFACTS: usize = 1000;
-/// Bytes of the parameters of one step, as JSON.
+/// The longest parameters of one step, in bytes of JSON.
 pub const MAX_PARAMETERS: usize = 16 << 10;
-/// Characters of the name of a tool.
+/// The longest name of a tool, in characters.
 pub const MAX_TOOL: usize = 200;
-/// Characters of a note.
+/// The longest note, in characters.
 pub const MAX_NOTE: usize = 2000;
-/// Bytes of the name of a set or a file.
+/// The longest name of a set or a file, in bytes.
 pub const MAX_NAME: usize = 200;
 
-/// What kind of derived material it is.
+/// The kind of derived material.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ArtifactType {
     /// A shorter text.
     Summary,
-    /// A list of what is where.
+    /// A list of topics and where they are.
     Index,
-    /// Facts taken out.
+    /// Facts extracted from a text.
     Extraction,
-    /// A new text made of several.
+    /// A new text made from several.
     Synthesis,
 }
 
-/// Whether a person stands behind it.
+/// Whether a person vouches for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -70,35 +70,35 @@ pub enum Maker {
     HumanExport,
 }
 
-/// What is recorded of a set of artifacts.
+/// The record of a set of artifacts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// What kind of derived material it is.
+    /// The kind of derived material.
     pub kind: ArtifactType,
-    /// Whether a person stands behind it.
+    /// Whether a person vouches for it.
     pub status: Status,
-    /// Times are in milliseconds since 1970.
+    /// When it was made, in milliseconds since 1970.
     pub created_at: i64,
     /// Who made it.
     pub created_by: Maker,
-    /// When it was last made again, where that is recorded.
+    /// When it was last made again, if recorded.
     pub last_refreshed: Option<i64>,
-    /// How far its maker trusts it, in words.
+    /// A note by its maker on how far it can be trusted.
     pub confidence_note: Option<String>,
     /// The notebooks that it was made from.
     pub sources: Vec<Source>,
-    /// In order, numbered from 1.
+    /// The steps, in order, numbered from 1.
     pub steps: Vec<Step>,
-    /// At least one.
+    /// The payload files, at least one.
     pub payloads: Vec<Payload>,
 }
 
 /// A notebook that a set was made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Relative to the collection.
+    /// Path relative to the collection.
     pub notebook: NotePath,
-    /// The digest that the notebook had then.
+    /// Its digest at that time.
     pub digest: Digest,
 }
 
@@ -107,13 +107,13 @@ pub struct Source {
 pub struct Step {
     /// The name of the tool.
     pub tool: String,
-    /// What the tool was told.
+    /// Its parameters.
     pub parameters: serde_json::Map<String, Value>,
     /// When it ran, in milliseconds since 1970.
     pub timestamp: i64,
-    /// The digests of what it read.
+    /// The digests of its inputs.
     pub inputs: Vec<Digest>,
-    /// The digests of what it wrote.
+    /// The digests of its outputs.
     pub outputs: Vec<Digest>,
 }
 
@@ -124,7 +124,7 @@ pub struct Payload {
     pub file: String,
     /// The digest of its bytes.
     pub digest: Digest,
-    /// How many bytes it has.
+    /// Its length.
     pub bytes: u64,
 }
 
@@ -178,7 +178,7 @@ struct WrittenPayload {
 }
 
 impl Record {
-    /// Reads a sidecar, or says what is wrong with it: the end of a sentence that begins with the file's name.
+    /// Parses a record, or returns what is wrong with it: the rest of a sentence that begins with the file's name.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() > MAX_BYTES {
             return Err("is larger than 1 MiB".to_owned());
@@ -188,12 +188,12 @@ impl Record {
             let before = error.span().map_or("", |span| &text[..span.start]);
             let line = before.matches('\n').count() + 1;
             let message: String = error.message().chars().take(200).collect();
-            format!("cannot be understood: line {line}: {message}")
+            format!("cannot be parsed: line {line}: {message}")
         })?;
         written.checked()
     }
 
-    /// The text of a sidecar. What it says is held to the same rules as what is read.
+    /// Returns the record as TOML, checked by the same rules as parsing.
     pub fn to_toml(&self) -> Result<String, String> {
         let digits = |digests: &[Digest]| digests.iter().map(Digest::to_string).collect();
         let mut steps = Vec::new();
@@ -239,7 +239,7 @@ impl Written {
     fn checked(self) -> Result<Record, String> {
         if self.format != FORMAT {
             return Err(format!(
-                "has the format {}; this program knows {FORMAT}",
+                "has format {}; this program supports {FORMAT}",
                 self.format
             ));
         }
@@ -294,7 +294,7 @@ impl WrittenSource {
         let notebook = NotePath::parse_vault(&self.notebook).ok();
         let notebook = notebook.filter(|path| path.as_str() == self.notebook && is_notebook(path));
         Ok(Source {
-            notebook: notebook.ok_or("records a source that is no path of a notebook")?,
+            notebook: notebook.ok_or("records a source that is not the path of a notebook")?,
             digest: digest(&self.sha256)?,
         })
     }
@@ -307,7 +307,7 @@ impl WrittenStep {
         }
         if self.tool.is_empty() || self.tool.chars().count() > MAX_TOOL {
             return Err(format!(
-                "names no tool, or a very long one, in step {place}"
+                "has no tool, or one with a very long name, in step {place}"
             ));
         }
         within(self.inputs.len(), MAX_DIGESTS, "inputs")?;
@@ -338,7 +338,7 @@ impl WrittenStep {
 impl WrittenPayload {
     fn checked(self) -> Result<Payload, String> {
         if !is_payload_name(&self.file) {
-            return Err("records a file that is no plain name".to_owned());
+            return Err("records a file that is not a plain name".to_owned());
         }
         Ok(Payload {
             digest: digest(&self.sha256)?,
@@ -348,7 +348,7 @@ impl WrittenPayload {
     }
 }
 
-/// Whether a file of a set, or a set, may be called so.
+/// Returns whether a set or a file of a set may have this name.
 pub fn is_plain_name(name: &str) -> bool {
     let path = NotePath::parse_vault(name);
     name.len() <= MAX_NAME
@@ -358,7 +358,7 @@ pub fn is_plain_name(name: &str) -> bool {
         && path.is_ok_and(|path| path.as_str() == name)
 }
 
-/// Whether a payload may be called so.
+/// Returns whether a payload may have this name.
 pub fn is_payload_name(name: &str) -> bool {
     is_plain_name(name) && !name.eq_ignore_ascii_case(SIDECAR)
 }
@@ -370,7 +370,7 @@ fn within(count: usize, most: usize, what: &str) -> Result<(), String> {
     }
 }
 
-/// The digest that these digits write in the one form there is.
+/// Parses a digest in its canonical form.
 fn digest(digits: &str) -> Result<Digest, String> {
     Digest::parse(digits)
         .filter(|digest| digest.to_string() == digits)
@@ -390,7 +390,7 @@ fn datetime(milliseconds: i64) -> Result<toml::value::Datetime, String> {
         .ok_or_else(|| "has a time that cannot be written".to_owned())
 }
 
-/// Numbers that JSON does not have, and times, become texts.
+/// Numbers that JSON does not have, and times, become strings.
 fn json(value: toml::Value) -> Value {
     match value {
         toml::Value::String(text) => Value::String(text),

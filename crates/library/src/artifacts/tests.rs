@@ -1,11 +1,11 @@
-//! What is answered of artifacts, and what never is.
+//! Answers about artifacts, and what they never reveal.
 
 use crate::{
     artifacts::*,
     testing::{Memory, keep, sidecar},
 };
 
-/// A collection with one set of one text, and one set of a text and an object.
+/// Returns a collection with one set of a text file, and one of a text file and an object.
 fn library() -> Memory {
     let storage = Memory::of(&[
         ("c/a.md", "alpha"),
@@ -32,7 +32,7 @@ fn library() -> Memory {
     storage
 }
 
-/// What there is when nobody gives up.
+/// Returns all sets, without being stopped.
 fn retrieve(storage: &Memory, collection: &str, id: &str) -> Result<Artifact, LibraryError> {
     crate::artifacts::retrieve(storage, collection, id, &|| false)
 }
@@ -129,10 +129,10 @@ fn a_payload_that_drifted_is_never_answered() {
     storage.write("c", "_artifacts/one/summary.md", b"the Summary");
     assert_eq!(
         failure(&storage, "one/summary.md"),
-        "The payload of `one/summary.md` does not match its recorded digest; it is not answered."
+        "The payload of `one/summary.md` does not match its recorded digest, so it is not returned."
     );
     storage.remove("c", "_artifacts/one/summary.md");
-    assert!(failure(&storage, "one").contains("is not there"));
+    assert!(failure(&storage, "one").contains("does not exist"));
     let checked = check(&storage, "c").unwrap();
     assert!(checked.sets[1].drifted_artifacts.is_empty());
     assert_eq!(checked.sets[0].drifted_artifacts[0].id, "one/summary.md");
@@ -184,7 +184,7 @@ fn staleness_is_a_matter_of_content() {
     storage.remove("c", "a.md");
     assert_eq!(indicator("one"), Staleness::Stale);
     let drifted = &check(&storage, "c").unwrap().sets[1].drifted_sources;
-    assert_eq!(drifted[0].problem, "is gone, or cannot be read");
+    assert_eq!(drifted[0].problem, "no longer exists, or cannot be read");
     sidecar(&storage, "c", "one", &[], &["summary.md"]);
     assert_eq!(indicator("one"), Staleness::Unknown);
 }

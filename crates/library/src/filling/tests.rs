@@ -121,7 +121,7 @@ fn answers(shelf: &Shelf) -> (Tier, Digest) {
     (tier, Digest::of(format!("{hits:?}").as_bytes()))
 }
 
-/// Says to stop after so many looks.
+/// Asks to stop after this many calls.
 fn after(looks: usize) -> impl Fn() -> bool + Sync {
     let left = AtomicUsize::new(looks);
     move || {
@@ -191,7 +191,7 @@ fn only_what_changed_is_embedded_again_wherever_it_goes() {
     let second = Second::new("one");
     let case = Case::new(20);
     case.index();
-    // What is the same in all notebooks is embedded once below each title.
+    // Text that all notebooks share is embedded once for each title.
     case.fill(second);
     assert_eq!(second.embedded(), 61);
     // The same model, counted apart: a shelf embeds a few changes itself.
@@ -216,7 +216,7 @@ fn only_what_changed_is_embedded_again_wherever_it_goes() {
         let stored = segments.read(Some(built_in().unwrap())).unwrap().unwrap();
         assert_eq!(case.files().len(), stored.segments.len(), "{round}");
     }
-    // Everything anew, as one made at once.
+    // Rebuilt, as if made in one run.
     let afresh = Case::new(0);
     for number in 0..20 {
         let name = format!("n{number:03}.md");
@@ -234,7 +234,7 @@ fn an_index_made_anew_is_filled_where_documents_count_again() {
     let second = Second::new("one");
     let case = Case::new(3);
     case.index();
-    // One that does not count any more when it is filled.
+    // A passage that no longer counts when the tier is filled.
     case.storage.write("lab", "z.md", b"Trains.\n");
     case.index();
     case.fill(second);
@@ -376,7 +376,7 @@ fn a_few_changes_in_memory_are_embedded_beside_and_many_are_not() {
     shelf.look_again();
     tier(Tier::Transformer, "quince", 1);
     assert_eq!(second.embedded(), 1);
-    // What is the same in an edited notebook is taken from the disk.
+    // The unchanged passages of an edited notebook are taken from the disk.
     let edited = notebook(2) + "\n## More\n\nAnother quince.\n";
     case.storage.write("lab", "n002.md", edited.as_bytes());
     shelf.look_again();

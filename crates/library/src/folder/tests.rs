@@ -1,4 +1,4 @@
-//! What is a collection, what is a notebook, and what cannot be read.
+//! Collections, notebooks, and files that cannot be read.
 
 #![expect(clippy::disallowed_methods, reason = "tests make the files")]
 

@@ -1,20 +1,20 @@
-//! The root of a collection: one digest for all its notebooks, which ordinary tools reproduce.
+//! The root of a collection: one digest of all its notebooks, which ordinary tools can reproduce.
 //!
-//! It is the SHA-256 of lines as `sha256sum` writes them, one for each notebook, sorted by the bytes of the path:
+//! It is the SHA-256 of lines as `sha256sum` prints them, one for each notebook, sorted by the bytes of the path:
 //!
 //! ```text
 //! <sha256 of the notebook's bytes>  ./<path below the collection>
 //! ```
 //!
-//! In the folder of a collection, this prints it:
+//! This prints it in the folder of a collection:
 //!
 //! ```sh
 //! find . -path ./_artifacts -prune -o -name '.?*' -prune -o -type f -iname '*.md' -print0 \
 //!   | LC_ALL=C sort -z | xargs -0 -r sha256sum | sha256sum
 //! ```
 //!
-//! That is so where nothing is ignored, excluded or too large; what counts then is what `sectile notebook verify --sums`
-//! prints, and `sha256sum --check` takes.
+//! Both agree if nothing is ignored, excluded or too large; otherwise use the output of `sectile notebook verify
+//! --sums`, which `sha256sum --check` accepts.
 
 use std::{
     collections::HashMap,
@@ -30,10 +30,10 @@ use crate::{
     storage::{Listed, Stamp},
 };
 
-/// A stamp can be trusted once its file has been left alone for this long, in nanoseconds: file systems count time in
-/// steps, and two changes within one step look like one.
+/// A stamp can be trusted once its file has been unchanged for this long, in nanoseconds: file systems have coarse
+/// clocks, and two changes within one tick look like one.
 const SETTLED: u64 = 2_000_000_000;
-/// Digests that are remembered in all.
+/// The most digests that are remembered.
 const MAX_REMEMBERED: usize = 1_000_000;
 
 /// The root of a collection.
@@ -41,9 +41,9 @@ const MAX_REMEMBERED: usize = 1_000_000;
 pub struct CollectionRoot {
     /// The digest of the list of all digests.
     pub root: Digest,
-    /// Notebooks that it covers.
+    /// Number of notebooks that it covers.
     pub notebooks: usize,
-    /// Notebooks that are listed and cannot be read: too large, not ours, or gone in this moment.
+    /// Number of notebooks that are listed but cannot be read: too large, forbidden, or just removed.
     pub left_out: Vec<NotePath>,
 }
 
@@ -52,20 +52,20 @@ pub struct CollectionRoot {
 pub struct Sums {
     /// Each notebook with the digest of its bytes.
     pub sums: Vec<(NotePath, Digest)>,
-    /// Notebooks that are listed and cannot be read.
+    /// Number of notebooks that are listed but cannot be read.
     pub left_out: Vec<NotePath>,
 }
 
-/// Digests of the notebooks of one collection, each with the stamp that its file had.
+/// Digests of the notebooks of one collection, each with the stamp of its file.
 type Known = HashMap<NotePath, (Stamp, Digest)>;
 
-/// Digests of notebooks by their stamps. Good enough for a root, never for a quote.
+/// Digests of notebooks, remembered by their stamps: good enough for a root, never for a quote.
 #[derive(Debug, Default)]
 pub(crate) struct Remembered {
     collections: Mutex<HashMap<String, Known>>,
 }
 
-/// The root of a collection, from all its notebooks.
+/// Returns the root of a collection.
 pub fn collection_root(
     storage: &Library,
     collection: &str,
@@ -74,7 +74,7 @@ pub fn collection_root(
     Ok(sums(storage, collection, stop)?.root())
 }
 
-/// The digests of all notebooks. Those that are remembered are not read again.
+/// Returns the digests of all notebooks. Those that are remembered are not read again.
 pub fn sums(
     storage: &Library,
     collection: &str,
@@ -85,7 +85,7 @@ pub fn sums(
     let mut settled = HashMap::new();
     let sums = hashed(storage, collection, (listed, &known), &mut settled, stop);
     if sums.is_err() {
-        // Anyone who gave up half-way finds the other half done next time.
+        // After a cancelled call, the next one continues from here.
         known.extend(settled);
         settled = known;
     }
@@ -93,7 +93,7 @@ pub fn sums(
     sums
 }
 
-/// The digests of what is listed. `settled` gets those that can be remembered.
+/// Returns the digests of the listed notebooks. Those that can be remembered are added to `settled`.
 fn hashed(
     storage: &Library,
     collection: &str,
@@ -133,7 +133,7 @@ fn hashed(
 }
 
 impl Sums {
-    /// The lines that `sha256sum` would write.
+    /// Returns the lines that `sha256sum` would print.
     pub fn lines(&self) -> String {
         self.sums
             .iter()
@@ -141,7 +141,7 @@ impl Sums {
             .collect()
     }
 
-    /// The root over these digests.
+    /// Returns the root of these digests.
     pub fn root(self) -> CollectionRoot {
         CollectionRoot {
             root: Digest::of(self.lines().as_bytes()),
@@ -150,14 +150,14 @@ impl Sums {
         }
     }
 
-    /// The digest of one notebook.
+    /// Returns the digest of one notebook.
     pub fn of(&self, notebook: &NotePath) -> Option<Digest> {
         let at = self.sums.binary_search_by(|(path, _)| path.cmp(notebook));
         at.ok().map(|at| self.sums[at].1)
     }
 }
 
-/// A line as `sha256sum` writes it: a name that would break the line is escaped, and the line says so.
+/// Returns a line as `sha256sum` prints it: a name that would break the line is escaped, and the line is marked.
 fn line(path: &str, digest: &Digest) -> String {
     if path.contains(['\n', '\r']) {
         let path = path.replace('\n', "\\n").replace('\r', "\\r");
@@ -185,7 +185,7 @@ impl Remembered {
     }
 }
 
-/// Nanoseconds since 1970.
+/// Returns the time in nanoseconds since 1970.
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let nanoseconds = since.map(|since| since.as_nanos()).unwrap_or_default();

@@ -182,7 +182,7 @@ fn each_broken_link_is_told() {
     assert!(
         told.provenance
             .confidence_notes
-            .contains(&"A recorded source has changed or is gone.".to_owned())
+            .contains(&"A recorded source has changed or no longer exists.".to_owned())
     );
 }
 

@@ -142,7 +142,7 @@ proptest! {
         prop_assert_eq!(quote.after.chars().count(), context.min(after.chars().count()));
     }
 
-    /// Context around bytes that are no text is never longer than was asked for either.
+    /// Context around bytes that are not text is never longer than requested either.
     #[test]
     fn context_of_any_bytes_is_bounded(bytes in any::<Vec<u8>>(), context in 0..50_usize) {
         prop_assert!(last_characters(&bytes, context).chars().count() <= context);

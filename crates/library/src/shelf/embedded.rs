@@ -1,9 +1,9 @@
 //! An index in this process.
 //!
-//! What is on disk is compared with its checksums when it is opened, and with the library off the way of searches; what changed
-//! is indexed in memory, or everything when the index is damaged. Its files may be changed or cut off at any moment: a search
-//! that comes across that gives no answer, and the collection is opened again. The second tier answers as long as it has all
-//! chunks that count; a few that are in memory are embedded by the thread that keeps the index fresh.
+//! An index on disk is verified against its checksums when it is opened, and compared with the library in the
+//! background; changes are indexed in memory, or everything is if the index is damaged. Its files may be changed or
+//! truncated at any moment: a search that notices fails, and the collection is reopened. The second tier answers as
+//! long as it covers all chunks; a few new ones in memory are embedded by the thread that keeps the index up to date.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -24,31 +24,32 @@ use crate::{
     tiers::Models,
 };
 
-/// Readers of the second tier's model are kept for the next search, up to so many.
+/// The most readers of the second tier's model that are kept for later searches.
 const MOST_READERS: usize = 8;
-/// Vectors of chunks in memory are remembered up to so many.
+/// The most vectors of chunks in memory that are remembered.
 const MOST_KNOWN: usize = 4_096;
 
 pub(super) struct Embedded {
     library: Arc<Library>,
     collection: String,
-    /// Where its index is, if there is one.
+    /// The folder of its index, if there is one.
     folder: Option<PathBuf>,
     models: Models,
     clock: Clock,
     snapshot: Mutex<Arc<Snapshot>>,
-    /// Held while the index is compared with the library, so that what was seen first never replaces what was seen last.
+    /// Held during a comparison with the library, so that an older state never replaces a newer one.
     comparing: Mutex<()>,
-    /// The state on disk that could not be used.
+    /// The state on disk that turned out to be unusable.
     refused: Mutex<Option<Digest>>,
-    /// Readers of the second tier's model that nobody uses now.
+    /// Idle readers of the second tier's model.
     readers: Mutex<Vec<Box<dyn EmbeddingReader>>>,
-    /// Vectors of the second tier that chunks in memory may have, by manifest: those on disk, and those that were added.
+    /// Known vectors of the second tier for chunks in memory, with the manifest they belong to: those on disk, and
+    /// those added since.
     known: Mutex<Option<(Option<Digest>, KnownVectors)>>,
 }
 
 impl Embedded {
-    /// The index in the folder, or else one that is made in memory now.
+    /// Opens the index in the folder, or else builds one in memory.
     pub(super) fn open(
         library: Arc<Library>,
         collection: &str,
@@ -110,7 +111,7 @@ impl Embedded {
             corpus.search(query.parsed(), query.text(), Some(&mut *reader), most)
         };
         let found = match snapshot.disk_segments {
-            // What this process made itself does no harm.
+            // Segments that this process built can be trusted.
             0 => search(),
             _ => unharmed(search).ok_or(LibraryError::IndexDamaged)?,
         };
@@ -165,7 +166,7 @@ impl CollectionIndex for Embedded {
         let listed = self.library.notebooks(&self.collection, stop)?;
         let changes = base.changes(&listed);
         if !changes.is_empty() {
-            // So that answers can say it while the work goes on.
+            // Answers can report the changes while the work goes on.
             self.replace(base.with_changed(changes.len()));
         }
         let fresh = base.refreshed(&self.library, &self.collection, &listed, stop)?;
@@ -199,7 +200,7 @@ impl CollectionIndex for Embedded {
         });
         if let Some(complete) = now.completed(&self.library, &self.collection, known, stop)? {
             let mut current = self.snapshot.lock();
-            // Unless there is a newer one.
+            // A newer snapshot is not replaced.
             if Arc::ptr_eq(&current, &now) {
                 *current = Arc::new(complete);
             }

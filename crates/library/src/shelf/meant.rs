@@ -1,4 +1,4 @@
-//! The second tier of a snapshot: taken from disk when it is complete, and made for a few chunks in memory.
+//! The second tier of a snapshot: read from disk when it is complete there, and computed for a few chunks in memory.
 
 use std::{path::Path, sync::Arc};
 
@@ -11,25 +11,25 @@ use crate::{
     shelf::snapshot::{Notebook, Snapshot, corpus},
 };
 
-/// Most chunks in memory that are embedded besides.
+/// The most chunks in memory that are embedded in the background; more are left to `sectile notebook index`.
 const MOST_IN_MEMORY: usize = 256;
-/// Chunks that are embedded together.
+/// Number of chunks embedded per batch.
 const TOGETHER: usize = 8;
 
 impl Snapshot {
-    /// Whether the second tier answers.
+    /// Returns whether the second tier answers.
     pub(super) fn is_meant(&self) -> bool {
         let meant = self.meant.as_ref();
         meant.is_some_and(|meant| meant.len() == self.segments.len())
     }
 
-    /// The model of the tier that answers.
+    /// Returns the model of the tier that answers.
     pub(super) fn model(&self) -> &'static dyn Embedder {
         let second = self.models.second.filter(|_| self.is_meant());
         second.unwrap_or(self.models.first)
     }
 
-    /// The segments on disk with the vectors of the second tier, if they all have them.
+    /// Returns the segments on disk with the vectors of the second tier, if all segments have them.
     pub(super) fn on_second_tier(&self, store: &Store) -> Option<Vec<Segment>> {
         let places = self.notebooks.iter().map(|known| known.place);
         let places: Vec<Place> = places
@@ -39,7 +39,7 @@ impl Snapshot {
         store.meaning(&self.names, on_disk, &places, self.models.second?)
     }
 
-    /// The same with these segments as the second tier.
+    /// Returns the snapshot with these segments as the second tier.
     pub(super) fn with_meant(&self, meant: Option<Vec<Segment>>) -> Self {
         Self {
             corpus: corpus(&self.segments, meant.as_deref(), &self.notebooks),
@@ -52,7 +52,7 @@ impl Snapshot {
         }
     }
 
-    /// The same with the second tier that is on disk now. `None` when nothing is to be changed.
+    /// Returns the snapshot with the second tier that is on disk now; `None` if that changes nothing.
     pub(super) fn with_its_tier(&self, folder: Option<&Path>) -> Option<Self> {
         if !self.on_disk || self.meant.is_some() {
             return None;
@@ -62,12 +62,13 @@ impl Snapshot {
         Some(self.with_meant(Some(meant)))
     }
 
-    /// Whether only what is in memory is missing from the second tier, and is little.
+    /// Returns whether the second tier lacks only a few chunks in memory.
     pub(super) fn is_behind_in_meaning(&self) -> bool {
         self.meant.is_some() && !self.is_meant() && self.chunks_in_memory() <= MOST_IN_MEMORY
     }
 
-    /// The same with the second tier for what is in memory too. `None` when that could not be made.
+    /// Returns the snapshot with a second tier that covers the chunks in memory too; `None` if that could not be
+    /// computed.
     pub(super) fn completed(
         &self,
         library: &Library,
@@ -91,7 +92,7 @@ impl Snapshot {
                     ..
                 } = notebook;
                 let Some(texts) = texts(library, collection, notebook, digest)? else {
-                    // It changed again, and the next comparison sees that.
+                    // It changed again, which the next comparison will notice.
                     return Ok(None);
                 };
                 for (at, text) in segment.chunks_of(place.document).zip(texts) {
@@ -115,7 +116,7 @@ impl Snapshot {
         notebooks.filter(move |known| known.place.segment == segment)
     }
 
-    /// How many chunks that count are in memory.
+    /// Returns the number of live chunks in memory.
     fn chunks_in_memory(&self) -> usize {
         let numbers = self.disk_segments..self.segments.len();
         let chunks = numbers.flat_map(|number| {
@@ -127,7 +128,7 @@ impl Snapshot {
     }
 }
 
-/// Embeds as many as there is time for.
+/// Embeds texts until `stop` returns `true`.
 fn embed(
     model: &dyn Embedder,
     texts: &[Text],

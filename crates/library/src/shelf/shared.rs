@@ -1,6 +1,6 @@
 //! An index that a backend keeps for several processes.
 //!
-//! Whoever runs the library brings it up to date; this process only looks whether it is behind, off the way of searches.
+//! The operator of the library keeps it up to date; this process only checks in the background whether it is stale.
 
 use std::sync::Arc;
 
@@ -27,13 +27,13 @@ pub(super) struct Shared {
     last: Mutex<Last>,
 }
 
-/// What was seen last.
+/// The state seen last.
 #[derive(Clone)]
 struct Last {
     state: SharedState,
-    /// Notebooks that are not what is indexed; `None` before that was looked at.
+    /// Number of notebooks that differ from what is indexed; `None` before the first comparison.
     changed: Option<usize>,
-    /// Notebooks that are too large to be indexed; `None` before that was looked at.
+    /// Notebooks that are too large to be indexed; `None` before the first comparison.
     left_out: Option<Arc<Vec<LeftOut>>>,
 }
 
@@ -69,7 +69,7 @@ impl Shared {
     }
 }
 
-/// A collection that the library has and the index has not is no missing collection.
+/// Converts an error. A collection that exists in the library but not in the index is not a missing collection.
 fn explained(
     library: &Library,
     backend: &dyn VectorSearch,
@@ -82,7 +82,7 @@ fn explained(
     match library.require(collection) {
         Ok(()) => LibraryError::Failed {
             at: FailedPart::Index(backend.kind()),
-            message: "The shared index does not have this collection. Whoever runs this server can add it with `sectile notebook index --to postgres`."
+            message: "The shared index does not have this collection. The operator of this server can add it with `sectile notebook index --to postgres`."
                 .to_owned(),
         },
         Err(error) => error,
@@ -138,7 +138,7 @@ impl CollectionIndex for Shared {
         let found = found.map_err(|error| self.explained(error))?;
         let mut last = self.last.lock();
         if last.state.as_of != found.state.as_of {
-            // What was counted is of another state.
+            // The count belongs to another state.
             last.changed = None;
         }
         last.state = found.state;
@@ -146,7 +146,7 @@ impl CollectionIndex for Shared {
         Ok((found, self.state()))
     }
 
-    /// The notebook is read anyway by whoever asks, and says the same without a question to the backend.
+    /// The caller reads the notebook anyway, which yields the same without a request to the backend.
     fn chunk_at(&self, _: &NotePath, _: Span) -> Option<Located> {
         None
     }
@@ -157,7 +157,7 @@ impl CollectionIndex for Shared {
     }
 }
 
-/// Those that can be indexed, and those that are too large.
+/// Separates notebooks that can be indexed from those that are too large.
 fn sorted_by_size(listed: Vec<Listed>, max_notebook_bytes: u64) -> (Vec<Listed>, Vec<LeftOut>) {
     let (large, listed): (Vec<Listed>, Vec<Listed>) = listed
         .into_iter()
@@ -169,7 +169,8 @@ fn sorted_by_size(listed: Vec<Listed>, max_notebook_bytes: u64) -> (Vec<Listed>,
     (listed, large.collect())
 }
 
-/// How many notebooks are listed and not indexed as they are, or indexed and not listed. Both are sorted by path.
+/// Counts the notebooks that are listed but not indexed in their current state, or indexed but not listed. Both lists
+/// are sorted by path.
 fn differences(listed: &[Listed], entries: &[IndexedNotebook]) -> usize {
     let mut known = entries.iter().peekable();
     let mut differences = 0;
@@ -210,7 +211,7 @@ mod tests {
         assert_eq!(differences(&now, &[]), 3);
         assert_eq!(differences(&[], &[indexed("x.md", 1)]), 1);
         let index = [indexed("a.md", 1), indexed("b.md", 1), indexed("c.md", 1)];
-        // `b.md` is gone, `c.md` is another one, and `d.md` is new.
+        // `b.md` is gone, `c.md` has changed, and `d.md` is new.
         assert_eq!(differences(&now, &index), 3);
     }
 

@@ -1,4 +1,4 @@
-//! The state of an index at one moment: what is on disk, and what changed since, in memory.
+//! The state of an index at one moment: segments on disk, and later changes in memory.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -20,33 +20,36 @@ use crate::{
     tiers::{Models, Tier},
 };
 
-/// More segments in memory than this become one.
+/// The most small segments in memory; more are merged into one.
 const MOST_IN_MEMORY: usize = 8;
+/// Segments in memory with this many live chunks are not merged: a merge reads and embeds again, and its cost must not
+/// grow with the collection. The segments that a large collection is built from have more.
+const LARGE: usize = 512;
 
 /// The state of an index at one moment.
 pub(super) struct Snapshot {
     pub(super) corpus: Arc<Corpus>,
-    /// In the order of the documents of the corpus.
+    /// In the order of the documents in the corpus.
     pub(super) notebooks: Arc<Vec<Notebook>>,
     pub(super) as_of: i64,
     pub(super) on_disk: bool,
-    /// Notebooks that changed and are not indexed yet; `None` when that was not looked at.
+    /// Number of notebooks that have changed and are not indexed yet; `None` before the first comparison.
     pub(super) changed: Option<usize>,
-    /// Notebooks that nothing is indexed of, in order.
+    /// Notebooks that are not indexed, in order.
     pub(super) left_out: Arc<Vec<LeftOut>>,
     pub(super) models: Models,
     pub(super) segments: Vec<Segment>,
-    /// The first of these with the vectors of the second tier, at least those on disk; `None` when these are not complete.
+    /// The first of these segments, at least those on disk, with the vectors of the second tier; `None` if incomplete.
     pub(super) meant: Option<Vec<Segment>>,
-    /// How many of the segments are on disk. They come first.
+    /// Number of segments on disk, which come first.
     pub(super) disk_segments: usize,
-    /// The names of those.
+    /// Their names.
     pub(super) names: Vec<String>,
-    /// What the state on disk was.
+    /// The state of the disk when it was read.
     pub(super) manifest: Option<Digest>,
 }
 
-/// A notebook that is indexed.
+/// An indexed notebook.
 #[derive(Clone)]
 pub(super) struct Notebook {
     pub(super) notebook: NotePath,
@@ -56,7 +59,7 @@ pub(super) struct Notebook {
 }
 
 impl Snapshot {
-    /// What is on disk, if there is something that can be used. It was compared with its checksums then.
+    /// Reads the index on disk, verified against its checksums, if there is a usable one.
     pub(super) fn of_disk(folder: Option<&Path>, collection: &str, models: Models) -> Option<Self> {
         let opened = unharmed(|| Self::opened(folder, collection, models));
         opened.unwrap_or_else(|| {
@@ -109,7 +112,7 @@ impl Snapshot {
         }
     }
 
-    /// Everything, indexed in memory.
+    /// Indexes everything in memory.
     pub(super) fn in_memory(
         storage: &Library,
         collection: &str,
@@ -151,12 +154,12 @@ impl Snapshot {
         }
     }
 
-    /// What tells the state that is on disk now from others, if there is one.
+    /// Returns a digest that identifies the state on disk, if there is one.
     pub(super) fn state_on_disk(folder: Option<&Path>) -> Option<Digest> {
         Store::at(folder?).ok().flatten()?.state().ok().flatten()
     }
 
-    /// A chunk, and where it is.
+    /// Returns a chunk with its location.
     pub(super) fn located(&self, chunk: usize) -> Option<Located> {
         let notebook = self.notebooks.get(self.corpus.document_of(chunk))?;
         Some(Located {
@@ -167,14 +170,15 @@ impl Snapshot {
         })
     }
 
-    /// Where a notebook is among those that are indexed.
+    /// Returns the position of a notebook among the indexed ones.
     pub(super) fn position(&self, notebook: &NotePath) -> Option<usize> {
         self.notebooks
             .binary_search_by(|known| known.notebook.cmp(notebook))
             .ok()
     }
 
-    /// What is listed and not indexed as it is, and what is indexed and not listed: names, in no particular order.
+    /// Returns the notebooks that are listed but not indexed in their current state, or indexed but not listed, in no
+    /// particular order.
     pub(super) fn changes<'a>(&'a self, listed: &'a [Listed]) -> Vec<&'a NotePath> {
         let mut known = self.notebooks.iter().peekable();
         let mut changes = Vec::new();
@@ -191,7 +195,7 @@ impl Snapshot {
         changes
     }
 
-    /// The same, with what is known to have changed.
+    /// Returns the snapshot with another number of changed notebooks.
     pub(super) fn with_changed(&self, changed: usize) -> Self {
         Self {
             corpus: Arc::clone(&self.corpus),
@@ -205,7 +209,7 @@ impl Snapshot {
         }
     }
 
-    /// The state with everything indexed that is listed.
+    /// Returns the snapshot with everything indexed that is listed.
     pub(super) fn refreshed(
         &self,
         storage: &Library,
@@ -220,22 +224,35 @@ impl Snapshot {
                 ..self.with_changed(0)
             });
         }
-        if self.segments.len() - self.disk_segments < MOST_IN_MEMORY {
+        let kept = self.kept_segments();
+        if self.segments.len() - kept < MOST_IN_MEMORY {
             return self.with(storage, collection, listed, stop);
         }
-        // What is in memory is indexed again, into one segment.
+        // The others are indexed again, into one segment.
         let mut fewer = self.with_changed(0);
-        fewer.segments.truncate(self.disk_segments);
+        fewer.segments.truncate(kept);
         if let Some(meant) = &mut fewer.meant {
-            meant.truncate(self.disk_segments);
+            meant.truncate(kept);
         }
-        let on_disk = self.notebooks.iter();
-        let on_disk = on_disk.filter(|known| known.place.segment < self.disk_segments);
-        fewer.notebooks = Arc::new(on_disk.cloned().collect());
+        let notebooks = self.notebooks.iter();
+        let notebooks = notebooks.filter(|known| known.place.segment < kept);
+        fewer.notebooks = Arc::new(notebooks.cloned().collect());
         fewer.with(storage, collection, listed, stop)
     }
 
-    /// Whether a notebook that could not be read may be now. Both lists have the same notebooks.
+    /// Returns the number of leading segments that are never merged: those on disk, and the large ones that follow.
+    fn kept_segments(&self) -> usize {
+        let mut live = vec![0; self.segments.len()];
+        for Notebook { place, .. } in self.notebooks.iter() {
+            if let Some(segment) = self.segments.get(place.segment) {
+                live[place.segment] += segment.chunks_of(place.document).len();
+            }
+        }
+        let in_memory = live.iter().skip(self.disk_segments);
+        self.disk_segments + in_memory.take_while(|live| **live >= LARGE).count()
+    }
+
+    /// Returns whether a notebook that could not be read may be readable now. Both lists have the same notebooks.
     fn may_read_more(&self, listed: &[Listed], max_notebook_bytes: u64) -> bool {
         let mut pairs = self.notebooks.iter().zip(listed);
         pairs.any(|(known, one)| may_be_readable_now(known.place, one, max_notebook_bytes))
@@ -321,7 +338,7 @@ impl Snapshot {
     }
 }
 
-/// Notebooks that nothing is indexed of.
+/// Returns the notebooks that are not indexed.
 fn without_a_place(notebooks: &[Notebook]) -> Vec<LeftOut> {
     let left_out = notebooks.iter().filter_map(|known| {
         Some(LeftOut {
@@ -332,8 +349,8 @@ fn without_a_place(notebooks: &[Notebook]) -> Vec<LeftOut> {
     left_out.collect()
 }
 
-/// The same as they are listed now: one that is too large by now is never quoted, even if it is indexed. Both lists have the
-/// same notebooks.
+/// Returns the notebooks that cannot be searched now: one that has become too large is never quoted, even if it is
+/// indexed. Both lists have the same notebooks.
 fn left_out(notebooks: &[Notebook], listed: &[Listed], max_notebook_bytes: u64) -> Vec<LeftOut> {
     let left_out = notebooks.iter().zip(listed).filter_map(|(known, one)| {
         let now = WhyLeftOut::of(one, max_notebook_bytes);
@@ -346,13 +363,13 @@ fn left_out(notebooks: &[Notebook], listed: &[Listed], max_notebook_bytes: u64) 
     left_out.collect()
 }
 
-/// What `work` comes to, or `None` when it panicked. The library that reads the dictionaries of an index may do so when they
-/// have their checksums and were made to do harm.
+/// Returns the result of `work`, or `None` if it panicked. The crate that reads the dictionaries of an index may panic
+/// on crafted ones with valid checksums.
 pub(crate) fn unharmed<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
-/// What is searched: the second tier when all segments have it, or else the first.
+/// Returns the corpus to search: the second tier if all segments have it, or else the first.
 pub(super) fn corpus(
     segments: &[Segment],
     meant: Option<&[Segment]>,

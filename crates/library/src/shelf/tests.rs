@@ -1,4 +1,4 @@
-//! What is found is there, and what changed is found.
+//! Every hit exists, and changes are found.
 
 use std::{
     sync::{
@@ -226,7 +226,7 @@ fn a_notebook_too_large_to_search_is_reported_with_every_search() {
     assert_eq!(left_out(&on_disk), both);
     on_disk.refresh(&|| false).unwrap();
     assert_eq!(left_out(&on_disk), both);
-    // What could not be read for a while is read again, though it is the same as before.
+    // A notebook that was unreadable for a while is read again, though it has not changed.
     storage.allow("lab", "locked.md");
     for shelf in [&in_memory, &on_disk] {
         shelf.refresh(&|| false).unwrap();
@@ -273,7 +273,7 @@ fn a_comparison_that_began_earlier_does_not_undo_a_later_one() {
     let (is_listed, may_go_on) = (Barrier::new(2), Barrier::new(2));
     let asked_to_stop = AtomicUsize::new(0);
     let waits_behind_its_list = || {
-        // First before the list, then before the first notebook is read.
+        // Called first before listing, then before the first notebook is read.
         if asked_to_stop.fetch_add(1, Ordering::Relaxed) == 1 {
             is_listed.wait();
             may_go_on.wait();
@@ -285,7 +285,7 @@ fn a_comparison_that_began_earlier_does_not_undo_a_later_one() {
         is_listed.wait();
         storage.write("lab", "late.md", b"# Late\n\nA medlar.\n");
         let later = scope.spawn(|| index.refresh(&|| false).unwrap());
-        // Were it not to wait for the other, it would be through by then.
+        // Without waiting for the other one, it would finish within this time.
         for _ in 0..50 {
             if later.is_finished() {
                 break;
@@ -298,4 +298,24 @@ fn a_comparison_that_began_earlier_does_not_undo_a_later_one() {
         let (found, _) = index.search(&asked(query), 10, &|| false).unwrap();
         assert_eq!(found.hits.len(), 1, "{query}");
     }
+}
+
+#[test]
+fn edits_of_one_notebook_do_not_make_the_others_be_read_again() {
+    let storage = library();
+    for number in 0..600 {
+        let text = format!("# Note {number}\n\nApples.\n");
+        storage.write("lab", &format!("{number}.md"), text.as_bytes());
+    }
+    let place = (None, Models::built_in().unwrap(), None);
+    let index = Embedded::open(storage.library(), "lab", place, now, &|| false).unwrap();
+    let read = storage.read_of_notebooks();
+    for round in 0..30 {
+        let text = format!("# Edited\n\nQuince {round}.\n");
+        storage.write("lab", "edited.md", text.as_bytes());
+        index.refresh(&|| false).unwrap();
+    }
+    assert_eq!(storage.read_of_notebooks() - read, 30);
+    let (found, _) = index.search(&asked("quince"), 10, &|| false).unwrap();
+    assert_eq!(found.hits.len(), 1);
 }

@@ -44,6 +44,9 @@ mod notebook;
 /// The front door over HTTP: who is let in, what they see, how much they may ask.
 mod gate;
 
+/// The smallest world that searches, reads and edits, as an example.
+mod example_world;
+
 /// What the command line prints and how it ends.
 mod cli;
 /// What clients can rely on: listings and schemas, pinned in files.

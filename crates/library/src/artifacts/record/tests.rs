@@ -1,4 +1,4 @@
-//! What a sidecar may say.
+//! Records that are accepted, and those that are refused.
 
 use crate::artifacts::record::*;
 
@@ -57,7 +57,7 @@ fn a_whole_record_is_read_and_written() {
 #[test]
 fn anything_odd_is_damage_with_a_reason() {
     for (old, new, reason) in [
-        ("format = 1", "format = 2", "has the format 2"),
+        ("format = 1", "format = 2", "has format 2"),
         ("format = 1\n", "", "missing field `format`"),
         ("\"summary\"", "\"poem\"", "unknown variant `poem`"),
         ("\"offered\"", "\"canonical\"", "which only a human_export"),
@@ -73,18 +73,22 @@ fn anything_odd_is_damage_with_a_reason() {
             "without a day or an offset",
         ),
         ("2026-07-28T09:30:00.5Z", "5", "line 4"),
-        ("\"a/b.md\"", "\"../b.md\"", "no path of a notebook"),
-        ("\"a/b.md\"", "\"a//b.md\"", "no path of a notebook"),
-        ("\"a/b.md\"", "\"_artifacts/x.md\"", "no path of a notebook"),
-        ("\"a/b.md\"", "\"a/b.txt\"", "no path of a notebook"),
+        ("\"a/b.md\"", "\"../b.md\"", "not the path of a notebook"),
+        ("\"a/b.md\"", "\"a//b.md\"", "not the path of a notebook"),
+        (
+            "\"a/b.md\"",
+            "\"_artifacts/x.md\"",
+            "not the path of a notebook",
+        ),
+        ("\"a/b.md\"", "\"a/b.txt\"", "not the path of a notebook"),
         ("order = 1", "order = 2", "does not number"),
-        ("\"summarise\"", "\"\"", "names no tool"),
+        ("\"summarise\"", "\"\"", "has no tool"),
         ("inputs = [\"ba", "inputs = [\"BA", "64 lower-case"),
         ("inputs = [\"ba", "inputs = [\"b", "64 lower-case"),
-        ("\"summary.md\"", "\"../summary.md\"", "no plain name"),
-        ("\"summary.md\"", "\"a/summary.md\"", "no plain name"),
-        ("\"summary.md\"", "\".summary.md\"", "no plain name"),
-        ("\"summary.md\"", "\"Set.toml\"", "no plain name"),
+        ("\"summary.md\"", "\"../summary.md\"", "not a plain name"),
+        ("\"summary.md\"", "\"a/summary.md\"", "not a plain name"),
+        ("\"summary.md\"", "\".summary.md\"", "not a plain name"),
+        ("\"summary.md\"", "\"Set.toml\"", "not a plain name"),
         ("bytes = 3", "bytes = -3", "line"),
         ("bytes = 3", "bytes = 3\nmode = 1", "unknown field `mode`"),
     ] {

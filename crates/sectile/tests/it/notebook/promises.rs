@@ -431,7 +431,7 @@ fn numbers_are_numbers_and_texts_are_texts_where_nothing_is_known() {
         let arguments = json!({ "id": id, "id_type": kind });
         client.call("explain_provenance", arguments)["provenance"].clone()
     };
-    let undated = "A notebook names no date, so its created_at is 0.";
+    let undated = "A notebook has no date, so its created_at is 0.";
     for lineage in [
         explain(&mut client, id, "source"),
         explain(&mut client, &json!("two/notes.txt"), "artifact"),
