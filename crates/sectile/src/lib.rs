@@ -9,6 +9,3 @@ mod files;
 mod settings;
 mod telemetry;
 mod worlds;
-
-pub use sectile_mcp as mcp;
-pub use sectile_mcp::{access, observe};

@@ -9,16 +9,13 @@ pub(crate) mod notebook;
 pub(crate) mod vault;
 
 use schemars::JsonSchema;
+use sectile_mcp::WorldCard;
 use serde::{Deserialize, Serialize};
-
-use crate::{
-    mcp::WorldCard,
-    settings::{Mistakes, SettingsReader, SettingsSection},
-};
 
 pub(crate) use self::entry::{
     OpenError, PathArgument, ServeContext, WorldEntry, how_to_give_a_folder,
 };
+use crate::settings::{Mistakes, SettingsReader, SettingsSection};
 
 /// All worlds, in the order they are listed.
 pub(crate) static WORLDS: &[&WorldEntry] = &[
@@ -86,7 +83,7 @@ pub(crate) fn cards_with(sections: &WorldSections) -> Vec<WorldCard> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mcp::{names_tool, texts_without};
+    use sectile_mcp::{names_tool, texts_without};
 
     /// Every text of every world that callers can get to read, for every tool that may be hidden.
     #[test]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use sectile_mcp::access::{API_KEY_HEADER, KeyFile, KeyHolder};
 use serde_json::{Value, json};
 
 use super::{
@@ -11,7 +12,6 @@ use super::{
     ui::{CliError, DIM, GOOD, HEADING, Styled, aligned, print, tell, visible},
 };
 use crate::{
-    access::{API_KEY_HEADER, KeyFile, KeyHolder},
     config::{self, AccessSettings},
     files,
 };

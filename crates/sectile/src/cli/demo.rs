@@ -3,6 +3,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use sectile_library::{folder::FolderStorage, library::Library, shelves::Indexes};
+use sectile_mcp::{Limits, Policy, Surface, stdio};
 use sectile_vault::{Walk, editor::EditorOptions};
 use serde_json::{Value, json};
 use tokio::{
@@ -17,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 use super::ui::{CliError, DIM, HEADING, NAME, Styled, print};
 use crate::{
     files,
-    mcp::{Limits, Policy, Surface, stdio},
     worlds::{
         docs::{self, Docs, DocsSettings, corpus::Corpus, manual},
         editor::{self, EditorWorld, ErrorStyle},

@@ -10,6 +10,7 @@ use std::{
 };
 
 use sectile_library::folder::INDEX_FOLDER;
+use sectile_mcp::{CallContext, Failure, JsonObject};
 use sectile_vault::{
     NearestRoot, NotePath, Root, RootError,
     editor::{EditorLimits, EditorOptions},
@@ -25,7 +26,6 @@ use super::{
 };
 use crate::{
     files,
-    mcp::{CallContext, Failure, JsonObject},
     worlds::editor::{self, EditorWorld, ErrorStyle, Extent},
 };
 

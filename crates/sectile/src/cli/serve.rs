@@ -4,6 +4,11 @@ mod over_http;
 
 use std::{path::PathBuf, sync::Arc};
 
+use sectile_mcp::{
+    Surface,
+    observe::{AuditLog, Metrics, Watch},
+    stdio,
+};
 use sectile_vault::{NearestRoot, RootMark};
 use tokio::runtime;
 use tokio_util::sync::CancellationToken;
@@ -16,8 +21,6 @@ use super::{
 };
 use crate::{
     config::{self, Flag, FrontSettings, Loaded, Mistakes, Settings},
-    mcp::{Surface, stdio},
-    observe::{AuditLog, Metrics, Watch},
     telemetry,
     worlds::{OpenError, PathArgument, ServeContext, WORLDS, how_to_give_a_folder},
 };
@@ -42,7 +45,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), CliError> {
     settings.limits.inline_when_alone = on_stdio;
     #[cfg(debug_assertions)]
     if let Some(fault) = config::fault() {
-        crate::mcp::fault::arm(&fault);
+        sectile_mcp::fault::arm(&fault);
         sectile_vault::fault::arm(&fault);
         // An injected fault may hang, which no quick tool does.
         settings.limits.inline_when_alone = false;

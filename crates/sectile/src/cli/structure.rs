@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use sectile_mcp::{Answer, CallContext, JsonObject};
 use serde_json::{Value, json};
 
 use super::{
@@ -13,7 +14,6 @@ use super::{
 use crate::{
     config::without_tilde,
     files,
-    mcp::{Answer, CallContext, JsonObject},
     worlds::vault::{self, Vault},
 };
 

@@ -1,5 +1,9 @@
 //! `sectile tools`: the contract of the worlds, read from their tables.
 
+use sectile_mcp::{
+    Access, ToolCard, WorldCard,
+    access::{Role, Thing},
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -7,9 +11,7 @@ use super::{
     ui::{CliError, DIM, HEADING, Styled, aligned, print},
 };
 use crate::{
-    access::{Role, Thing},
     config::{self, AccessSettings},
-    mcp::{Access, ToolCard, WorldCard},
     worlds,
 };
 

@@ -6,20 +6,21 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use sectile_client::{Client, ClientSettings, Target};
+use sectile_mcp::{
+    access::{
+        Acl, AuthSettings, ClaimNames, ContextSettings, KeyFile, KeySetSource, Role, Secret,
+        TokenSettings,
+    },
+    http::{Origins, ServerTls, SessionBounds},
+};
+
 use super::{
     Loaded,
     raw::{self, Raw},
     settings::known_names,
 };
-use crate::{
-    access::{
-        Acl, AuthSettings, ClaimNames, ContextSettings, KeyFile, KeySetSource, Role, Secret,
-        TokenSettings,
-    },
-    mcp::http::{Origins, ServerTls, SessionBounds},
-    settings::{ConfigError, LEAST_SECRET_BYTES, Mistakes, SettingsReader},
-};
-use sectile_client::{Client, ClientSettings, Target};
+use crate::settings::{ConfigError, LEAST_SECRET_BYTES, Mistakes, SettingsReader};
 
 /// How long a session stays awake that nobody uses.
 const REST_AFTER: Duration = Duration::from_millis(250);

@@ -2,12 +2,13 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
+use sectile_mcp::{
+    Limits, Policy, fixed_part,
+    policy::{Authorisation, Names, Visibility, qualified},
+};
+
 use super::{AccessSettings, FrontSettings, Loaded, LogSettings, raw};
 use crate::{
-    mcp::{
-        Limits, Policy, fixed_part,
-        policy::{Authorisation, Names, Visibility, qualified},
-    },
     settings::{ConfigError, Mistakes, SettingsSection as _, nearest, numbers},
     worlds::{self, WorldSettings},
 };

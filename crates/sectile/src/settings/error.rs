@@ -3,7 +3,6 @@
 use std::fmt;
 
 use super::Origin;
-use crate::mcp;
 
 /// Everything that is wrong with the settings, in the order of the file; never empty where it is an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -178,6 +177,6 @@ fn suggestion(nearest: Option<&String>) -> String {
 
 /// The known word nearest to `word`, if any is near enough to be what was meant.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let found = mcp::nearest(word, known, 1);
+    let found = sectile_mcp::nearest(word, known, 1);
     found.first().map(|&found| found.to_owned())
 }

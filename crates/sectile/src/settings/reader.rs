@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use sectile_client::Target;
+use sectile_mcp::access::Secret;
 
 use super::{ConfigError, Origin, ValueOrigins, env};
-use crate::{access::Secret, files};
+use crate::files;
 
 /// Longest file with keys, certificates or a secret.
 const MAX_FILE_BYTES: u64 = 4 << 20;

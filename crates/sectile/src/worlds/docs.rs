@@ -18,6 +18,7 @@ mod settings;
 mod tools;
 
 use parking_lot::Mutex;
+use sectile_mcp::{CallContext, Failure, Said, WorldSpec};
 use serde_json::{Value, json};
 
 pub(crate) use self::{
@@ -29,7 +30,6 @@ use self::{
     corpus::{Corpus, Doc, SkipReason, Skipped, is_md},
     library::Shelf,
 };
-use crate::mcp::{CallContext, Failure, Said, WorldSpec};
 
 /// What names of tools and URIs start with, unless the settings say otherwise.
 pub(crate) const NAMESPACE: &str = "sectile";

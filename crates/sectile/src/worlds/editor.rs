@@ -19,6 +19,7 @@ mod watcher;
 use std::path::Path;
 
 use sectile_markdown::LetterCase;
+use sectile_mcp::{CallContext, Failure, ResourceNotice, UnknownTool, WorldSpec};
 use sectile_vault::{
     NotePath, RootError,
     editor::{Editor, EditorError, EditorLimits, EditorOptions},
@@ -32,7 +33,6 @@ pub(crate) use self::{
     open::{ENTRY, key_of_this_process},
     settings::{EditorSection, EditorSettings},
 };
-use crate::mcp::{CallContext, Failure, ResourceNotice, UnknownTool, WorldSpec};
 
 /// State of the world.
 pub(crate) struct EditorWorld {

@@ -2,11 +2,10 @@
 
 use std::{fmt, io, path::PathBuf};
 
+use sectile_mcp::{Limits, Policy, Surface, WorldCard, WorldSpec};
+
 use super::{WorldSections, WorldSettings};
-use crate::{
-    files,
-    mcp::{Limits, Policy, Surface, WorldCard, WorldSpec},
-};
+use crate::files;
 
 /// A row of the table of worlds.
 #[derive(Debug)]

@@ -9,11 +9,18 @@ mod reply;
 mod request;
 mod settings;
 
-use schemars::JsonSchema;
-use sectile_markdown::Note;
 use std::{sync::Arc, time::Instant};
 
 use bytes::Bytes;
+use schemars::JsonSchema;
+use sectile_client::{Client, ClientError, Target};
+use sectile_markdown::Note;
+use sectile_mcp::{
+    Answer, Awaited, CallContext, ErrorList, ErrorRow, Failure, FailureKind, JsonObject, Said,
+    Tool, ToolBuilder, WorldSpec,
+    access::{Identity, Secret},
+    decode,
+};
 use sectile_vault::NotePath;
 use serde::Serialize;
 use serde_json::json;
@@ -27,15 +34,7 @@ pub(crate) use self::{
     open::ENTRY,
     settings::{HostedSection, HostedSettings},
 };
-use crate::{
-    access::{Identity, Secret},
-    mcp::{
-        Answer, Awaited, CallContext, ErrorList, ErrorRow, Failure, FailureKind, JsonObject, Said,
-        Tool, ToolBuilder, WorldSpec, decode,
-    },
-    worlds::note_structure::{self, NoteParams, NoteSource, TooLong, View},
-};
-use sectile_client::{Client, ClientError, Target};
+use crate::worlds::note_structure::{self, NoteParams, NoteSource, TooLong, View};
 
 /// Answers of the store up to this length are worked on where they arrive; handing them over would cost more.
 const MAX_INLINE_BYTES: usize = 64 << 10;

@@ -11,9 +11,8 @@ pub(super) mod section_source;
 
 use schemars::JsonSchema;
 use sectile_markdown::{Document, Note};
+use sectile_mcp::{Facts, Tool, ToolBuilder};
 use serde::{Deserialize, Serialize};
-
-use crate::mcp::{Facts, Tool, ToolBuilder};
 
 /// Makes one view of a note, and says what may be logged of it.
 pub(crate) type View<T> = fn(&Note<'_>) -> Result<(T, Facts), TooLong>;

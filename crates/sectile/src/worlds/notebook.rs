@@ -28,6 +28,7 @@ use sectile_library::{
     shelves::{Indexes, Shelves},
 };
 pub(crate) use sectile_library::{clock::Clock, library::Library};
+use sectile_mcp::{CallContext, JsonObject, UnknownTool, WorldSpec, access::Secret};
 use serde_json::{Value, json};
 
 use self::{
@@ -40,10 +41,6 @@ pub(crate) use self::{
     open::ENTRY,
     opened::Opened,
     settings::{ArtifactPlace, Constraints, NotebookSection, NotebookSettings},
-};
-use crate::{
-    access::Secret,
-    mcp::{CallContext, JsonObject, UnknownTool, WorldSpec},
 };
 
 /// State of the world.

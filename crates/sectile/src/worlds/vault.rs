@@ -9,18 +9,16 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use sectile_markdown::Note;
+use sectile_mcp::{
+    CallContext, ErrorList, ErrorRow, Facts, Failure, FailureKind, Said, Tool, ToolBuilder,
+    WorldSpec, may_be_repeated, visible,
+};
 use sectile_vault::{NotePath, ReadError, Root, RootError};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 pub(crate) use self::{open::ENTRY, settings::VaultSection};
-use crate::{
-    mcp::{
-        CallContext, ErrorList, ErrorRow, Facts, Failure, FailureKind, Said, Tool, ToolBuilder,
-        WorldSpec, may_be_repeated, visible,
-    },
-    worlds::note_structure::{self, NoteParams, NoteSource, TooLong, View},
-};
+use crate::worlds::note_structure::{self, NoteParams, NoteSource, TooLong, View};
 
 /// State of the world: where the notes are, and how large one may be.
 pub(crate) struct Vault {

@@ -1,12 +1,13 @@
 //! `sectile docs search`: the search tool from a shell.
 
+use sectile_mcp::{CallContext, Failure};
+
 use super::world;
 use crate::{
     cli::{
         args::DocsSearchArgs,
         ui::{CliError, DIM, HEADING, NAME, Styled, print, visible},
     },
-    mcp::{CallContext, Failure},
     worlds::docs::{Answered, error_object},
 };
 

@@ -1,9 +1,9 @@
 //! Formatting of the editor's answers for people.
 
+use sectile_mcp::Failure;
 use serde_json::Value;
 
 use super::super::ui::{BAD, DIM, GOOD, HEADING, NAME, Styled, visible};
-use crate::mcp::Failure;
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()

@@ -1,7 +1,8 @@
 //! The page of error codes: those of the frame, then those of each world.
 
+use sectile_mcp::{ErrorList, ErrorRow, UnknownTool, WorldCard, frame_errors};
+
 use super::page::Page;
-use crate::mcp::{ErrorList, ErrorRow, UnknownTool, WorldCard, frame_errors};
 
 pub(super) fn page(worlds: &[WorldCard]) -> String {
     let mut page = Page::new(

@@ -2,10 +2,10 @@
 //!
 //! Supports the keywords that schemas derived from types use; anything else is "any JSON value".
 
+use sectile_mcp::JsonObject;
 use serde_json::Value;
 
 use super::page::{Item, as_code};
-use crate::mcp::JsonObject;
 
 /// The most levels of nested fields that are shown.
 const MAX_DEPTH: usize = 2;

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use clap::ValueEnum as _;
 use sectile_markdown::Source;
+use sectile_mcp::frame_errors;
 
 use super::{ReferencePage, text};
-
-use crate::{config::keys, mcp::frame_errors, worlds};
+use crate::{config::keys, worlds};
 
 /// Returns the headings of a page, without their marks.
 fn headings(page: &str) -> Vec<&str> {
@@ -140,7 +140,7 @@ fn every_error_code_occurs_once_in_its_world() {
             assert_eq!(rows, 1, "{heading}: {code}");
         }
     };
-    let codes = |list: crate::mcp::ErrorList| list.codes.iter().map(|card| card.code).collect();
+    let codes = |list: sectile_mcp::ErrorList| list.codes.iter().map(|card| card.code).collect();
     check("## Errors of every world", codes(frame_errors()));
     for world in worlds::cards() {
         let heading = format!("## Errors of the {} world", world.name);

@@ -1,10 +1,11 @@
 //! The page of tools: one section for each tool of each world.
 
+use sectile_mcp::{Access, ToolCard, WorldCard};
+
 use super::{
     page::{Item, Page, as_code, link, listed},
     schema::{Side, fields},
 };
-use crate::mcp::{Access, ToolCard, WorldCard};
 
 /// An answer shared by several tools is repeated if it is shorter than this, so that a section is self-contained.
 const SHORT_ANSWER: usize = 400;

@@ -2,22 +2,21 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
+use sectile_mcp::{
+    Surface,
+    access::{Acl, Authenticator, Live, Rates},
+    http::{
+        self, AuthenticationSettings, AuthenticationStep, HttpSettings, ListenerSettings, ServerTls,
+    },
+    observe::{Metrics, Watch},
+};
 use tokio::{net::TcpListener, runtime};
 use tokio_util::sync::CancellationToken;
 
 use super::{super::settings::folder_of, ServeArgs, audit_log, sources, stop_on_signals};
 use crate::{
-    access::{Acl, Authenticator, Live, Rates},
     cli::ui::CliError,
     config::{self, AccessSettings, FrontSettings, Mistakes, Settings},
-    mcp::{
-        Surface,
-        http::{
-            self, AuthenticationSettings, AuthenticationStep, HttpSettings, ListenerSettings,
-            ServerTls,
-        },
-    },
-    observe::{Metrics, Watch},
 };
 
 /// The parts that can be replaced while the server runs.

@@ -1,9 +1,8 @@
 //! The settings that every world shares, as they are written.
 
 use schemars::JsonSchema;
+use sectile_mcp::policy::Mode;
 use serde::{Deserialize, Serialize};
-
-use crate::mcp::policy::Mode;
 
 /// What every world shares.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,11 +4,11 @@ mod nearest;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use sectile_markdown::Digest;
+use sectile_mcp::{Facts, Failure};
 use sectile_retrieval::{Hit, Query, QueryError, RANKING};
 use serde::Serialize;
 
 use super::{Docs, Document, corpus::Role, errors::QUERY_TOO_LONG, library::Shelf, roles::favours};
-use crate::mcp::{Facts, Failure};
 
 /// What a search answers.
 #[derive(Debug, Serialize, JsonSchema)]

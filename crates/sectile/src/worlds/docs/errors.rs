@@ -1,6 +1,6 @@
 //! What this world can answer instead of a result, as a table.
 
-use crate::mcp::{ErrorList, ErrorRow, FailureKind};
+use sectile_mcp::{ErrorList, ErrorRow, FailureKind};
 
 pub(super) const QUERY_TOO_LONG: ErrorRow = ErrorRow {
     code: "query_too_long",

@@ -1,9 +1,9 @@
 //! Labelled questions: how often the section that answers one is found, and how far up.
 
+use sectile_mcp::{CallContext, Failure};
 use serde::Deserialize;
 
 use super::{Docs, answer::Answered};
-use crate::mcp::{CallContext, Failure};
 
 /// A file of questions.
 #[derive(Debug, Deserialize)]

@@ -3,10 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use sectile_markdown::Digest;
+use sectile_mcp::{Failure, FailureKind};
 use sectile_retrieval::{Index, Meanings, Passage, Section};
 
 use super::{Docs, Document, NotLoaded};
-use crate::mcp::{Failure, FailureKind};
 
 /// Some of the documents, ready to be searched.
 #[derive(Debug)]

@@ -1,10 +1,9 @@
 //! Opens the docs world: loads its documents and tells the operator what is wrong with them.
 
+use sectile_mcp::{Policy, Surface};
+
 use super::{Docs, DocsSection, DocsSettings, corpus::Corpus, manual, resources, spec};
-use crate::{
-    mcp::{Policy, Surface},
-    worlds::{OpenError, PathArgument, ServeContext, WorldEntry},
-};
+use crate::worlds::{OpenError, PathArgument, ServeContext, WorldEntry};
 
 pub(crate) static ENTRY: WorldEntry = WorldEntry {
     name: "docs",

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use sectile_mcp::{CacheHint, Failure, Resource, ResourceTemplate, ResourceText, Resources};
+
 use super::{Docs, Document};
-use crate::mcp::{CacheHint, Failure, Resource, ResourceTemplate, ResourceText, Resources};
 
 const MARKDOWN: &str = "text/markdown";
 

@@ -2,8 +2,9 @@
 
 mod docs_search;
 
+use sectile_mcp::Tool;
+
 use super::{Docs, DocsSection};
-use crate::mcp::Tool;
 
 /// All tools, in listing order.
 pub(super) fn table(settings: &DocsSection) -> Vec<Tool<Docs>> {

@@ -1,6 +1,10 @@
 //! Answers that several tools share.
 
 use schemars::JsonSchema;
+use sectile_mcp::{
+    Answer, CallContext, Confirmation, Facts, Failure, JsonObject, Tool, ToolBuilder, decode,
+    output_schema,
+};
 use sectile_vault::editor::{
     BrokenLink, DocumentReport, EditorError, Operation, SectionInfo, UndoRequest, Watch,
     WriteReport, WriteRequest, is_hash, short_hash,
@@ -13,10 +17,6 @@ use super::{
     errors::{About, bad_arguments},
     params::{EditArguments, EditParams, WriteOptions},
     resources,
-};
-use crate::mcp::{
-    Answer, CallContext, Confirmation, Facts, Failure, JsonObject, Tool, ToolBuilder, decode,
-    output_schema,
 };
 
 /// What a write did.

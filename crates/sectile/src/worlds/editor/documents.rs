@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use sectile_mcp::{CallContext, Failure, MAX_OFFERED, nearest, nearest_paths, quoted};
 use sectile_vault::{
     NotePath,
     editor::{Candidate, EditorError},
@@ -13,7 +14,6 @@ use super::{
     errors::{About, failure_about},
     failure,
 };
-use crate::mcp::{CallContext, Failure, MAX_OFFERED, nearest, nearest_paths, quoted};
 
 /// A name that leads nowhere is compared with this many others at most, and this many folders are looked into for them.
 const MAX_COMPARED: usize = 10_000;

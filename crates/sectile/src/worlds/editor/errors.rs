@@ -5,19 +5,18 @@ mod words;
 
 use schemars::JsonSchema;
 use sectile_markdown::edit::{EditError, Escape};
+use sectile_mcp::{Envelope, ErrorList, Failure, JsonObject, Said};
 use sectile_vault::editor::{Candidate, EditorError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use self::{
-    table::{INVALID_ARGUMENTS, INVALID_PARAMS, TABLE, number, row_of},
-    words::{offered, what},
-};
-use crate::mcp::{Envelope, ErrorList, Failure, JsonObject, Said};
-
 pub(super) use self::{
     table::{CURSOR_STALE, INVALID_CURSOR},
     words::About,
+};
+use self::{
+    table::{INVALID_ARGUMENTS, INVALID_PARAMS, TABLE, number, row_of},
+    words::{offered, what},
 };
 
 /// Where the errors of the editor world go.

@@ -1,11 +1,11 @@
 //! Opens the editor world, with the key that tells this user's history from one that came with a folder.
 
+use sectile_mcp::Surface;
 use sectile_vault::{JournalKey, editor::EditorOptions};
 
 use super::{EditorSettings, EditorWorld, ErrorStyle, Extent, now, spec};
 use crate::{
     files,
-    mcp::Surface,
     worlds::{OpenError, PathArgument, ServeContext, WorldEntry},
 };
 

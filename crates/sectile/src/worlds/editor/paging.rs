@@ -1,10 +1,10 @@
 //! Cutting long answers into pages. A cursor says where the next one starts and of which state it speaks.
 
 use sectile_markdown::Digest;
+use sectile_mcp::Failure;
 use sectile_vault::editor::short_hash;
 
 use super::errors::{CURSOR_STALE, INVALID_CURSOR};
-use crate::mcp::Failure;
 
 /// A place in a text or list, valid while the document is what it was.
 pub(super) struct Cursor {

@@ -2,12 +2,12 @@
 
 use schemars::JsonSchema;
 use sectile_markdown::edit::PayloadHeadings;
+use sectile_mcp::{CallContext, Failure, JsonObject, input_schema};
 use sectile_vault::editor::{At, Operation, Relative, Scope, SectionRef};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{EditorWorld, answers::Write, errors::bad_arguments};
-use crate::mcp::{CallContext, Failure, JsonObject, input_schema};
 
 /// The schema of arguments that are put together from several types.
 pub(super) fn closed_schema<T: JsonSchema>() -> JsonObject {

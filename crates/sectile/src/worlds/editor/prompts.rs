@@ -1,13 +1,13 @@
 //! The prompts: the contract's templates, filled in from their arguments or from a section or document.
 
 use sectile_markdown::LetterCase;
+use sectile_mcp::{CallContext, CompletionRequest, Failure, JsonObject, Prompt, PromptArgument};
 use sectile_vault::editor::{EditorError, SectionRef};
 
 use super::{
     EditorWorld,
     errors::{About, bad_arguments},
 };
-use crate::mcp::{CallContext, CompletionRequest, Failure, JsonObject, Prompt, PromptArgument};
 
 const SECTION_ARGUMENTS: &[PromptArgument] = &[
     PromptArgument {

@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use sectile_markdown::{DiffOptions, unified_diff};
+use sectile_mcp::{
+    CacheHint, Failure, Resource, ResourceNotice, ResourceTemplate, ResourceText, Resources,
+};
 use sectile_vault::{
     NotePath,
     editor::{EditorError, HistoryEntry, HistoryFilter, Remembered},
@@ -12,9 +15,6 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{EditorWorld, errors::About, metadata::Metadata, timestamp};
-use crate::mcp::{
-    CacheHint, Failure, Resource, ResourceNotice, ResourceTemplate, ResourceText, Resources,
-};
 
 const BASE: &str = "sectile://editor/";
 const JSON: &str = "application/json";

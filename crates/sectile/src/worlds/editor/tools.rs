@@ -26,8 +26,9 @@ mod update_section;
 
 use std::borrow::Cow;
 
+use sectile_mcp::Tool;
+
 use super::{EditorWorld, Extent};
-use crate::mcp::Tool;
 
 /// All tools, in listing order: reading, the edits of the contract, more edits, whole documents, the past.
 pub(super) fn table(extent: Extent) -> Vec<Tool<EditorWorld>> {

@@ -1,10 +1,10 @@
 //! Values of front matter as callers give them.
 
 use sectile_markdown::Value as Yaml;
+use sectile_mcp::Failure;
 use serde_json::Value;
 
 use super::errors::bad_arguments;
-use crate::mcp::Failure;
 
 /// A JSON value as front matter.
 pub(super) fn yaml_value(value: &Value) -> Result<Yaml, Failure> {

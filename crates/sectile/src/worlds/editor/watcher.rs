@@ -10,11 +10,11 @@ use std::{
 
 use notify::{Event, EventKind, RecursiveMode, Watcher as _};
 use parking_lot::Mutex;
+use sectile_mcp::ResourceNotice;
 use sectile_vault::{Root, editor::Editor};
 use tokio::sync::broadcast;
 
 use super::resources;
-use crate::mcp::ResourceNotice;
 
 /// Looks out until it is dropped.
 pub(super) struct Watcher {

@@ -11,8 +11,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-
-use crate::access::Identity;
+use sectile_mcp::access::Identity;
 
 /// The store is left alone for all only when the requests of at least this many tenants had no answer.
 const LEAST_TENANTS: usize = 3;

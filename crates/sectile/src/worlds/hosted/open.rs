@@ -1,10 +1,9 @@
 //! Opens the hosted world.
 
+use sectile_mcp::Surface;
+
 use super::{Hosted, spec};
-use crate::{
-    mcp::Surface,
-    worlds::{OpenError, PathArgument, ServeContext, WorldEntry},
-};
+use crate::worlds::{OpenError, PathArgument, ServeContext, WorldEntry};
 
 pub(crate) static ENTRY: WorldEntry = WorldEntry {
     name: "hosted",

@@ -2,9 +2,8 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use sectile_mcp::access::{Identity, Secret};
 use sectile_vault::NotePath;
-
-use crate::access::{Identity, Secret};
 
 /// What has to be escaped in a path. It becomes one segment, slashes included.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
@@ -75,7 +74,7 @@ fn exact(text: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::Role;
+    use sectile_mcp::access::Role;
 
     fn identity() -> Identity {
         Identity {

@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use sectile_client::{Client, ClientSettings, Target};
+use sectile_mcp::access::Secret;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    access::Secret,
-    settings::{Mistakes, SettingsReader, SettingsSection},
-};
+use crate::settings::{Mistakes, SettingsReader, SettingsSection};
 
 /// The hosted world. It is served over HTTP only, to callers with bearer tokens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,15 +1,15 @@
 //! The world without its transport: what becomes of arguments and of the store's answers.
 
-use serde_json::{Value, json};
-
 use std::time::Duration;
 
-use super::*;
-use crate::{
-    mcp::{Facts, Tool},
-    worlds::note_structure::{metadata_facets::MetadataFacets, section_source::SectionSource},
-};
 use sectile_client::ClientSettings;
+use sectile_mcp::{Facts, Tool};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::worlds::note_structure::{
+    metadata_facets::MetadataFacets, section_source::SectionSource,
+};
 
 fn table(name: &str) -> Vec<Value> {
     let vectors: Value =
@@ -220,7 +220,7 @@ async fn nobody_is_asked_without_an_identity() {
     });
     let hosted = Arc::new(hosted);
     for tool in spec().tools {
-        let crate::mcp::Handler::Waiting(handle) = tool.handler else {
+        let sectile_mcp::Handler::Waiting(handle) = tool.handler else {
             panic!("{} waits", tool.name)
         };
         for _ in 0..3 {

@@ -2,13 +2,13 @@
 
 use schemars::JsonSchema;
 use sectile_markdown::Note;
+use sectile_mcp::{Facts, Tool};
 use serde::Serialize;
 
 use super::{
     NoteSource, TooLong,
     outline::{Heading, Outline},
 };
-use crate::mcp::{Facts, Tool};
 
 /// The tool that answers with it.
 pub(super) fn tool<S: NoteSource>() -> Tool<S> {

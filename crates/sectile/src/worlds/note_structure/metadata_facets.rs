@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use sectile_markdown::{Note, Value, scalar_text, slug, trim};
+use sectile_mcp::{Facts, Tool};
 use serde::Serialize;
 
 use super::{NoteSource, TooLong};
-use crate::mcp::{Facts, Tool};
 
 /// The tool that answers with it.
 pub(super) fn tool<S: NoteSource>() -> Tool<S> {

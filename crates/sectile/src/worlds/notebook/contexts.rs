@@ -301,9 +301,9 @@ mod tests {
         shelf::{Found, IndexState},
         testing::Memory,
     };
+    use sectile_mcp::access::Secret;
 
     use super::{super::streams::Beginning, *};
-    use crate::access::Secret;
 
     /// A stream of nothing.
     fn stream(collection: &str, token: &str) -> Stream {

@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 
 use sectile_library::{FailedPart, Gone, LibraryError, ids::SourceId};
-use serde_json::{Value, json};
-
-use crate::mcp::{
+use sectile_mcp::{
     ErrorList, ErrorRow, Failure, FailureKind, JsonObject, Refused, Said, quoted, told,
 };
+use serde_json::{Value, json};
 
 /// What the caller can do about a part that failed.
 fn recovery_of(part: FailedPart) -> String {

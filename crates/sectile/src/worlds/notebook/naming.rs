@@ -1,10 +1,10 @@
 //! Names that may have been meant, for errors about names that lead nowhere.
 
 use sectile_library::{LibraryError, artifacts, library::Library};
+use sectile_mcp::{CallContext, Failure, MAX_OFFERED, nearest, quoted};
 use serde_json::json;
 
 use super::errors::{NotebookError, shown};
-use crate::mcp::{CallContext, Failure, MAX_OFFERED, nearest, quoted};
 
 /// The tools that show all names. A caller who may not use them is not offered any.
 const LIST_COLLECTIONS: &str = "list_collections";

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use sectile_library::clock;
+use sectile_mcp::Surface;
 
 use super::{NotebookWorld, Opened, limits::Limit, spec};
-use crate::{
-    mcp::Surface,
-    worlds::{OpenError, PathArgument, ServeContext, WorldEntry},
-};
+use crate::worlds::{OpenError, PathArgument, ServeContext, WorldEntry};
 
 pub(crate) static ENTRY: WorldEntry = WorldEntry {
     name: "notebook",

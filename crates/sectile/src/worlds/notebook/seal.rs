@@ -6,9 +6,9 @@ use ring::{
     aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
     hkdf::{HKDF_SHA256, Salt},
 };
+use sectile_mcp::access::Secret;
 
 use super::{errors::NotebookError, tokens::random};
-use crate::access::Secret;
 
 /// How long a sealed handle is good, in seconds from entering the collection, on every replica. [`SEALED_HANDLE_UNKNOWN`]
 /// says it in words.

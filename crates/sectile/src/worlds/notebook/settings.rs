@@ -6,16 +6,14 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use schemars::JsonSchema;
 use sectile_backends::{PostgresSettings, S3Credentials, S3Settings, S3Style};
+use sectile_mcp::access::Secret;
 use serde::{Deserialize, Serialize};
 
 use self::storages::{
     ArtifactStorageSection, NotebookStorageSection, S3Section, VectorStorageSection,
 };
-use crate::{
-    access::Secret,
-    settings::{
-        ConfigError, LEAST_SECRET_BYTES, Mistakes, Origin, SettingsReader, SettingsSection, numbers,
-    },
+use crate::settings::{
+    ConfigError, LEAST_SECRET_BYTES, Mistakes, Origin, SettingsReader, SettingsSection, numbers,
 };
 
 /// The notebook world.

@@ -12,8 +12,9 @@ mod next_stream_chunk;
 mod retrieve_artifact;
 pub(super) mod semantic_search;
 
+use sectile_mcp::Tool;
+
 use super::{Constraints, NotebookWorld};
-use crate::mcp::Tool;
 
 /// All tools, in listing order.
 pub(super) fn table(constraints: &Constraints) -> Vec<Tool<NotebookWorld>> {

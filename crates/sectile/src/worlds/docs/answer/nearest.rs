@@ -1,12 +1,10 @@
 //! The last resort: sections that are near in meaning, for a query none of whose words are in the documents.
 
+use sectile_mcp::{Failure, FailureKind};
 use sectile_retrieval::{Embedder as _, Meanings, ModelError, Near, Remarks};
 
 use super::{Answered, Asked, Chosen, Explained, FoundBy, Receipt, assembled};
-use crate::{
-    mcp::{Failure, FailureKind},
-    worlds::docs::{Docs, library::Shelf},
-};
+use crate::worlds::docs::{Docs, library::Shelf};
 
 /// The answer with the sections that are nearest in meaning, or `None` when words decide: the settings do not want it, a
 /// section has one of the words, in whatever form or spelling, the query has no words, or nothing is near enough.

@@ -1,6 +1,7 @@
 //! `docs_search`: the sections of the manual that answer a question.
 
 use schemars::JsonSchema;
+use sectile_mcp::{CallContext, Facts, Failure, JsonObject, Tool, input_schema, output_schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -9,7 +10,6 @@ use super::super::{
     answer::{Answered, DEFAULT_SECTIONS},
     corpus::Role,
 };
-use crate::mcp::{CallContext, Facts, Failure, JsonObject, Tool, input_schema, output_schema};
 
 pub(super) fn tool(settings: &DocsSection) -> Tool<Docs> {
     let name = format!("{}_docs_search", settings.namespace.replace('-', "_"));

@@ -1,15 +1,14 @@
 //! The errors of this world as rows: what callers are told is looked up here, and the manual lists the same rows.
 
 use sectile_markdown::edit::{EditError, Escape};
-use sectile_vault::editor::EditorError;
-
-use crate::mcp::{
+use sectile_mcp::{
     ErrorRow,
     FailureKind::{
         self, Cancelled, Conflict, InvalidArguments, InvalidPath, NotFound, TooLarge, Unavailable,
         Unreadable,
     },
 };
+use sectile_vault::editor::EditorError;
 
 pub(super) const INVALID_PARAMS: i32 = -32602;
 const APPLICATION_ERROR: i32 = -32000;

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use sectile_mcp::{CallContext, ErrorRow, MAX_MESSAGE_CHARS};
 use sectile_vault::{
     NotePath,
     editor::{Conflict, CreateDocument, Operation, RenameDocument, SectionRef},
 };
 
 use super::*;
-use crate::mcp::{CallContext, ErrorRow, MAX_MESSAGE_CHARS};
 
 /// A section with `name` wherever it can have one.
 fn named(name: &str) -> Candidate {

@@ -1,6 +1,7 @@
 //! What is wrong, in words that name the document, the section or the entry that a call is about.
 
 use sectile_markdown::edit::EditError;
+use sectile_mcp::{CallContext, may_be_repeated, quoted};
 use sectile_vault::{
     NotePath,
     editor::{
@@ -9,8 +10,6 @@ use sectile_vault::{
         SetFrontMatter, UpdateSection, is_markdown,
     },
 };
-
-use crate::mcp::{CallContext, may_be_repeated, quoted};
 
 /// What a call is about, as far as its arguments tell.
 #[derive(Default)]

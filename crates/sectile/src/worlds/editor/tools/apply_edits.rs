@@ -1,6 +1,7 @@
 //! `apply_edits`: several edits, in several documents, all or nothing.
 
 use schemars::{JsonSchema, Schema};
+use sectile_mcp::{CallContext, Failure, Tool};
 use sectile_vault::editor::Operation;
 use serde::Deserialize;
 use serde_json::Value;
@@ -23,7 +24,6 @@ use super::{
     set_front_matter::SetFrontMatterArguments,
     update_section::UpdateSectionArguments,
 };
-use crate::mcp::{CallContext, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::destructive(

@@ -1,11 +1,11 @@
 //! `apply_plan`: writes exactly what a dry run showed.
 
 use schemars::JsonSchema;
+use sectile_mcp::{CallContext, Facts, Failure, Tool};
 use sectile_vault::editor::{EditorError, Watch};
 use serde::Deserialize;
 
 use super::super::{EditorWorld, answers::Written, errors::About};
-use crate::mcp::{CallContext, Facts, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::destructive(

@@ -1,11 +1,11 @@
 //! `check_links`: which links lead nowhere.
 
 use schemars::JsonSchema;
+use sectile_mcp::{CallContext, Facts, Failure, Tool};
 use sectile_vault::editor::Watch;
 use serde::{Deserialize, Serialize};
 
 use super::super::{EditorWorld, answers::LeadsNowhere, errors::About};
-use crate::mcp::{CallContext, Facts, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(

@@ -1,6 +1,7 @@
 //! `create_document`: a new document.
 
 use schemars::JsonSchema;
+use sectile_mcp::{CallContext, Failure, Tool};
 use sectile_vault::editor::{CreateDocument, Operation};
 use serde::Deserialize;
 
@@ -10,7 +11,6 @@ use super::super::{
     errors::bad_arguments,
     params::{EditArguments, EditParams, naming_schema},
 };
-use crate::mcp::{CallContext, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(

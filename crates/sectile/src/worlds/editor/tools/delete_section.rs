@@ -1,6 +1,7 @@
 //! `delete_section`: a section goes, with all that is below it.
 
 use schemars::JsonSchema;
+use sectile_mcp::{CallContext, Failure, Tool};
 use sectile_vault::editor::{DeleteSection, Operation};
 use serde::Deserialize;
 
@@ -9,7 +10,6 @@ use super::super::{
     answers::{Write, write_tool},
     params::{EditArguments, WriteOptions, closed_schema, section},
 };
-use crate::mcp::{CallContext, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::destructive(

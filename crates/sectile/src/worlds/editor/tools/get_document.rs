@@ -1,6 +1,7 @@
 //! `get_document`: the whole text of a document.
 
 use schemars::JsonSchema;
+use sectile_mcp::{CallContext, Facts, Failure, Tool};
 use sectile_vault::editor::{page, short_hash};
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,6 @@ use super::super::{
     errors::About,
     paging::{Cursor, Part},
 };
-use crate::mcp::{CallContext, Facts, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(

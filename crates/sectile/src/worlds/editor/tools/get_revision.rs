@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use sectile_markdown::Digest;
+use sectile_mcp::{CallContext, Facts, Failure, Tool};
 use sectile_vault::editor::{page, short_hash};
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,6 @@ use super::super::{
     errors::About,
     paging::{Cursor, Part},
 };
-use crate::mcp::{CallContext, Facts, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(

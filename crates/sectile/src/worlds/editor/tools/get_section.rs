@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use sectile_markdown::LetterCase;
+use sectile_mcp::{CallContext, Facts, Failure, Tool};
 use sectile_vault::editor::{SectionRef, page, part_hash};
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,6 @@ use super::super::{
     paging::{Cursor, Part},
     params::ScopeWord,
 };
-use crate::mcp::{CallContext, Facts, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(

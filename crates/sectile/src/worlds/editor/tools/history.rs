@@ -1,11 +1,11 @@
 //! `history`: what was done to a document or section.
 
 use schemars::JsonSchema;
+use sectile_mcp::{CallContext, Facts, Failure, Tool};
 use sectile_vault::editor::HistoryFilter;
 use serde::{Deserialize, Serialize};
 
 use super::super::{EditorWorld, errors::About, resources::HistoryLine};
-use crate::mcp::{CallContext, Facts, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(

@@ -1,6 +1,7 @@
 //! `insert_section`: a new section.
 
 use schemars::JsonSchema;
+use sectile_mcp::{CallContext, Failure, Tool};
 use sectile_vault::editor::{InsertSection, Operation};
 use serde::Deserialize;
 
@@ -9,7 +10,6 @@ use super::super::{
     answers::{edit_tool, inserted_schema},
     params::{EditArguments, EditParams, HeadingsWord, PlaceWord, at, closed_schema},
 };
-use crate::mcp::{CallContext, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(

@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use sectile_markdown::Digest;
+use sectile_mcp::{CallContext, Facts, Failure, Tool};
 use serde::{Deserialize, Serialize};
 
 use super::super::{EditorWorld, errors::About, paging::Cursor};
-use crate::mcp::{CallContext, Facts, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(

@@ -1,11 +1,11 @@
 //! `list_sections`: all sections of a document, without their text.
 
 use schemars::JsonSchema;
+use sectile_mcp::{CallContext, Facts, Failure, Tool};
 use sectile_vault::editor::short_hash;
 use serde::{Deserialize, Serialize};
 
 use super::super::{EditorWorld, answers::ListedSection, errors::About, paging::Cursor};
-use crate::mcp::{CallContext, Facts, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(

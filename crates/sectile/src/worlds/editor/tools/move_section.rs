@@ -1,6 +1,7 @@
 //! `move_section`: a section goes elsewhere, with all that is below it.
 
 use schemars::JsonSchema;
+use sectile_mcp::{CallContext, Failure, Tool};
 use sectile_vault::editor::{MoveSection, Operation};
 use serde::Deserialize;
 
@@ -9,7 +10,6 @@ use super::super::{
     answers::edit_tool,
     params::{EditArguments, EditParams, PlaceWord, at, closed_schema, section},
 };
-use crate::mcp::{CallContext, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(

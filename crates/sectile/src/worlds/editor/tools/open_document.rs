@@ -1,11 +1,11 @@
 //! `open_document`: makes a document the default of the connection.
 
 use schemars::JsonSchema;
+use sectile_mcp::{CallContext, Facts, Failure, Tool};
 use sectile_vault::editor::short_hash;
 use serde::{Deserialize, Serialize};
 
 use super::super::{EditorWorld, errors::About, metadata::Metadata};
-use crate::mcp::{CallContext, Facts, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     Tool::read(

@@ -1,6 +1,7 @@
 //! `rename_document`: another path for a document, and the links to it.
 
 use schemars::JsonSchema;
+use sectile_mcp::{CallContext, Failure, Tool};
 use sectile_vault::editor::{Operation, RenameDocument};
 use serde::Deserialize;
 
@@ -9,7 +10,6 @@ use super::super::{
     answers::edit_tool,
     params::{EditArguments, EditParams, closed_schema},
 };
-use crate::mcp::{CallContext, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(

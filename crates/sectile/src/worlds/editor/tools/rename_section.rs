@@ -1,6 +1,7 @@
 //! `rename_section`: another heading for a section, and the links to it.
 
 use schemars::JsonSchema;
+use sectile_mcp::{CallContext, Failure, Tool};
 use sectile_vault::editor::{Operation, RenameSection};
 use serde::Deserialize;
 
@@ -9,7 +10,6 @@ use super::super::{
     answers::edit_tool,
     params::{EditArguments, EditParams, closed_schema, section},
 };
-use crate::mcp::{CallContext, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(

@@ -1,6 +1,7 @@
 //! `set_front_matter`: one key of the front matter.
 
 use schemars::JsonSchema;
+use sectile_mcp::{CallContext, Failure, Tool};
 use sectile_vault::editor::{Operation, SetFrontMatter};
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,7 +13,6 @@ use super::super::{
     params::{EditArguments, EditParams, closed_schema},
     values::yaml_value,
 };
-use crate::mcp::{CallContext, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(

@@ -1,6 +1,7 @@
 //! What `undo` and `redo` share: everything but their names.
 
 use schemars::JsonSchema;
+use sectile_mcp::{Answer, CallContext, Facts, Failure, JsonObject, Tool, ToolBuilder, decode};
 use sectile_vault::editor::UndoRequest;
 use serde::Deserialize;
 
@@ -9,7 +10,6 @@ use super::super::{
     answers::{Written, actor, arguments_digest},
     params::{WriteOptions, closed_schema},
 };
-use crate::mcp::{Answer, CallContext, Facts, Failure, JsonObject, Tool, ToolBuilder, decode};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Params {

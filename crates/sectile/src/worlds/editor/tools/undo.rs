@@ -1,7 +1,8 @@
 //! `undo`: takes back a change.
 
+use sectile_mcp::Tool;
+
 use super::{super::EditorWorld, taking_back::take_back};
-use crate::mcp::Tool;
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(

@@ -1,6 +1,7 @@
 //! `update_section`: another text for a section.
 
 use schemars::JsonSchema;
+use sectile_mcp::{CallContext, Failure, Tool};
 use sectile_vault::editor::{Operation, UpdateSection};
 use serde::Deserialize;
 
@@ -9,7 +10,6 @@ use super::super::{
     answers::edit_tool,
     params::{EditArguments, EditParams, HeadingsWord, ScopeWord, closed_schema, section},
 };
-use crate::mcp::{CallContext, Failure, Tool};
 
 pub(super) fn tool() -> Tool<EditorWorld> {
     let tool = Tool::write(

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
+use sectile_mcp::{CallContext, Facts, Tool};
 use serde::{Deserialize, Serialize};
 
 use super::super::{
@@ -13,7 +14,6 @@ use super::super::{
     streams::{Beginning, Step, Stream},
     tokens::uuid,
 };
-use crate::mcp::{CallContext, Facts, Tool};
 
 pub(super) fn tool() -> Tool<NotebookWorld> {
     Tool::read(

@@ -2,12 +2,12 @@
 
 use schemars::JsonSchema;
 use sectile_library::shelf::IndexState;
+use sectile_mcp::{CallContext, Facts, Tool};
 use serde::{Deserialize, Serialize};
 
 use super::super::{
     NotebookWorld, answers::retrieval, contexts::AccessRecord, errors::NotebookError,
 };
-use crate::mcp::{CallContext, Facts, Tool};
 
 pub(super) fn tool() -> Tool<NotebookWorld> {
     Tool::read(

@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use sectile_library::collection;
+use sectile_mcp::{CallContext, Facts, Failure, Tool};
 use serde::{Deserialize, Serialize};
 
 use super::super::{NotebookWorld, errors::NotebookError, naming};
-use crate::mcp::{CallContext, Facts, Failure, Tool};
 
 pub(super) fn tool() -> Tool<NotebookWorld> {
     Tool::read(

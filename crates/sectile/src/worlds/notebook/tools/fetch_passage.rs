@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use sectile_library::quote::Quote;
+use sectile_mcp::{CallContext, Facts, Failure, Tool};
 use serde::{Deserialize, Serialize};
 
 use super::super::{
@@ -9,7 +10,6 @@ use super::super::{
     errors::{NotebookError, about_source},
     source_id,
 };
-use crate::mcp::{CallContext, Facts, Failure, Tool};
 
 /// The longest passage that one answer holds, in bytes.
 pub(in super::super) const MOST_BYTES: usize = 1 << 20;

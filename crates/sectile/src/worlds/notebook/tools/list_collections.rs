@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use sectile_library::collection::{self, CollectionCard};
+use sectile_mcp::{CallContext, Facts, Tool};
 use serde::{Deserialize, Serialize};
 
 use super::super::{NotebookWorld, errors::NotebookError};
-use crate::mcp::{CallContext, Facts, Tool};
 
 pub(super) fn tool() -> Tool<NotebookWorld> {
     Tool::read(

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
+use sectile_mcp::{CallContext, Facts, Tool};
 use serde::{Deserialize, Serialize};
 
 use super::super::{
@@ -14,7 +15,6 @@ use super::super::{
     streams::MOST_STREAMS,
     volatile::{VOLATILE, VOLATILE_RULES},
 };
-use crate::mcp::{CallContext, Facts, Tool};
 
 pub(super) fn tool() -> Tool<NotebookWorld> {
     Tool::read(

@@ -5,6 +5,7 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use sectile_library::artifacts;
+use sectile_mcp::{CallContext, Facts, Tool};
 use serde::Deserialize;
 
 use super::super::{
@@ -12,7 +13,6 @@ use super::super::{
     errors::NotebookError,
     streams::{Chunk, Reading, Stream},
 };
-use crate::mcp::{CallContext, Facts, Tool};
 
 pub(super) fn tool() -> Tool<NotebookWorld> {
     Tool::read(

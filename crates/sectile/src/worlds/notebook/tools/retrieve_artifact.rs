@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use sectile_library::artifacts::{self, Artifact};
+use sectile_mcp::{CallContext, Facts, Failure, Tool};
 use serde::Deserialize;
 
 use super::super::{NotebookWorld, naming};
-use crate::mcp::{CallContext, Facts, Failure, Tool};
 
 pub(super) fn tool() -> Tool<NotebookWorld> {
     Tool::read(

@@ -4,6 +4,7 @@ use std::{borrow::Cow, time::Instant};
 
 use schemars::JsonSchema;
 use sectile_library::shelf::Hit;
+use sectile_mcp::{CallContext, Facts, JsonObject, Tool, input_schema};
 use sectile_retrieval::Correction;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -14,7 +15,6 @@ use super::super::{
     errors::NotebookError,
     search_query,
 };
-use crate::mcp::{CallContext, Facts, JsonObject, Tool, input_schema};
 
 /// Most characters of a preview.
 pub(in super::super) const PREVIEW: usize = 100;
