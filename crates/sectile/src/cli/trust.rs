@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use sectile_mcp::access::random_bytes;
 use sectile_vault::{
     JournalKey, NearestRoot,
     editor::{self as vault_editor, EditorError, EditorOptions, ForeignHistory, Trusted},
@@ -56,8 +57,7 @@ pub(super) fn journal_key(
 
 /// Returns a key that lasts only as long as this process.
 pub(super) fn key_of_this_process() -> Result<JournalKey, CliError> {
-    let mut bytes = [0; JournalKey::BYTES];
-    getrandom::fill(&mut bytes).map_err(CliError::failed)?;
+    let bytes = random_bytes().map_err(CliError::failed)?;
     Ok(JournalKey::new(&bytes))
 }
 

@@ -14,7 +14,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
 use sectile_vault::NotePath;
 use serde::Serialize;
 use serde_json::json;
@@ -32,7 +31,7 @@ use crate::{
     },
     structure::{NoteParams, TooLong},
 };
-use sectile_client::{Client, ClientError, Target};
+use sectile_client::{Client, ClientError, Reply, Target};
 
 /// Answers of the store up to this length are worked on where they arrive; handing them over would cost more.
 const MAX_INLINE_BYTES: usize = 64 << 10;
@@ -170,7 +169,7 @@ impl Hosted {
         Box::pin(async move {
             let NoteParams { path } = decode(arguments)?;
             let path = note_path(&path)?;
-            let json = self.fetch(&path, context.identity.as_deref()).await?;
+            let json = self.fetch(&path, context.identity.as_deref()).await?.body;
             context.check()?;
             if json.len() <= MAX_INLINE_BYTES {
                 return view_of(&path, &json, view);
@@ -182,7 +181,7 @@ impl Hosted {
     }
 
     /// What the store says of the note at `path`: one request, and none at all for somebody who has not signed in.
-    async fn fetch(&self, path: &NotePath, identity: Option<&Identity>) -> Result<Bytes, Failure> {
+    async fn fetch(&self, path: &NotePath, identity: Option<&Identity>) -> Result<Reply, Failure> {
         let (request, tenant) = identity
             .and_then(|identity| {
                 let secret = self.gateway_secret.as_ref();
@@ -204,7 +203,7 @@ impl Hosted {
             Ok(_) | Err(ClientError::TooLarge | ClientError::Encoded) => pass.answered(now),
         }
         match reply {
-            Ok(reply) if reply.status.is_success() => Ok(reply.body),
+            Ok(reply) if reply.status.is_success() => Ok(reply),
             Ok(reply) => Err(refused(reply.status)),
             Err(ClientError::TooLarge) => {
                 Err(failure(FailureKind::TooLarge, RUNTIME_FAILURE, "2xx"))
