@@ -4,13 +4,12 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::ci::BACKENDS;
 use crate::eval;
-use crate::outside::install;
+use crate::install;
 use crate::process::{self, Repo};
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct BenchArgs {
     /// Fewer rounds and a smaller corpus: for a first look, not for figures to quote.
     #[arg(long)]
     quick: bool,
@@ -27,31 +26,24 @@ pub(crate) struct Args {
     data: eval::DataArgs,
 }
 
-pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
-    process::run(&mut repo.cargo([
-        "build",
-        "--release",
-        "--locked",
-        "--package",
-        "sectile",
-        "--package",
-        "sectile-bench",
-        "--features",
-        BACKENDS,
-    ]))?;
+pub(crate) fn run(repo: &Repo, args: &BenchArgs) -> Result<Option<String>> {
+    repo.run_cargo(
+        "build --release --locked --package sectile --package sectile-bench --features backends",
+    )?;
     let mut only: Vec<&str> = args.only.iter().map(String::as_str).collect();
     only.extend(args.retrieval.then_some("retrieval"));
     let wants = |name: &str| only.is_empty() || only.contains(&name);
+    let outside = repo.target.join("outside");
+    // Without one of them, everything else is measured all the same.
     if wants("original") {
-        install_original(repo);
+        tell_missing("the editor", install::ORIGINAL.install(&outside));
     }
-    if wants("notebook")
-        && let Err(error) = install::other_index(repo)
-    {
-        println!("nothing to compare the index of notebooks with: {error:#}");
+    if wants("notebook") {
+        let installed = install::other_index(repo).map(|()| None);
+        tell_missing("the index of notebooks", installed);
     }
     if wants("retrieval") {
-        install_yardstick(repo);
+        tell_missing("the models", install::YARDSTICK.install(&outside));
     }
     let program = repo.target.join("release/sectile-bench");
     // On one core, so that figures do not depend on where the scheduler puts client and server: waking a second core
@@ -70,23 +62,12 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     if let Some(seconds) = args.soak {
         measurements.args(["--soak", &seconds.to_string()]);
     }
-    process::run(&mut measurements)
+    process::run(&mut measurements).map(|()| None)
 }
 
-/// Without it, everything else is measured all the same.
-fn install_original(repo: &Repo) {
-    match install::original(&repo.target.join("outside")) {
-        Ok(None) => {}
-        Ok(Some(missing)) => println!("nothing to compare the editor with: {missing}"),
-        Err(error) => println!("nothing to compare the editor with: {error:#}"),
-    }
-}
-
-/// The same.
-fn install_yardstick(repo: &Repo) {
-    match install::yardstick(&repo.target.join("outside")) {
-        Ok(None) => {}
-        Ok(Some(missing)) => println!("nothing to compare the models with: {missing}"),
-        Err(error) => println!("nothing to compare the models with: {error:#}"),
+/// Says what there is nothing to compare with, and why.
+fn tell_missing(measured: &str, installed: Result<Option<String>>) {
+    if let Some(missing) = installed.unwrap_or_else(|error| Some(format!("{error:#}"))) {
+        println!("nothing to compare {measured} with: {missing}");
     }
 }

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::process::{self, Repo, is_present};
-use crate::{contracts, eval, licences, outside, servers, tidy};
+use crate::{contracts, eval, licences, outside, servers, tidy, typos};
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct CiArgs {
     /// Run only this step; may be given more than once.
     #[arg(long, value_name = "STEP", value_parser = step_name)]
     only: Vec<String>,
@@ -17,81 +17,55 @@ pub(crate) struct Args {
     skip: Vec<String>,
 }
 
-/// The feature that releases have: the gate checks everything with it.
-pub(crate) const BACKENDS: &str = "backends";
-/// The tests of what the program says without it.
-const WITHOUT_BACKENDS: &str = "cli::library::servers";
+/// The tests of what the program says without the feature `backends`. The whole workspace is named again, so that only the
+/// program itself is compiled in another form.
+const WITHOUT_BACKENDS: &str = "--workspace --lib --locked without_backends";
 
 struct Step {
     name: &'static str,
     /// A step whose failure makes this one pointless.
     needs: Option<&'static str>,
-    /// Gives a remark for the table, such as what could not be checked.
-    run: fn(&Repo) -> Result<Option<String>>,
+    run: StepFn,
+}
+
+/// Gives a remark for the table, such as what could not be checked.
+type StepFn = fn(&Repo) -> Result<Option<String>>;
+
+const fn step(name: &'static str, run: StepFn) -> Step {
+    Step {
+        name,
+        needs: None,
+        run,
+    }
+}
+
+const fn step_after(needed: &'static str, name: &'static str, run: StepFn) -> Step {
+    Step {
+        name,
+        needs: Some(needed),
+        run,
+    }
 }
 
 const STEPS: &[Step] = &[
-    Step {
-        name: "fmt",
-        needs: None,
-        run: fmt,
-    },
-    Step {
-        name: "tidy",
-        needs: None,
-        run: |repo| tidy::run(repo).map(|()| None),
-    },
-    Step {
-        name: "clippy",
-        needs: None,
-        run: clippy,
-    },
+    step("fmt", fmt),
+    step("tidy", tidy::run),
+    step("typos", typos::run),
+    step("clippy", clippy),
     // Without them the tests that need one say so, and the others still run.
-    Step {
-        name: "servers",
-        needs: None,
-        run: |repo| servers::run(repo).map(|()| None),
-    },
-    Step {
-        name: "test",
-        needs: None,
-        run: test,
-    },
-    Step {
-        name: "contracts",
-        needs: Some("test"),
-        run: check_contracts,
-    },
-    Step {
-        name: "doc",
-        needs: None,
-        run: doc,
-    },
-    Step {
-        name: "licences",
-        needs: None,
-        run: |repo| licences::run(repo).map(|()| None),
-    },
-    Step {
-        name: "fuzz",
-        needs: None,
-        run: fuzz,
-    },
-    Step {
-        name: "build",
-        needs: None,
-        run: build,
-    },
-    Step {
-        name: "eval",
-        needs: Some("build"),
-        run: |repo| eval::run(repo, &eval::DataArgs::default()),
-    },
-    Step {
-        name: "outside",
-        needs: Some("build"),
-        run: |repo| outside::run(repo, &outside::Args::default()),
-    },
+    step("servers", servers::run),
+    step("test", test),
+    step_after("test", "contracts", check_contracts),
+    step("doc", doc),
+    step("licences", licences::run),
+    step("fuzz", fuzz),
+    step("build", build),
+    step_after("build", "eval", |repo| {
+        eval::run(repo, &eval::DataArgs::default())
+    }),
+    step_after("build", "outside", |repo| {
+        outside::run(repo, &outside::OutsideArgs::default())
+    }),
 ];
 
 /// Whether the gate has a step of this name.
@@ -113,19 +87,19 @@ enum Outcome {
     NotRun(String),
 }
 
-struct Row {
+struct StepRow {
     name: &'static str,
     outcome: Outcome,
     took: Duration,
 }
 
 /// Runs the chosen steps. A failure does not stop the others: one run should show all that is wrong.
-pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
+pub(crate) fn run(repo: &Repo, args: &CiArgs) -> Result<Option<String>> {
     let wanted = |step: &Step| {
         let named = |names: &[String]| names.iter().any(|name| name == step.name);
         (args.only.is_empty() || named(&args.only)) && !named(&args.skip)
     };
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<StepRow> = Vec::new();
     for step in STEPS.iter().filter(|step| wanted(step)) {
         println!("\n=== {} ===", step.name);
         let start = Instant::now();
@@ -145,16 +119,16 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
         };
         let took = start.elapsed();
         println!("--- {}: {:.1} s", step.name, took.as_secs_f64());
-        rows.push(Row {
+        rows.push(StepRow {
             name: step.name,
             outcome,
             took,
         });
     }
-    summarise(&rows)
+    summarise(&rows).map(|()| None)
 }
 
-fn summarise(rows: &[Row]) -> Result<()> {
+fn summarise(rows: &[StepRow]) -> Result<()> {
     println!("\n=== summary ===");
     for row in rows {
         let (word, remark) = match &row.outcome {
@@ -182,40 +156,34 @@ fn summarise(rows: &[Row]) -> Result<()> {
 }
 
 fn fmt(repo: &Repo) -> Result<Option<String>> {
-    process::run(&mut repo.cargo(["fmt", "--all", "--check"]))?;
+    repo.run_cargo("fmt --all --check")?;
     // The fuzz targets are a workspace of their own, which `--all` does not reach.
-    process::run(&mut repo.cargo(["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]))?;
-    Ok(None)
+    repo.run_cargo("fmt --manifest-path fuzz/Cargo.toml --check")
 }
 
 fn clippy(repo: &Repo) -> Result<Option<String>> {
-    // The second form is what a plain `cargo build` makes.
-    for form in [
-        &["--workspace", "--features", BACKENDS],
-        &["--package", "sectile"][..],
-    ] {
-        let mut clippy = repo.cargo(["clippy", "--all-targets", "--locked"]);
-        process::run(clippy.args(form).args(["--", "-D", "warnings"]))?;
-    }
-    Ok(None)
+    repo.run_cargo("clippy --workspace --features backends --all-targets --locked -- -D warnings")?;
+    // What a plain `cargo build` makes.
+    repo.run_cargo("clippy --package sectile --all-targets --locked -- -D warnings")
 }
 
 fn test(repo: &Repo) -> Result<Option<String>> {
     // Without these a missing snapshot would be written instead of failing.
-    let tests =
-        |args: &[&str]| process::run(repo.cargo(args).env("INSTA_UPDATE", "no").env("CI", "true"));
+    let tests = |words: &str| {
+        let mut cargo = repo.cargo(words.split(' '));
+        process::run(cargo.env("INSTA_UPDATE", "no").env("CI", "true"))
+    };
     contracts::forget(repo)?;
-    // The whole workspace again, so that only the program itself is compiled in another form.
-    let without = ["--workspace", "--lib", "--locked", WITHOUT_BACKENDS];
-    let everything = ["--workspace", "--features", BACKENDS, "--locked"];
     if has_nextest() {
-        let recorded = ["--profile", contracts::PROFILE];
-        tests(&[&["nextest", "run"], &everything[..], &recorded].concat())?;
-        tests(&[&["test", "--doc"], &everything[..]].concat())?;
-        tests(&[&["nextest", "run"], &without[..]].concat())?;
+        let profile = contracts::PROFILE;
+        tests(&format!(
+            "nextest run --workspace --features backends --locked --profile {profile}"
+        ))?;
+        tests("test --doc --workspace --features backends --locked")?;
+        tests(&format!("nextest run {WITHOUT_BACKENDS}"))?;
     } else {
-        tests(&[&["test"], &everything[..]].concat())?;
-        tests(&[&["test"], &without[..]].concat())?;
+        tests("test --workspace --features backends --locked")?;
+        tests(&format!("test {WITHOUT_BACKENDS}"))?;
     }
     Ok(None)
 }
@@ -234,34 +202,17 @@ fn check_contracts(repo: &Repo) -> Result<Option<String>> {
 }
 
 fn doc(repo: &Repo) -> Result<Option<String>> {
-    let args = [
-        "doc",
-        "--workspace",
-        "--features",
-        BACKENDS,
-        "--no-deps",
-        "--locked",
-        "--document-private-items",
-    ];
-    process::run(repo.cargo(args).env("RUSTDOCFLAGS", "-D warnings"))?;
+    let words = "doc --workspace --features backends --no-deps --locked --document-private-items";
+    let mut cargo = repo.cargo(words.split(' '));
+    process::run(cargo.env("RUSTDOCFLAGS", "-D warnings"))?;
     Ok(None)
 }
 
 fn fuzz(repo: &Repo) -> Result<Option<String>> {
     // Without the engine the targets compile on any toolchain, and no C++ is built.
-    let args = [
-        "check",
-        "--manifest-path",
-        "fuzz/Cargo.toml",
-        "--locked",
-        "--bins",
-        "--no-default-features",
-    ];
-    process::run(
-        repo.cargo(args)
-            .env("CARGO_TARGET_DIR", repo.target.join("fuzz")),
-    )
-    .context(
+    let words = "check --manifest-path fuzz/Cargo.toml --locked --bins --no-default-features";
+    let mut cargo = repo.cargo(words.split(' '));
+    process::run(cargo.env("CARGO_TARGET_DIR", repo.target.join("fuzz"))).context(
         "when its lock file is behind: cargo update --workspace --manifest-path fuzz/Cargo.toml",
     )?;
     Ok(None)
@@ -269,17 +220,9 @@ fn fuzz(repo: &Repo) -> Result<Option<String>> {
 
 /// Builds what is checked from outside.
 pub(crate) fn build(repo: &Repo) -> Result<Option<String>> {
-    process::run(&mut repo.cargo([
-        "build",
-        "--locked",
-        "--package",
-        "sectile",
-        "--package",
-        "sectile-note-store",
-        "--features",
-        BACKENDS,
-    ]))?;
-    Ok(None)
+    repo.run_cargo(
+        "build --locked --package sectile --package sectile-note-store --features backends",
+    )
 }
 
 #[cfg(test)]

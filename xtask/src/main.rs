@@ -13,12 +13,14 @@ mod bench;
 mod ci;
 mod contracts;
 mod eval;
+mod install;
 mod licences;
 mod outside;
 mod process;
 mod reference;
 mod servers;
 mod tidy;
+mod typos;
 
 use std::process::ExitCode;
 
@@ -29,7 +31,7 @@ use process::Repo;
 
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask", about = "Repository chores")]
-struct Args {
+struct XtaskArgs {
     #[command(subcommand)]
     chore: Chore,
 }
@@ -37,9 +39,11 @@ struct Args {
 #[derive(Subcommand)]
 enum Chore {
     /// Run every step of the gate.
-    Ci(ci::Args),
+    Ci(ci::CiArgs),
     /// Check the rules of the house that no other tool knows.
     Tidy,
+    /// Check spelling, except for the words in typos.toml.
+    Typos,
     /// Check that every test named in docs/contracts passed in the last test run.
     Contracts,
     /// Check licences, banned crates and sources of all dependencies.
@@ -47,19 +51,22 @@ enum Chore {
     /// Write the pages of the manual that are made from the program: docs/tools.md, errors.md and configuration.md.
     Reference,
     /// Run tools that we did not write against the built server.
-    Outside(outside::Args),
+    Outside(outside::OutsideArgs),
     /// Measure how well documents of other people are found, where they are at hand.
     Eval(eval::DataArgs),
     /// Install the real servers that tests talk to: PostgreSQL with pgvector, and an S3 server.
     Servers,
     /// Measure speed, as ratios against something run at the same time. Wants a quiet machine.
-    Bench(bench::Args),
+    Bench(bench::BenchArgs),
 }
 
 fn main() -> ExitCode {
     let repo = Repo::find();
-    match run(&repo, Args::parse().chore) {
-        Ok(()) => ExitCode::SUCCESS,
+    match run(&repo, XtaskArgs::parse().chore) {
+        Ok(remark) => {
+            remark.iter().for_each(|remark| println!("{remark}"));
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
@@ -67,19 +74,16 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(repo: &Repo, chore: Chore) -> Result<()> {
+fn run(repo: &Repo, chore: Chore) -> Result<Option<String>> {
     match chore {
         Chore::Ci(args) => ci::run(repo, &args),
         Chore::Tidy => tidy::run(repo),
-        Chore::Contracts => contracts::run(repo).map(|counts| {
-            counts.iter().for_each(|counts| println!("{counts}"));
-        }),
+        Chore::Typos => typos::run(repo),
+        Chore::Contracts => contracts::run(repo),
         Chore::Licences => licences::run(repo),
         Chore::Reference => reference::run(repo),
-        Chore::Outside(args) => outside::run(repo, &args).map(drop),
-        Chore::Eval(args) => eval::run(repo, &args).map(|remark| {
-            remark.iter().for_each(|remark| println!("{remark}"));
-        }),
+        Chore::Outside(args) => outside::run(repo, &args),
+        Chore::Eval(args) => eval::run(repo, &args),
         Chore::Servers => servers::run(repo),
         Chore::Bench(args) => bench::run(repo, &args),
     }
@@ -91,6 +95,6 @@ mod tests {
 
     #[test]
     fn the_arguments_are_well_formed() {
-        super::Args::command().debug_assert();
+        super::XtaskArgs::command().debug_assert();
     }
 }

@@ -35,11 +35,20 @@ impl Repo {
         command.args(args).current_dir(&self.root);
         command
     }
+
+    /// Runs that cargo with the words of a command line, without a remark.
+    pub(crate) fn run_cargo(&self, words: &str) -> Result<Option<String>> {
+        run(&mut self.cargo(words.split(' '))).map(|()| None)
+    }
 }
 
-/// Whether a run that could not check something must fail.
-pub(crate) fn strict_environment() -> bool {
-    env::var_os("CI").is_some_and(|value| value == "true")
+/// The remark of a step that could not check something. Where nobody reads remarks, that is a failure.
+pub(crate) fn not_checked(what: &str) -> Result<Option<String>> {
+    let remark = format!("NOT CHECKED: {what}");
+    if env::var_os("CI").is_some_and(|value| value == "true") {
+        bail!("{remark}");
+    }
+    Ok(Some(remark))
 }
 
 /// The command line as a person would type it, without quoting.
@@ -93,12 +102,12 @@ pub(crate) fn is_present(program: &str, args: &[&str]) -> bool {
 }
 
 /// A child that is killed when it goes out of scope.
-pub(crate) struct Running {
+pub(crate) struct RunningProcess {
     child: Child,
     shown: String,
 }
 
-impl Running {
+impl RunningProcess {
     /// Starts `command` with its output in `log`.out and `log`.err.
     ///
     /// Files rather than pipes: nobody has to drain them, and they are still there when a person asks why.
@@ -145,7 +154,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProcess {
     fn drop(&mut self) {
         // Both fail only when the child has ended already, which is what is wanted.
         drop(self.child.kill());
@@ -155,13 +164,13 @@ impl Drop for Running {
 
 /// What a bounded process left behind.
 #[derive(Debug)]
-pub(crate) struct Finished {
+pub(crate) struct ProcessOutput {
     pub(crate) status: ExitStatus,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Finished {
+impl ProcessOutput {
     /// The end of both outputs, for an error message.
     pub(crate) fn tail(&self) -> String {
         let lines = |text: &str| {
@@ -180,8 +189,8 @@ impl Finished {
 }
 
 /// Runs `command` to its end, or kills it after `limit`.
-pub(crate) fn bounded(command: &mut Command, log: &Path, limit: Duration) -> Result<Finished> {
-    let mut running = Running::start(command, log)?;
+pub(crate) fn bounded(command: &mut Command, log: &Path, limit: Duration) -> Result<ProcessOutput> {
+    let mut running = RunningProcess::start(command, log)?;
     let start = Instant::now();
     let status = loop {
         if let Some(status) = running.try_wait()? {
@@ -195,7 +204,7 @@ pub(crate) fn bounded(command: &mut Command, log: &Path, limit: Duration) -> Res
     let text = |extension: &str| -> Result<String> {
         Ok(String::from_utf8_lossy(&fs::read(log.with_extension(extension))?).into_owned())
     };
-    Ok(Finished {
+    Ok(ProcessOutput {
         status,
         stdout: text("out")?,
         stderr: text("err")?,

@@ -5,21 +5,13 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::ci::BACKENDS;
 use crate::process::{self, Repo};
 
 /// Names of the pages, which are those of their files.
 const PAGES: [&str; 3] = ["tools", "errors", "configuration"];
 
-pub(crate) fn run(repo: &Repo) -> Result<()> {
-    process::run(&mut repo.cargo([
-        "build",
-        "--locked",
-        "--package",
-        "sectile",
-        "--features",
-        BACKENDS,
-    ]))?;
+pub(crate) fn run(repo: &Repo) -> Result<Option<String>> {
+    repo.run_cargo("build --locked --package sectile --features backends")?;
     let program = repo
         .target
         .join("debug/sectile")
@@ -30,5 +22,5 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
         fs::write(repo.root.join(&name), text).with_context(|| format!("cannot write {name}"))?;
         println!("wrote {name}");
     }
-    Ok(())
+    Ok(None)
 }

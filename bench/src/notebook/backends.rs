@@ -9,8 +9,8 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use sectile_backends::{Postgres, PostgresSettings, Waiting};
-use sectile_library::{Question, VectorSearch as _};
-use sectile_retrieval::{Query, built_in};
+use sectile_library::{Question, SearchQuery, VectorSearch as _};
+use sectile_retrieval::built_in;
 use sectile_test_servers::{Postgres as Database, S3};
 use serde_json::json;
 
@@ -196,11 +196,10 @@ fn queries(report: &mut Report, database: &Database, questions: &[String]) -> Re
     let mut ask = |only_statements: bool| {
         let text = questions[at / 2 % questions.len()].as_str();
         at += 1;
-        let query = Query::parse(text)?;
+        let query = SearchQuery::parse(text)?;
         let question = Question {
             collection: LIBRARY,
             query: &query,
-            text,
             most: 26,
             stop: &|| false,
         };

@@ -177,7 +177,7 @@ impl Drop for Onnx {
     fn drop(&mut self) {
         // It ends by itself when its input does; nothing is lost if it is killed before.
         if self.child.kill().is_ok() {
-            self.child.wait().ok();
+            drop(self.child.wait());
         }
     }
 }

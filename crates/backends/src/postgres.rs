@@ -195,8 +195,8 @@ impl Postgres {
     fn asked<'q>(&self, question: &Question<'q>) -> Asked<'q> {
         Asked {
             collection: question.collection,
-            query: question.query,
-            vector: self.embedder.reader().embed(&[question.text]),
+            query: question.query.parsed(),
+            vector: self.embedder.reader().embed(&[question.query.text()]),
             weight: self.embedder.weight(),
             most: question.most,
         }

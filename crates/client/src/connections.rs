@@ -12,7 +12,7 @@ use std::{
     collections::VecDeque,
     pin::{Pin, pin},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
     task::Poll,
@@ -25,6 +25,7 @@ use hyper::{
     client::conn::http1::{Builder, Connection, SendRequest},
 };
 use hyper_rustls::MaybeHttpsStream;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use tower::Service as _;
 
@@ -345,7 +346,7 @@ where
     B::Data: Send,
 {
     fn lock(&self) -> MutexGuard<'_, Idle<B>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.idle.lock()
     }
 
     /// Takes the most recently used connection for `purpose`.

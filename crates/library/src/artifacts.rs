@@ -262,7 +262,7 @@ pub(crate) struct Today<'a> {
 }
 
 /// How many bytes of records one call may still read. They take time to understand, and nobody vouches for them.
-pub struct RecordBudget(usize);
+pub(crate) struct RecordBudget(usize);
 
 impl Default for RecordBudget {
     fn default() -> Self {
@@ -362,7 +362,7 @@ fn listed(
 }
 
 /// How many artifacts a collection has, as far as the budget goes, and whether these are all.
-pub fn count(
+pub(crate) fn count(
     storage: &Library,
     collection: &str,
     budget: &mut RecordBudget,

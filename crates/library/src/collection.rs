@@ -75,7 +75,7 @@ pub struct DateRange {
 
 /// What a manifest says, as far as it can be used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Manifest {
+pub(crate) struct Manifest {
     /// The title of the collection.
     pub title: Option<String>,
     /// Its tags, in the order of the manifest.
@@ -136,7 +136,7 @@ pub fn cards(
 }
 
 /// The card of one collection.
-pub fn card(
+pub(crate) fn card(
     storage: &Library,
     collection: &str,
     budget: &mut RecordBudget,
@@ -222,7 +222,10 @@ fn title_of(storage: &Library, given: Option<String>, collection: &str) -> Strin
     /// Of notebooks at the top of a storage that has no name to show.
     const UNNAMED: &str = "Notes at the top";
     let name = match collection {
-        TOP => storage.name().unwrap_or_else(|| UNNAMED.to_owned()),
+        TOP => storage
+            .notebook_storage()
+            .name()
+            .unwrap_or_else(|| UNNAMED.to_owned()),
         _ => collection.to_owned(),
     };
     given
@@ -231,7 +234,7 @@ fn title_of(storage: &Library, given: Option<String>, collection: &str) -> Strin
 }
 
 /// What the manifest of a collection says; nothing when there is none.
-pub fn manifest(storage: &Library, collection: &str) -> Result<Manifest, LibraryError> {
+pub(crate) fn manifest(storage: &Library, collection: &str) -> Result<Manifest, LibraryError> {
     let Ok(file) = NotePath::parse_vault(MANIFEST) else {
         return Ok(Manifest::default());
     };

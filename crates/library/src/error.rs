@@ -1,7 +1,5 @@
 //! Why the library cannot do what it was asked. Knows no protocol: a world says what callers hear of each.
 
-use sectile_retrieval::QueryError;
-
 use crate::{ids::SourceId, storage::StorageError};
 
 /// Why a passage that an id names cannot be quoted.
@@ -72,9 +70,6 @@ pub enum LibraryError {
         /// A sentence that names some of them.
         message: String,
     },
-    /// The query cannot be searched for.
-    #[error(transparent)]
-    Query(#[from] QueryError),
     /// A storage failed, or this process did. One sentence, without a path of this machine.
     #[error("{message}")]
     Failed {
@@ -105,7 +100,7 @@ impl LibraryError {
     }
 
     /// A failure of this process, or of the system that it runs on.
-    pub fn of_process(message: impl Into<String>) -> Self {
+    pub(crate) fn of_process(message: impl Into<String>) -> Self {
         Self::Failed {
             message: message.into(),
             at: FailedPart::Process,

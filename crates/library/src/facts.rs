@@ -9,7 +9,7 @@ const DATES: [&str; 2] = ["date", "created"];
 
 /// What a notebook says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub(crate) struct Facts {
     /// From the front matter, else made of the file name.
     pub title: String,
     /// From the front matter; several are joined by a comma.
@@ -33,7 +33,7 @@ pub(crate) fn notebook_facts(bytes: &[u8], path: &NotePath) -> Facts {
 
 /// Where the text of a notebook begins, behind its front matter. What is before is told as title, author and date, and never
 /// quoted.
-pub fn body_start(bytes: &[u8]) -> usize {
+pub(crate) fn body_start(bytes: &[u8]) -> usize {
     let front_matter = Source::new(bytes).front_matter();
     front_matter.map_or(0, |front_matter| front_matter.block.end)
 }
@@ -73,7 +73,7 @@ fn moment(value: &Value) -> Option<i64> {
 }
 
 /// The moment that a passage speaks of: a date in the headings above it, the nearest first, else the notebook's.
-pub fn timestamp(heading_path: &[String], facts: &Facts) -> Option<i64> {
+pub(crate) fn timestamp(heading_path: &[String], facts: &Facts) -> Option<i64> {
     let headings = heading_path.iter().rev();
     headings
         .filter_map(|heading| date_in(heading))

@@ -81,7 +81,7 @@ pub struct Filled {
 }
 
 /// A passage to embed: which it is, and its title, headings and text.
-pub struct Text {
+pub(crate) struct Text {
     /// What its vector is kept under.
     pub key: MeaningKey,
     parts: Vec<String>,
@@ -89,19 +89,19 @@ pub struct Text {
 
 impl Text {
     /// The passage as a model reads it.
-    pub fn parts(&self) -> Vec<&str> {
+    pub(crate) fn parts(&self) -> Vec<&str> {
         self.parts.iter().map(String::as_str).collect()
     }
 }
 
 /// The passages of a notebook, if it is still what was indexed.
-pub fn texts(
+pub(crate) fn texts(
     storage: &Library,
     collection: &str,
     notebook: &NotePath,
     digest: &Digest,
 ) -> Result<Option<Vec<Text>>, LibraryError> {
-    let bytes = match storage.read_listed(collection, notebook) {
+    let bytes = match storage.ask(|storage| storage.read_listed(collection, notebook)) {
         Ok(bytes) => bytes,
         Err(LibraryError::Failed { .. }) => None,
         Err(error) => return Err(error),

@@ -4,6 +4,8 @@
 //! file below a collection is a notebook, except below its `_artifacts` folder. The `.md` files directly in it are one more
 //! collection, [`TOP`]. What is hidden, ignored, excluded or
 //! behind a link is not there at all: neither listed nor read.
+//!
+//! [`FolderStorage::whole`] does not divide the folder: every `.md` file below it belongs to [`TOP`].
 
 use std::{
     any::Any,
@@ -37,6 +39,8 @@ pub struct FolderStorage {
     root: Root,
     walk: Walk,
     max_note_bytes: u64,
+    /// Whether everything below the folder is one collection, [`TOP`].
+    is_whole: bool,
 }
 
 impl FolderStorage {
@@ -46,6 +50,17 @@ impl FolderStorage {
             root: Root::open(location)?,
             walk,
             max_note_bytes,
+            is_whole: false,
+        })
+    }
+
+    /// The same, undivided: the folder with everything below it is the one collection [`TOP`], which exists even when it
+    /// has no notebook yet.
+    pub fn whole(location: &Path, walk: Walk, max_note_bytes: u64) -> Result<Self, RootError> {
+        let storage = Self::open(location, walk, max_note_bytes)?;
+        Ok(Self {
+            is_whole: true,
+            ..storage
         })
     }
 
@@ -79,17 +94,23 @@ impl FolderStorage {
     }
 
     /// The path of a file of a collection, where it can be one.
-    fn path_of(collection: &str, file: &NotePath) -> Option<NotePath> {
+    fn path_of(&self, collection: &str, file: &NotePath) -> Option<NotePath> {
         if collection == TOP {
-            return Some(file.clone()).filter(is_at_top);
+            return (self.is_whole || is_at_top(file)).then(|| file.clone());
         }
         let whole = format!("{collection}/{file}");
         let path = NotePath::parse_vault(&whole).ok();
-        path.filter(|path| path.as_str() == whole && is_collection_name(collection))
+        let is_one = is_collection_name(collection) && !self.is_whole;
+        path.filter(|path| path.as_str() == whole && is_one)
     }
 
     /// Whether the folder has a collection called exactly so, byte for byte.
     fn has(&self, collection: &str) -> Result<bool, StorageError> {
+        if self.is_whole {
+            let is_there = self.root.is_there();
+            let gone = || failed(&WalkError::Unreadable(io::ErrorKind::NotFound));
+            return is_there.then(|| collection == TOP).ok_or_else(gone);
+        }
         if collection == TOP {
             let has = self.root.has_at_top(&self.walk, &is_notebook);
             return has.map_err(|error| failed(&error));
@@ -115,10 +136,13 @@ impl NotebookStorage for FolderStorage {
     }
 
     fn collections(&self) -> Result<Vec<String>, StorageError> {
-        let mut folders = self
-            .root
-            .folders(&self.walk)
-            .map_err(|error| failed(&error))?;
+        let mut folders = match self.is_whole {
+            true => Vec::new(),
+            false => self
+                .root
+                .folders(&self.walk)
+                .map_err(|error| failed(&error))?,
+        };
         folders.retain(|name| is_collection_name(name));
         if self.has(TOP)? {
             folders.push(TOP.to_owned());
@@ -134,6 +158,7 @@ impl NotebookStorage for FolderStorage {
     ) -> Result<Vec<Listed>, StorageError> {
         self.require(collection)?;
         let listed = match collection {
+            TOP if self.is_whole => self.root.list_all(&self.walk, stop),
             TOP => self.root.list_top(&self.walk, stop),
             _ => self.root.list(collection, &self.walk, stop),
         };
@@ -154,7 +179,7 @@ impl NotebookStorage for FolderStorage {
 
     fn read(&self, collection: &str, file: &NotePath) -> Result<Option<Vec<u8>>, StorageError> {
         let gone = || self.require(collection).map(|()| None);
-        let Some(path) = Self::path_of(collection, file) else {
+        let Some(path) = self.path_of(collection, file) else {
             return gone();
         };
         let is_wanted = !is_notebook(file) || self.walk.includes(path.as_str());
@@ -177,7 +202,7 @@ impl NotebookStorage for FolderStorage {
         collection: &str,
         file: &NotePath,
     ) -> Result<Option<Vec<u8>>, StorageError> {
-        match Self::path_of(collection, file) {
+        match self.path_of(collection, file) {
             Some(path) => self.plain(&path),
             None => Ok(None),
         }
@@ -195,23 +220,26 @@ impl NotebookStorage for FolderStorage {
         collection: &str,
         changed: Box<dyn Fn() + Send + Sync>,
     ) -> Option<Box<dyn Any + Send + Sync>> {
+        let root = self.root.location().to_path_buf();
+        let (folder, mode) = match collection {
+            TOP if self.is_whole => (root.clone(), RecursiveMode::Recursive),
+            TOP => (root.clone(), RecursiveMode::NonRecursive),
+            _ => (root.join(collection), RecursiveMode::Recursive),
+        };
         let told = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            let is_read_only = event.is_ok_and(|event| event.kind.is_access());
-            if !is_read_only {
+            let is_of_no_notebook = event.is_ok_and(|event| {
+                event.kind.is_access()
+                    || (!event.paths.is_empty()
+                        && event
+                            .paths
+                            .iter()
+                            .all(|path| is_in_hidden_folder(&root, path)))
+            });
+            if !is_of_no_notebook {
                 changed();
             }
         });
         let mut watcher = told.ok()?;
-        let (folder, mode) = match collection {
-            TOP => (
-                self.root.location().to_path_buf(),
-                RecursiveMode::NonRecursive,
-            ),
-            _ => (
-                self.root.location().join(collection),
-                RecursiveMode::Recursive,
-            ),
-        };
         if let Err(error) = watcher.watch(&folder, mode) {
             tracing::warn!(kind = ?error.kind, "changes to notebooks are noticed only now and then");
             return None;
@@ -288,6 +316,16 @@ impl ArtifactStorage for FolderStorage {
             _ => self.require(collection).map(|()| None),
         }
     }
+}
+
+/// Whether a file is in a hidden folder, such as the private one or that of a version control system: these change with
+/// every edit, and no notebook is in them. A hidden file itself may say what is ignored beside it.
+fn is_in_hidden_folder(root: &Path, file: &Path) -> bool {
+    let folder = file.strip_prefix(root).ok().and_then(Path::parent);
+    folder.is_some_and(|folder| {
+        let mut names = folder.iter().filter_map(|name| name.to_str());
+        names.any(|name| name.starts_with('.'))
+    })
 }
 
 fn condensed(stamp: &FileStamp) -> Stamp {

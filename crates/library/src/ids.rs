@@ -55,7 +55,7 @@ impl SourceId {
     }
 
     /// The first digits of the digest of what it was given for.
-    pub fn digits(&self) -> &str {
+    pub(crate) fn digits(&self) -> &str {
         &self.digest
     }
 

@@ -62,8 +62,16 @@ pub struct Job<'a> {
     pub progress: &'a (dyn Fn() + Sync),
 }
 
+impl Job<'_> {
+    /// The bytes of a notebook that was listed a moment ago.
+    pub(crate) fn read(&self, notebook: &NotePath) -> Result<Option<Vec<u8>>, LibraryError> {
+        let storage = self.storage;
+        storage.ask(|storage| storage.read_listed(self.collection, notebook))
+    }
+}
+
 /// A notebook to look at.
-pub struct Wanted<'a> {
+pub(crate) struct Wanted<'a> {
     /// The notebook as the storage lists it.
     pub listed: &'a Listed,
     /// The digest of what is indexed of it already.
@@ -72,7 +80,7 @@ pub struct Wanted<'a> {
 
 /// What became of a notebook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// It is what is indexed already.
     Same,
     /// It is in the segment with this number, counted from the first that was made, with so many chunks.
@@ -89,7 +97,7 @@ pub enum Outcome {
 }
 
 /// The place of a notebook that nothing is indexed of.
-pub fn nowhere(why: WhyLeftOut) -> Place {
+pub(crate) fn nowhere(why: WhyLeftOut) -> Place {
     match why {
         WhyLeftOut::TooLarge => NOWHERE_FOR_SIZE,
         WhyLeftOut::Unreadable => NOWHERE,
@@ -111,7 +119,7 @@ pub(crate) fn may_be_readable_now(place: Place, listed: &Listed, max_notebook_by
 }
 
 /// Makes segments of notebooks. `put` takes care of each; what it returns comes back in the order of the segments.
-pub fn build<T: Send>(
+pub(crate) fn build<T: Send>(
     job: Job<'_>,
     wanted: &[Wanted<'_>],
     put: impl Fn(Vec<u8>) -> Result<T, LibraryError> + Sync,
@@ -200,7 +208,7 @@ fn build_one<T>(
         let why = WhyLeftOut::of(wanted.listed, job.storage.max_notebook_bytes());
         let read = match why {
             WhyLeftOut::TooLarge => Ok(None),
-            WhyLeftOut::Unreadable => job.storage.read_listed(job.collection, notebook),
+            WhyLeftOut::Unreadable => job.read(notebook),
         };
         let bytes = match read {
             Ok(bytes) => bytes,
@@ -264,7 +272,7 @@ pub(crate) fn passage_of<'a>(path: &[&'a str], body: &'a str) -> Passage<'a> {
 }
 
 /// How many threads cut notebooks.
-pub fn threads() -> usize {
+pub(crate) fn threads() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     cores.min(MOST_THREADS)
 }

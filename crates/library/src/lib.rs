@@ -17,10 +17,11 @@ pub mod left_out;
 pub mod library;
 pub mod provenance;
 pub mod publishing;
+mod query;
 pub mod quote;
 pub mod shelf;
 pub mod shelves;
-pub mod storage;
+mod storage;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tiers;
@@ -28,6 +29,7 @@ pub mod tiers;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use self::error::{FailedPart, Gone, LibraryError};
+pub use self::query::SearchQuery;
 pub use self::storage::{
     ARTIFACTS, ArtifactStorage, Change, IndexedNotebook, Listed, Located, LocatedHit, LocatedHits,
     NotebookStorage, Question, SharedState, Stamp, StorageError, StorageLimit, TOP, VectorIndexing,

@@ -1,6 +1,6 @@
 //! The library: where its notebooks and what was derived from them come from, whatever the storages are.
 
-use std::{any::Any, sync::Arc};
+use std::sync::Arc;
 
 use sectile_markdown::NotePath;
 
@@ -39,6 +39,22 @@ impl Library {
         FailedPart::Artifacts(self.artifacts.artifact_storage_kind())
     }
 
+    /// The storage of its notebooks, for what cannot fail.
+    pub fn notebook_storage(&self) -> &dyn NotebookStorage {
+        self.notebooks.as_ref()
+    }
+
+    /// Asks the storage of its notebooks. An error says which storage it was.
+    pub fn ask<T>(
+        &self,
+        question: impl FnOnce(&dyn NotebookStorage) -> Result<T, StorageError>,
+    ) -> Result<T, LibraryError> {
+        question(self.notebook_storage()).map_err(|error| {
+            let at = FailedPart::Notebooks(self.notebook_storage().kind());
+            LibraryError::of_storage(error, at)
+        })
+    }
+
     /// See [`NotebookStorage::max_notebook_bytes`].
     pub fn max_notebook_bytes(&self) -> u64 {
         self.notebooks.max_notebook_bytes()
@@ -50,27 +66,9 @@ impl Library {
         self.notebooks.limits().iter().chain(artifacts)
     }
 
-    /// See [`NotebookStorage::is_too_large`].
-    pub(crate) fn is_too_large(
-        &self,
-        collection: &str,
-        notebook: &NotePath,
-    ) -> Result<bool, LibraryError> {
-        self.of_notebooks(self.notebooks.is_too_large(collection, notebook))
-    }
-
-    fn of_notebooks<T>(&self, result: Result<T, StorageError>) -> Result<T, LibraryError> {
-        let at = FailedPart::Notebooks(self.notebooks.kind());
-        result.map_err(|error| LibraryError::of_storage(error, at))
-    }
-
-    fn of_artifacts<T>(&self, result: Result<T, StorageError>) -> Result<T, LibraryError> {
-        result.map_err(|error| LibraryError::of_storage(error, self.artifact_place()))
-    }
-
     /// See [`NotebookStorage::collections`].
     pub fn collections(&self) -> Result<Vec<String>, LibraryError> {
-        self.of_notebooks(self.notebooks.collections())
+        self.ask(|storage| storage.collections())
     }
 
     /// See [`NotebookStorage::notebooks`].
@@ -79,51 +77,23 @@ impl Library {
         collection: &str,
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Listed>, LibraryError> {
-        self.of_notebooks(self.notebooks.notebooks(collection, stop))
+        self.ask(|storage| storage.notebooks(collection, stop))
+    }
+
+    /// See [`NotebookStorage::require`].
+    pub fn require(&self, collection: &str) -> Result<(), LibraryError> {
+        self.ask(|storage| storage.require(collection))
     }
 
     /// The bytes of a file of the collection, from the storage that it belongs to. See [`NotebookStorage::read`].
     pub fn read(&self, collection: &str, file: &NotePath) -> Result<Option<Vec<u8>>, LibraryError> {
         if file.segments().next() != Some(ARTIFACTS) {
-            return self.of_notebooks(self.notebooks.read(collection, file));
+            return self.ask(|storage| storage.read(collection, file));
         }
         match self.artifacts.read_artifact(collection, file) {
             Err(StorageError::CollectionNotFound) => self.require(collection).map(|()| None),
             found => self.of_artifacts(found),
         }
-    }
-
-    /// See [`NotebookStorage::read_listed`].
-    pub(crate) fn read_listed(
-        &self,
-        collection: &str,
-        file: &NotePath,
-    ) -> Result<Option<Vec<u8>>, LibraryError> {
-        self.of_notebooks(self.notebooks.read_listed(collection, file))
-    }
-
-    /// See [`NotebookStorage::reads_at_once`].
-    pub(crate) fn reads_at_once(&self) -> usize {
-        self.notebooks.reads_at_once()
-    }
-
-    /// See [`NotebookStorage::require`].
-    pub fn require(&self, collection: &str) -> Result<(), LibraryError> {
-        self.of_notebooks(self.notebooks.require(collection))
-    }
-
-    /// See [`NotebookStorage::name`].
-    pub fn name(&self) -> Option<String> {
-        self.notebooks.name()
-    }
-
-    /// See [`NotebookStorage::watch`].
-    pub fn watch(
-        &self,
-        collection: &str,
-        changed: Box<dyn Fn() + Send + Sync>,
-    ) -> Option<Box<dyn Any + Send + Sync>> {
-        self.notebooks.watch(collection, changed)
     }
 
     /// See [`ArtifactStorage::artifact_files`].
@@ -139,8 +109,7 @@ impl Library {
         }
     }
 
-    /// Whether its notebooks can be read now.
-    pub fn ready(&self) -> Result<(), LibraryError> {
-        self.of_notebooks(self.notebooks.ready())
+    fn of_artifacts<T>(&self, result: Result<T, StorageError>) -> Result<T, LibraryError> {
+        result.map_err(|error| LibraryError::of_storage(error, self.artifact_place()))
     }
 }

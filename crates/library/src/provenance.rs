@@ -14,7 +14,8 @@ use sectile_markdown::{Digest, NotePath};
 use serde::Serialize;
 use serde_json::Value;
 
-pub use crate::provenance::root::{CollectionRoot, Remembered, Sums, collection_root, sums};
+pub(crate) use crate::provenance::root::Remembered;
+pub use crate::provenance::root::{CollectionRoot, Sums, collection_root, sums};
 use crate::{
     artifacts::{self, Found, Record, SourceState, Staleness, Today, record},
     collection,

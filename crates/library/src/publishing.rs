@@ -147,7 +147,7 @@ fn look_at(
     recorder: &mut Recorder<'_>,
 ) -> Result<Outcome, StorageError> {
     let notebook = &listed.notebook;
-    let bytes = match job.storage.read_listed(job.collection, notebook) {
+    let bytes = match job.read(notebook) {
         Ok(bytes) => bytes,
         // What cannot be read cannot be found either; the rest can.
         Err(LibraryError::Failed { .. }) => None,

@@ -59,10 +59,11 @@ pub fn quote(
         false => storage.require(&id.collection).map(|()| None)?,
     };
     let Some(bytes) = bytes else {
-        let reason = match storage.is_too_large(&id.collection, &id.notebook)? {
-            true => Gone::TooLarge,
-            false => Gone::Deleted,
-        };
+        let reason =
+            match storage.ask(|storage| storage.is_too_large(&id.collection, &id.notebook))? {
+                true => Gone::TooLarge,
+                false => Gone::Deleted,
+            };
         return Err(gone(storage, shelf, id, reason, None));
     };
     let body_start = body_start(&bytes);

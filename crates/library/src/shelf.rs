@@ -21,7 +21,7 @@ use std::{
 };
 
 use sectile_markdown::{Digest, NotePath, Span};
-use sectile_retrieval::{Chunk, Correction, Form, Query};
+use sectile_retrieval::{Chunk, Correction, Form};
 
 pub(super) use crate::shelf::snapshot::unharmed;
 use crate::{
@@ -32,6 +32,7 @@ use crate::{
     indexing::CutNotebook,
     left_out::LeftOut,
     library::Library,
+    query::SearchQuery,
     shelf::{embedded::Embedded, shared::Shared},
     storage::{Located, LocatedHit, LocatedHits, VectorSearch},
     tiers::{Models, Tier},
@@ -65,7 +66,7 @@ trait CollectionIndex: Send + Sync {
         None
     }
     /// Compares it with the library, and takes in what changed, where it can.
-    fn refresh(&self) -> Result<(), LibraryError>;
+    fn refresh(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), LibraryError>;
     /// Brings the second tier up to what was taken in, where that is little, unless `stop` says that there is more to take in.
     fn complete(&self, _: &mut dyn FnMut() -> bool) -> Result<(), LibraryError> {
         Ok(())
@@ -73,8 +74,7 @@ trait CollectionIndex: Send + Sync {
     /// The best chunks for a question, and what they were found in.
     fn search(
         &self,
-        query: &Query,
-        text: &str,
+        query: &SearchQuery,
         most: usize,
         stop: &dyn Fn() -> bool,
     ) -> Result<(LocatedHits, IndexState), LibraryError>;
@@ -209,7 +209,7 @@ impl Today {
 }
 
 /// What is known of the place of a passage.
-pub struct Known {
+pub(crate) struct Known {
     /// Title and headings above, outermost first.
     pub heading_path: Vec<String>,
     /// 1-based line of the passage's first byte.
@@ -260,7 +260,8 @@ impl Shelf {
                 tracing::debug!("nobody looks at changes any more");
             }
         };
-        self.library.watch(&self.collection, Box::new(changed))
+        let storage = self.library.notebook_storage();
+        storage.watch(&self.collection, Box::new(changed))
     }
 
     /// Asks for a comparison with the storage, soon.
@@ -282,21 +283,20 @@ impl Shelf {
     }
 
     /// Compares the index with the storage, and indexes what changed.
-    pub fn refresh(&self) -> Result<(), LibraryError> {
-        self.index.refresh()
+    pub fn refresh(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), LibraryError> {
+        self.index.refresh(stop)
     }
 
     /// The best `most` passages for a query, best first.
     pub fn search(
         &self,
-        query: &str,
+        query: &SearchQuery,
         most: usize,
         stop: &dyn Fn() -> bool,
     ) -> Result<Found, LibraryError> {
-        let parsed = Query::parse(query).map_err(LibraryError::Query)?;
         let mut wanted = most + SPARE;
         loop {
-            let (found, state) = self.index.search(&parsed, query, wanted, stop)?;
+            let (found, state) = self.index.search(query, wanted, stop)?;
             let is_all = found.hits.len() < wanted;
             let hits = self.verified(&found.hits, most, stop)?;
             if hits.len() < most && !is_all {
@@ -366,7 +366,7 @@ impl Shelf {
         found: &'h [LocatedHit],
         most: usize,
     ) -> Result<Vec<(&'h NotePath, Option<Today>)>, LibraryError> {
-        let at_once = self.library.reads_at_once();
+        let at_once = self.library.notebook_storage().reads_at_once();
         let mut wanted: Vec<&Located> = Vec::new();
         if at_once > 1 {
             for hit in found.iter().take(most) {
@@ -454,7 +454,7 @@ impl Shelf {
     }
 
     /// What is known of the passage `span` of a notebook whose bytes have this digest.
-    pub fn known(&self, notebook: &NotePath, digest: &Digest, span: Span) -> Option<Known> {
+    pub(crate) fn known(&self, notebook: &NotePath, digest: &Digest, span: Span) -> Option<Known> {
         let located = self.index.chunk_at(notebook, span)?;
         (located.notebook_digest == *digest).then_some(Known {
             heading_path: located.path,
@@ -530,7 +530,7 @@ fn keep_fresh(shelf: &Weak<Shelf>, woken: &mpsc::Receiver<()>) {
             is_woken
         };
         let refreshed = shelf
-            .refresh()
+            .refresh(&|| false)
             .and_then(|()| shelf.index.complete(&mut has_news));
         if let Err(error) = refreshed {
             tracing::debug!(?error, "the collection cannot be compared with its index");

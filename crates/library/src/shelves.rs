@@ -12,9 +12,12 @@ use sectile_markdown::Digest;
 use crate::{
     clock::Clock,
     error::{FailedPart, LibraryError},
+    ids::SourceId,
     indexing::folder_of,
     library::Library,
     locked,
+    query::SearchQuery,
+    quote::{Quote, quote},
     shelf::{Found, IndexPlace, Shelf, unharmed},
     storage::VectorSearch,
     tiers::Models,
@@ -121,7 +124,7 @@ impl Shelves {
     }
 
     /// The collection, opened if it is not yet. Waits for that until `stop` says that nobody else does.
-    pub fn shelf(
+    pub(crate) fn shelf(
         &self,
         collection: &str,
         stop: &dyn Fn() -> bool,
@@ -140,7 +143,7 @@ impl Shelves {
     pub fn search(
         &self,
         collection: &str,
-        query: &str,
+        query: &SearchQuery,
         most: usize,
         stop: &dyn Fn() -> bool,
     ) -> Result<Found, LibraryError> {
@@ -164,8 +167,31 @@ impl Shelves {
         found
     }
 
+    /// Compares the index of a collection with the storage and takes in what changed, before an answer that has to know of
+    /// it. The collection is opened if it is not yet. An index that a backend keeps is only compared.
+    pub fn refresh(
+        &self,
+        collection: &str,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<(), LibraryError> {
+        self.shelf(collection, stop)?.refresh(stop)
+    }
+
+    /// Says that something in a collection was changed. If it is open, it is compared with the storage soon.
+    pub fn changed(&self, collection: &str) {
+        if let Some(shelf) = self.opened(collection) {
+            shelf.look_again();
+        }
+    }
+
+    /// Quotes the passage `id` with `context` characters around it. See [`quote`].
+    pub fn quote(&self, id: &SourceId, context: usize) -> Result<Quote, LibraryError> {
+        let shelf = self.opened(&id.collection);
+        quote(&self.storage, shelf.as_deref(), id, context, self.clock)
+    }
+
     /// Has a collection opened again whose index turned out to be damaged, unless that was done already.
-    pub fn reopen(&self, collection: &str, damaged: &Arc<Shelf>) -> Result<(), LibraryError> {
+    fn reopen(&self, collection: &str, damaged: &Arc<Shelf>) -> Result<(), LibraryError> {
         let slot = self.place(collection);
         let mut at = locked(&slot);
         match &*at {
@@ -239,7 +265,7 @@ impl Shelves {
     }
 
     /// Forgets a collection that is no longer there.
-    pub fn forget(&self, collection: &str) {
+    fn forget(&self, collection: &str) {
         locked(&self.open).retain(|place| place.collection != collection);
     }
 
@@ -268,7 +294,7 @@ mod tests {
     use crate::{
         shelves::*,
         storage::{IndexedNotebook, Located, LocatedHits, Question, SharedState, StorageError},
-        testing::Memory,
+        testing::{Memory, asked},
     };
 
     /// A backend that cannot be reached.
@@ -316,6 +342,30 @@ mod tests {
                 at: FailedPart::Index("database")
             })
         );
+    }
+
+    #[test]
+    fn the_search_after_a_refresh_sees_a_write_and_its_hits_are_quoted() {
+        let storage = Memory::of(&[("lab/a.md", "# Apples\n\nApples are red.\n")]);
+        let shelves = Shelves::new(storage.library(), Indexes::Folder(None), || 7);
+        let never = || false;
+        // Nothing is open that could be behind.
+        shelves.changed("lab");
+        assert!(shelves.opened("lab").is_none());
+        shelves.refresh("lab", &never).expect("it is opened");
+        storage.write("lab", "b.md", b"# Quince\n\nA quince is yellow.\n");
+        let cancelled = shelves.refresh("lab", &|| true);
+        assert_eq!(cancelled, Err(LibraryError::Cancelled));
+        shelves.refresh("lab", &never).expect("it is compared");
+        let found = shelves.search("lab", &asked("quince"), 10, &never);
+        let hit = &found.expect("it is searched").hits[0];
+        let quote = shelves.quote(&hit.id, 100).expect("it is there");
+        assert_eq!(
+            (quote.text.as_str(), quote.verified_at),
+            ("A quince is yellow.", 7)
+        );
+        let gone = shelves.refresh("gone", &never);
+        assert_eq!(gone, Err(LibraryError::CollectionNotFound));
     }
 
     #[test]

@@ -4,7 +4,9 @@
 use std::any::Any;
 
 use sectile_markdown::{Digest, NotePath};
-use sectile_retrieval::{Chunk, Match, Query, Record, Remarks};
+use sectile_retrieval::{Chunk, Match, Record, Remarks};
+
+use crate::query::SearchQuery;
 
 /// The folder of a collection that holds derived artifacts.
 pub const ARTIFACTS: &str = "_artifacts";
@@ -265,10 +267,8 @@ pub struct SharedState {
 pub struct Question<'a> {
     /// The only collection to search.
     pub collection: &'a str,
-    /// The parsed query.
-    pub query: &'a Query,
-    /// The query as text.
-    pub text: &'a str,
+    /// The query.
+    pub query: &'a SearchQuery,
     /// Number of hits wanted.
     pub most: usize,
     /// Returns `true` once the caller no longer waits.

@@ -231,6 +231,12 @@ impl ArtifactStorage for Files {
     }
 }
 
+/// A query that is searched for.
+#[cfg(test)]
+pub(crate) fn asked(text: &str) -> crate::SearchQuery {
+    crate::SearchQuery::parse(text).unwrap()
+}
+
 /// A model for the second tier that is quick: made of that of the first, with other dimensions and another fingerprint.
 /// It counts what it embeds.
 pub struct Second {

@@ -7,6 +7,7 @@ mod authenticator;
 mod context;
 mod identity;
 mod keys;
+mod leave;
 mod live;
 mod names;
 mod rates;
@@ -28,3 +29,5 @@ pub use self::{
     seal::{SealingKey, random_bytes},
     tokens::{ClaimNames, KeySetSource, TokenSettings},
 };
+
+pub(crate) use self::leave::Leave;

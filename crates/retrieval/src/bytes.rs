@@ -8,10 +8,12 @@ use std::{
     fmt, io,
     ops::Range,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
+
+use parking_lot::Mutex;
 
 use crate::container::FormatError;
 
@@ -268,7 +270,7 @@ impl DiskStretch {
 
     /// Returns one block, from the cache if it was read recently.
     fn block(&self, number: usize) -> Option<Arc<Vec<u8>>> {
-        let recent = || self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let recent = || self.recent.lock();
         if let Some((_, block)) = recent().iter().find(|(known, _)| *known == number) {
             return Some(Arc::clone(block));
         }

@@ -9,7 +9,6 @@ mod docs;
 mod doctor;
 mod edit;
 mod interrupt;
-mod library;
 mod notebook;
 mod reference;
 mod root;

@@ -1,35 +1,30 @@
 //! Settings: one `sectile.toml`, environment overrides and flags, in two stages.
 //!
-//! [`raw`] is what people write, and its doc comments are the reference. `layers` puts defaults, file, environment and
-//! flags on top of each other and remembers where each value came from. [`Settings`] is what the program uses: checked,
-//! with no string left that could still be wrong. Only this module reads the environment.
+//! [`raw`] is what people write, and its doc comments are the reference; the section of a world is that world's own, in its
+//! `settings.rs`. `layers` puts defaults, file, environment and flags on top of each other and remembers where each value
+//! came from. [`Settings`] is what the program uses: checked, with no string left that could still be wrong.
 
-mod docs;
-mod env;
-mod error;
 mod front;
-mod hosted;
 mod keys;
 mod layers;
-mod notebook;
 mod raw;
 mod settings;
 
 pub(crate) use self::{
-    docs::{DocsPath, DocsSettings},
-    env::{home_folder, named_config_file, os_variable, variable as variable_name, without_tilde},
-    error::{ConfigError, Mistakes},
     front::{AccessSettings, FrontSettings},
-    hosted::HostedSettings,
     keys::{Key, Kind, keys, schema},
-    layers::{Flag, Loaded, Origin, load, load_for_all_mistakes},
-    notebook::{ArtifactPlace, NotebookSettings},
-    raw::{DocsRole, EditorErrors, LogFormat, LogLevel},
-    settings::{EditorSettings, LogSettings, Settings},
+    layers::{Flag, Loaded, load, load_for_all_mistakes},
+    raw::{LogFormat, LogLevel, LogSettings},
+    settings::Settings,
+};
+
+pub(crate) use crate::settings::{
+    ConfigError, Mistakes, home_folder, named_config_file, os_variable, variable_name,
+    without_tilde,
 };
 
 #[cfg(debug_assertions)]
-pub(crate) use self::env::fault;
+pub(crate) use crate::settings::fault;
 
 #[cfg(test)]
 mod tests;

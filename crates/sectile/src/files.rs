@@ -8,7 +8,7 @@
 
 use std::{
     io::{self, Read as _, Write as _},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use sectile_mcp::access::random_bytes;
@@ -255,6 +255,12 @@ pub(crate) fn reason(kind: io::ErrorKind) -> String {
 /// `path`, which must exist, made absolute.
 pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize()
+}
+
+/// Returns the path `levels` folders up: `../..`.
+pub(crate) fn levels_up(levels: usize) -> String {
+    let up: PathBuf = (0..levels).map(|_| Component::ParentDir).collect();
+    up.display().to_string()
 }
 
 /// The path of a document below `root`, given from the current folder, or from the root when there is no such file.

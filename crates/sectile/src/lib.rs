@@ -6,7 +6,7 @@
 pub mod cli;
 mod config;
 mod files;
-mod structure;
+mod settings;
 mod telemetry;
 mod worlds;
 

@@ -1,30 +1,86 @@
-//! The worlds, and the one list of them.
+//! The worlds, and the one table of them, which the command line, the settings and the manual read.
 
 pub(crate) mod docs;
 pub(crate) mod editor;
+mod entry;
 pub(crate) mod hosted;
+pub(crate) mod note_structure;
 pub(crate) mod notebook;
 pub(crate) mod vault;
 
-use crate::mcp::WorldCard;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    mcp::WorldCard,
+    settings::{Mistakes, SettingsReader, SettingsSection},
+};
+
+pub(crate) use self::entry::{
+    OpenError, PathArgument, ServeContext, WorldEntry, how_to_give_a_folder,
+};
+
+/// All worlds, in the order they are listed.
+pub(crate) static WORLDS: &[&WorldEntry] = &[
+    &vault::ENTRY,
+    &hosted::ENTRY,
+    &editor::ENTRY,
+    &docs::ENTRY,
+    &notebook::ENTRY,
+];
+
+/// Defines [`WorldSections`] and [`WorldSettings`] from one list.
+macro_rules! settings_of_worlds {
+    ($($(#[$description:meta])* $world:ident: $section:ty,)*) => {
+        /// The sections of all worlds, as written.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(default)]
+        pub(crate) struct WorldSections {
+            $($(#[$description])* pub(crate) $world: $section,)*
+        }
+
+        /// The checked settings of all worlds.
+        pub(crate) struct WorldSettings {
+            $(pub(crate) $world: <$section as SettingsSection>::Checked,)*
+        }
+
+        impl SettingsSection for WorldSections {
+            type Checked = WorldSettings;
+
+            fn check(&self, reader: SettingsReader<'_>) -> Result<WorldSettings, Mistakes> {
+                let mut mistakes = Mistakes::default();
+                $(let $world = mistakes.take(self.$world.check(reader));)*
+                match ($($world,)*) {
+                    ($(Some($world),)*) => Ok(WorldSettings { $($world,)* }),
+                    _ => Err(mistakes),
+                }
+            }
+        }
+    };
+}
+
+// In the order of the settings file.
+settings_of_worlds! {
+    /// The vault world: structure of the notes in a folder.
+    vault: vault::VaultSection,
+    /// The editor world: section edits of a document or of a folder of documents.
+    editor: editor::EditorSection,
+    /// The docs world: documentation to search and to read.
+    docs: docs::DocsSection,
+    /// The notebook world: a read-only library with verifiable quotes.
+    notebook: notebook::NotebookSection,
+    /// The hosted world: structure of notes that an upstream store keeps for many users.
+    hosted: hosted::HostedSection,
+}
 
 /// The contract of every world, in the order they are listed.
 pub(crate) fn cards() -> Vec<WorldCard> {
-    cards_in(docs::NAMESPACE)
+    cards_with(&WorldSections::default())
 }
 
-/// The same, when the docs world has this namespace.
-pub(crate) fn cards_in(namespace: &str) -> Vec<WorldCard> {
-    let editor = editor::spec(editor::Extent::Folder, editor::ErrorStyle::Protocol);
-    let docs = docs::spec(namespace, docs::Offer::ALL);
-    let notebook = notebook::spec(&notebook::Constraints::default());
-    vec![
-        vault::spec().card(),
-        hosted::spec().card(),
-        editor.card(),
-        docs.card(),
-        notebook.card(),
-    ]
+/// The same, with these settings.
+pub(crate) fn cards_with(sections: &WorldSections) -> Vec<WorldCard> {
+    WORLDS.iter().map(|world| (world.card)(sections)).collect()
 }
 
 #[cfg(test)]
@@ -44,20 +100,20 @@ mod tests {
         }
     }
 
-    /// The two body-free worlds share no code of their own, so that neither can change the other; their contract is one.
+    /// A name stands for the same world on the command line, in its contract and in the settings.
     #[test]
-    fn the_hosted_world_has_the_tools_of_the_vault_world() {
-        let (vault, hosted) = (vault::spec().card(), hosted::spec().card());
-        assert_eq!(vault.tools.len(), hosted.tools.len());
-        for (vault, hosted) in vault.tools.iter().zip(&hosted.tools) {
-            assert_eq!(vault.name, hosted.name);
-            assert_eq!(vault.title, hosted.title);
-            assert_eq!(vault.description, hosted.description);
-            assert_eq!(vault.access, hosted.access);
-            assert_eq!(vault.idempotent, hosted.idempotent);
-            assert_eq!(vault.open_world, hosted.open_world);
-            assert_eq!(*vault.input, *hosted.input);
-            assert_eq!(*vault.output, *hosted.output);
+    fn every_world_has_one_name_and_a_section() {
+        let sections = serde_json::to_value(WorldSections::default()).unwrap();
+        assert_eq!(sections.as_object().unwrap().len(), WORLDS.len());
+        for world in WORLDS {
+            let card = (world.card)(&WorldSections::default());
+            assert_eq!(card.name, world.name);
+            let section = &sections[world.name];
+            assert!(section.is_object(), "{}", world.name);
+            for setting in world.path.setting().into_iter().chain(world.error_setting) {
+                let name = setting.strip_prefix(world.name).unwrap();
+                assert!(section[&name[1..]].is_string(), "{setting}");
+            }
         }
     }
 }

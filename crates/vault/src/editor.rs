@@ -3,57 +3,54 @@
 //! Reading is [`Editor::view`]. Writing is [`Editor::write`]: operations are made on drafts in memory, then committed
 //! together. Every process that works on the same root sees the same journal; locks keep two of them from changing one
 //! document at a time, and the bytes on disk are compared before they are replaced.
+//!
+//! The editor is a facade over parts with fields of their own, each built on those before it: `folder` (which paths are
+//! documents, and their bytes), `store` (the journal, the ids, locks and recovery), `read` (views of documents), `history`
+//! and `write`. `links` sees only the folder and drafts.
 
-mod apply;
-mod characters;
-mod commit;
-mod compact;
-mod conflict;
 mod draft;
 mod error;
-mod foreign;
+mod folder;
 mod history;
 mod links;
-mod operation;
-mod part;
-mod recovery;
-mod report;
-mod section;
-mod sighting;
+mod read;
 mod store;
-mod trust;
-mod undo;
-mod view;
 mod watch;
+mod write;
 
-use std::{
-    path::Path,
-    sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
-use sectile_markdown::name_key;
+use sectile_markdown::{Changes, LetterCase};
 
 pub use self::{
-    draft::{DocumentReport, StepReport, WriteReport, WriteRequest},
     error::{Candidate, Conflict, EditorError},
-    history::{HistoryEntry, HistoryFilter, JournalState, Remembered, Revision, examine},
-    links::{BrokenLink, LinkCheck},
-    operation::{
-        At, CreateDocument, DeleteDocument, DeleteSection, EditText, InsertSection, MoveSection,
-        Operation, Relative, RenameDocument, RenameSection, Scope, SetFrontMatter, UpdateSection,
+    history::{
+        HistoryEntry, HistoryFilter, JournalState, Remembered, Revision, examine,
+        trust::{ForeignHistory, Trusted, trust},
     },
-    part::{is_hash, page, part_hash, short_hash},
-    section::{SectionInfo, SectionRef},
-    trust::{ForeignHistory, Trusted, trust},
-    undo::UndoRequest,
-    view::View,
+    links::{BrokenLink, LinkCheck},
+    read::{
+        View,
+        part::{is_hash, page, part_hash, short_hash},
+        section::{SectionInfo, SectionRef},
+    },
     watch::Watch,
+    write::{
+        WriteRequest,
+        operation::{
+            At, CreateDocument, DeleteDocument, DeleteSection, EditText, InsertSection,
+            MoveSection, Operation, Relative, RenameDocument, RenameSection, Scope, SetFrontMatter,
+            UpdateSection,
+        },
+        report::{DocumentReport, StepReport, WriteReport},
+        undo::UndoRequest,
+    },
 };
-use crate::{
-    JournalKey, NotePath, ReadError, Root, RootError, Walk,
-    fs::{Located, PrivateFolder, is_markdown_name},
+use self::{
+    folder::DocumentFolder, history::DocumentHistory, read::DocumentReader, store::JournalStore,
+    write::DocumentWriter,
 };
+use crate::{JournalKey, NotePath, Root, RootError, Walk, fs::is_markdown_name, journal::Damage};
 
 /// Bounds on what the editor does.
 #[derive(Clone, Copy, Debug)]
@@ -143,20 +140,11 @@ impl EditorOptions {
 /// Documents that can be edited.
 #[derive(Debug)]
 pub struct Editor {
-    root: Root,
-    /// The one document, when it is not a whole folder that is edited.
-    only: Option<NotePath>,
-    walk: Walk,
-    limits: EditorLimits,
-    clock: Clock,
-    read_only: bool,
-    state: Mutex<store::State>,
-    views: Mutex<view::Cache>,
-    plans: Mutex<draft::Plans>,
-    /// The last text that was made from the journal: of which document, and after which entry.
-    made_text: Mutex<Option<(u64, u64, Vec<u8>)>>,
-    /// Whether the root was flushed after its private folder was made.
-    is_root_flushed: AtomicBool,
+    folder: Arc<DocumentFolder>,
+    store: Arc<JournalStore>,
+    reader: Arc<DocumentReader>,
+    history: Arc<DocumentHistory>,
+    writer: DocumentWriter,
 }
 
 impl Editor {
@@ -182,31 +170,24 @@ impl Editor {
     }
 
     fn new(root: Root, only: Option<NotePath>, options: EditorOptions) -> Self {
-        let EditorOptions {
-            limits,
-            clock,
-            key,
-            walk,
-            read_only,
-        } = options;
+        let folder = Arc::new(DocumentFolder::new(root, only, &options));
+        let store = Arc::new(JournalStore::new(Arc::clone(&folder), &options));
+        let reader = Arc::new(DocumentReader::new(&folder, &store));
+        let history = DocumentHistory::new(&folder, &store, &reader, &options.limits);
+        let history = Arc::new(history);
+        let writer = DocumentWriter::new(&folder, &store, &reader, &history, options.limits);
         let editor = Self {
-            root: root.with_private_limit(limits.most_private_bytes()),
-            only,
-            walk,
-            limits,
-            clock,
-            read_only,
-            state: Mutex::new(store::State::new(key)),
-            views: Mutex::default(),
-            plans: Mutex::default(),
-            made_text: Mutex::default(),
-            is_root_flushed: AtomicBool::new(false),
+            folder,
+            store,
+            reader,
+            history,
+            writer,
         };
-        if read_only {
+        if options.read_only {
             return editor;
         }
         // Whatever stands in the way is met again, and reported, by the first call that needs it.
-        match editor.recover() {
+        match editor.store.recover() {
             Ok(()) | Err(_) => editor,
         }
     }
@@ -216,129 +197,209 @@ impl Editor {
     /// # Errors
     /// [`EditorError`] when the folder cannot be read, or `stop` said so.
     pub fn documents(&self, stop: &dyn Fn() -> bool) -> Result<Vec<NotePath>, EditorError> {
-        match &self.only {
-            Some(only) => Ok(vec![only.clone()]),
-            None => Ok(self.root.walk(&self.walk, stop)?),
-        }
+        self.folder.documents(stop)
     }
 
     /// The one document that is edited, if it is not a folder.
     #[must_use]
     pub fn only(&self) -> Option<&NotePath> {
-        self.only.as_ref()
+        self.folder.only.as_ref()
     }
 
     /// The bounds it works in.
     #[must_use]
     pub fn limits(&self) -> &EditorLimits {
-        &self.limits
+        &self.writer.limits
     }
 
     /// The folder that the documents are in.
     #[must_use]
     pub fn root(&self) -> &Root {
-        &self.root
+        &self.folder.root
     }
 
-    fn state(&self) -> MutexGuard<'_, store::State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The document at `path` as it is on disk now. Sections that have no id yet get one; what other programs changed in a
+    /// document with a history is entered there.
+    ///
+    /// # Errors
+    /// [`EditorError`] when it cannot be read.
+    pub fn view(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
+        self.reader.view(path)
     }
 
-    fn plans(&self) -> MutexGuard<'_, draft::Plans> {
-        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Finds a section by id or by heading, in the document as it is now. `case` says whether a heading may be given in
+    /// another case, which is for reading only.
+    ///
+    /// # Errors
+    /// [`EditorError`] says why not, with sections that may be meant.
+    pub fn find_section(
+        &self,
+        path: Option<&NotePath>,
+        section: &SectionRef,
+        case: LetterCase,
+    ) -> Result<(Arc<View>, usize), EditorError> {
+        self.reader.find_section(path, section, case)
     }
 
-    fn made_text(&self) -> MutexGuard<'_, Option<(u64, u64, Vec<u8>)>> {
-        self.made_text
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    /// When the file of a document was made, in milliseconds since 1970, as far as that is known.
+    #[must_use]
+    pub fn created(&self, path: &NotePath) -> Option<i64> {
+        self.reader.created(path)
     }
 
-    /// The private folder, for writing to it.
-    fn private(&self) -> Result<PrivateFolder, EditorError> {
-        if self.read_only {
-            return Err(EditorError::ReadOnly);
-        }
-        self.root
-            .make_private_folder()
-            .map_err(|error| self.refusal(&error))
+    /// When the text that `view` shows was written, in milliseconds since 1970: by the editor's own clock where this user's
+    /// last edit made it, and else as the file says.
+    #[must_use]
+    pub fn modified(&self, view: &View) -> Option<i64> {
+        self.reader.modified(view)
     }
 
-    /// Where the file at `path` really is.
-    fn locate(&self, path: &NotePath) -> Result<Located, EditorError> {
-        self.root.locate(path).map_err(|error| self.missing(error))
+    /// Whether `id` names a section, or did once.
+    #[must_use]
+    pub fn knows(&self, id: &str) -> bool {
+        self.reader.knows(id)
     }
 
-    /// Where the file at `path` really is or would be.
-    fn real_path(&self, path: &NotePath) -> Result<NotePath, EditorError> {
-        self.root.resolve(path).map_err(|error| self.missing(error))
+    /// The document that holds the section of an id, as far as is known without looking.
+    #[must_use]
+    pub fn document_of(&self, id: &str) -> Option<NotePath> {
+        self.store.document_of(id)
     }
 
-    /// Refuses a path whose last part is a link. What is asked for would happen to the document behind it, and leave the
-    /// link leading nowhere.
-    fn refuse_link(&self, path: &NotePath) -> Result<(), EditorError> {
-        self.check_path(path)?;
-        let real = self.real_path(path)?;
-        let folder = path.folder().map(NotePath::parse_vault).transpose();
-        let beside = match folder.map_err(|_| EditorError::OutsideRoot)? {
-            Some(folder) => format!("{}/{}", self.real_path(&folder)?.as_str(), path.file_name()),
-            None => path.file_name().to_owned(),
-        };
-        // A disk may spell a name in another case.
-        if name_key(&beside) == name_key(real.as_str()) {
-            return Ok(());
-        }
-        // What is not a document is not named.
-        if real.segments().any(|segment| segment.starts_with('.')) {
-            return Err(EditorError::DocumentNotFound);
-        }
-        self.check_path(&real)?;
-        Err(EditorError::IsLink {
-            target: real.as_str().to_owned(),
-        })
+    /// The entries of a document's history, newest first, and whether there are more.
+    ///
+    /// # Errors
+    /// [`EditorError`] when the document or its journal cannot be read.
+    pub fn history(
+        &self,
+        path: &NotePath,
+        filter: &HistoryFilter,
+    ) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
+        self.history
+            .history_of(&self.history.remembered(path)?, filter)
     }
 
-    fn missing(&self, error: ReadError) -> EditorError {
-        match error {
-            ReadError::NotFound if !self.root.is_there() => EditorError::RootGone,
-            error => error.into(),
-        }
+    /// The same for a document that may be gone.
+    ///
+    /// # Errors
+    /// [`EditorError::DocumentNotFound`] when the history knows nothing of it any more.
+    pub fn history_of(
+        &self,
+        document: &Remembered,
+        filter: &HistoryFilter,
+    ) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
+        self.history.history_of(document, filter)
     }
 
-    /// What the system says about something in the root.
-    fn refusal(&self, error: &std::io::Error) -> EditorError {
-        if self.root.is_there() {
-            EditorError::io(error)
-        } else {
-            EditorError::RootGone
-        }
+    /// The document at `path`; where no file is, the last one that was deleted there.
+    ///
+    /// # Errors
+    /// [`EditorError`] when the document cannot be read, or there was none.
+    pub fn remembered(&self, path: &NotePath) -> Result<Remembered, EditorError> {
+        self.history.remembered(path)
     }
 
-    /// Refuses paths that are not documents of this editor.
-    fn check_path(&self, path: &NotePath) -> Result<(), EditorError> {
-        match &self.only {
-            Some(only) if only != path => Err(EditorError::DocumentNotFound),
-            Some(_) => Ok(()),
-            None if is_markdown(path) => Ok(()),
-            None => Err(EditorError::NotMarkdown),
-        }
+    /// The document that holds the section of an id, or held it when it was deleted; `None` when there is no such id.
+    ///
+    /// # Errors
+    /// [`EditorError`] when the document cannot be read.
+    pub fn remembered_by_section(&self, id: &str) -> Result<Option<Remembered>, EditorError> {
+        self.history.remembered_by_section(id)
     }
 
-    /// Refuses to write to `real`, a path without links, unless it is a document of this editor. Every change passes here,
-    /// wherever it was asked for or written down.
-    fn check_target(&self, real: &NotePath) -> Result<(), EditorError> {
-        self.check_path(real)?;
-        if self.is_document(real)? {
-            Ok(())
-        } else {
-            Err(EditorError::NotADocument)
-        }
+    /// Whether undo and redo would do something.
+    #[must_use]
+    pub fn can_undo_redo(&self, document: &Remembered) -> (bool, bool) {
+        self.history.can_undo_redo(document)
     }
 
-    /// Whether `real`, a path without links, is or would be a document of the folder. The one that a person named to be
-    /// edited by itself is, whatever its name.
-    fn is_document(&self, real: &NotePath) -> Result<bool, EditorError> {
-        Ok(self.only.as_ref() == Some(real) || self.root.counts(real, &self.walk)?)
+    /// The document as it was after entry `number`; before its first entry for 0.
+    ///
+    /// # Errors
+    /// [`EditorError::EntryNotFound`] when the entry does not concern the document, [`EditorError::TextUnknown`] when
+    /// the text of that time is not kept.
+    pub fn revision(&self, path: &NotePath, number: u64) -> Result<Revision, EditorError> {
+        self.history
+            .revision_of(&self.history.remembered(path)?, number)
+    }
+
+    /// The replacements that an entry made in a document, with the bytes before them.
+    ///
+    /// # Errors
+    /// [`EditorError`] when the entry is not there or its bytes are not kept.
+    pub fn entry_changes(
+        &self,
+        document: &Remembered,
+        number: u64,
+    ) -> Result<(Vec<u8>, Changes), EditorError> {
+        self.history.entry_changes(document, number)
+    }
+
+    /// Places of the journal that cannot be read.
+    #[must_use]
+    pub fn damage(&self) -> Vec<Damage> {
+        self.history.damage()
+    }
+
+    /// Forgets the history up to the last entry that holds `text` or leads away from a document that did, or that concerns
+    /// `path`, or all of it. Answers the number of entries that are gone. Rescued files that belong to these or hold the
+    /// text go too, and so do the words of the text in ids. Then it looks whether the text is gone.
+    ///
+    /// # Errors
+    /// [`EditorError::StillThere`] when a document holds the text now, [`EditorError::NotPurged`] when something in the
+    /// private folder does afterwards, [`EditorError::ForeignHistory`] when the history is not all this user's; other
+    /// errors when the journal cannot be written.
+    pub fn purge(&self, path: Option<&NotePath>, text: Option<&str>) -> Result<usize, EditorError> {
+        self.history.purge(path, text)
+    }
+
+    /// Makes all operations of a request, or none.
+    ///
+    /// # Errors
+    /// [`EditorError`]; then nothing was written.
+    pub fn write(
+        &self,
+        request: &WriteRequest,
+        watch: Watch<'_>,
+    ) -> Result<WriteReport, EditorError> {
+        self.writer.write(request, watch)
+    }
+
+    /// Makes exactly the changes that a dry run showed.
+    ///
+    /// # Errors
+    /// [`EditorError`]; then nothing was written.
+    pub fn apply_plan(
+        &self,
+        token: &str,
+        confirmed: bool,
+        watch: Watch<'_>,
+    ) -> Result<WriteReport, EditorError> {
+        self.writer.apply_plan(token, confirmed, watch)
+    }
+
+    /// Takes back an entry, or makes one again.
+    ///
+    /// # Errors
+    /// [`EditorError`]; then nothing was written.
+    pub fn undo(
+        &self,
+        request: &UndoRequest,
+        watch: Watch<'_>,
+    ) -> Result<WriteReport, EditorError> {
+        self.writer.undo(request, watch)
+    }
+
+    /// Looks for links that lead nowhere, in the document at `path` or in all. Links to the web are not followed.
+    ///
+    /// # Errors
+    /// [`EditorError`] when the document or the folder cannot be read, or the caller gave up.
+    pub fn check_links(
+        &self,
+        path: Option<&NotePath>,
+        watch: Watch<'_>,
+    ) -> Result<LinkCheck, EditorError> {
+        links::check(&self.folder, path, watch)
     }
 }
 

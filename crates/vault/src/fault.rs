@@ -56,10 +56,9 @@ mod hook {
 
 #[cfg(debug_assertions)]
 mod armed {
-    use std::{
-        io,
-        sync::{Mutex, PoisonError},
-    };
+    use std::io;
+
+    use parking_lot::Mutex;
 
     struct Fault {
         kind: Kind,
@@ -86,8 +85,8 @@ mod armed {
     ///
     /// A system without something is a fault that lasts: [`NO_EXCHANGE`], [`OTHER_FILE_SYSTEM`].
     pub fn arm(description: &str) {
-        *lock(&FAULTS) = description.split(',').filter_map(fault).collect();
-        lock(&STEPS).clear();
+        *FAULTS.lock() = description.split(',').filter_map(fault).collect();
+        STEPS.lock().clear();
     }
 
     /// Two names cannot be exchanged, and no file can be renamed to where none is in one step, as on NFS.
@@ -118,11 +117,11 @@ mod armed {
 
     /// The steps taken since a fault was last armed or disarmed.
     pub fn steps_taken() -> Vec<&'static str> {
-        lock(&STEPS).clone()
+        STEPS.lock().clone()
     }
 
     pub(super) fn strike(name: &'static str) -> io::Result<()> {
-        lock(&STEPS).push(name);
+        STEPS.lock().push(name);
         match due(name, |kind| kind != Kind::Tear) {
             Some(Kind::Kill) => std::process::abort(),
             Some(Kind::Fail(number)) => Err(io::Error::from_raw_os_error(number)),
@@ -136,7 +135,7 @@ mod armed {
 
     /// The fault that strikes now. Each that waits for the step has it pass by.
     fn due(name: &str, wanted: impl Fn(Kind) -> bool) -> Option<Kind> {
-        let mut armed = lock(&FAULTS);
+        let mut armed = FAULTS.lock();
         let mut struck = None;
         for (at, fault) in armed.iter_mut().enumerate() {
             if !wanted(fault.kind) || (fault.step != "*" && fault.step != name) {
@@ -153,9 +152,5 @@ mod armed {
             armed.remove(at);
         }
         Some(kind)
-    }
-
-    fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-        mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -93,7 +93,6 @@ pub enum RootError {
 
 /// Why a note cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum ReadError {
     /// No such regular file. Folders, pipes, devices and dangling links are no notes.
     #[error("the note does not exist")]

@@ -14,6 +14,8 @@ const MAX_SLUG: usize = 40;
 const COUNT_BITS: u32 = 14;
 /// What an id has between slug and digits when it is not written down.
 const UNRECORDED: char = '~';
+/// Marks an id that is not given out yet; no real id can look like it.
+const FRESH: char = '\u{1}';
 
 /// Hands out new ids.
 pub(crate) struct IdSource<'a> {
@@ -116,6 +118,24 @@ fn base36(mut number: u64) -> String {
         .rev()
         .map(|digit| char::from(*digit))
         .collect()
+}
+
+/// An id that is still to be given out, known by its index until then.
+pub(crate) fn fresh(index: usize) -> String {
+    format!("{FRESH}{index}")
+}
+
+/// Whether an id is still to be given out, and which one it is.
+pub(crate) fn fresh_index(id: &str) -> Option<usize> {
+    id.strip_prefix(FRESH)?.parse().ok()
+}
+
+/// An id as callers see it: none, while it is still to be given out.
+pub(crate) fn shown(id: &str) -> String {
+    match fresh_index(id) {
+        Some(_) => String::new(),
+        None => id.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -262,6 +262,7 @@ pub(crate) struct Files {
 }
 
 /// A folder that is still to be read.
+#[derive(Clone)]
 struct Folder {
     /// Below the root; empty for the root itself.
     path: String,

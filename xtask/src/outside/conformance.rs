@@ -11,106 +11,71 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::subject::{Kind, Subject};
-use super::{Bench, Job, Row, in_parallel};
+use super::subject::{Subject, SubjectKind};
+use super::{Bench, CheckRow, Job, in_parallel};
 use crate::process::bounded;
 
-/// The subjects it is run against, and their expected failures, each with its reason.
-const EXPECTED: [(Kind, &str); 2] = [
+/// The subjects it is run against, the file of their expected failures, and its text, which has a reason for each.
+const EXPECTED: [(SubjectKind, &str, &str); 2] = [
     (
-        Kind::Vault,
+        SubjectKind::Vault,
+        "expected-failures-vault.yml",
         include_str!("../../outside/expected-failures-vault.yml"),
     ),
     (
-        Kind::EditorFolder,
+        SubjectKind::EditorFolder,
+        "expected-failures-editor.yml",
         include_str!("../../outside/expected-failures-editor.yml"),
     ),
 ];
 const LIMIT: Duration = Duration::from_secs(60);
 const VERSIONS: [&str; 3] = ["2025-06-18", "2025-11-25", "2026-07-28"];
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Use {
-    /// Run in each of our versions that the scenario knows.
-    Wanted,
-    /// Calls a tool, prompt or resource made for the suite.
-    Fixture,
-    /// About an extension that we do not declare.
-    Extension,
+/// Scenarios that run in each of our versions that they know.
+const WANTED: &str = "\
+    server-initialize server-session-lifecycle server-stateless logging-set-level ping \
+    completion-complete tools-list server-sse-multiple-streams resources-list \
+    sep-2164-resource-not-found prompts-list dns-rebinding-protection caching \
+    http-header-validation input-required-result-unsupported-methods";
+
+/// Scenarios that call a tool, prompt or resource made for the suite.
+const FIXTURES: &str = "\
+    tools-call-simple-text tools-call-image tools-call-audio tools-call-embedded-resource \
+    tools-call-mixed-content tools-call-with-logging tools-call-error \
+    tools-call-with-progress tools-call-sampling tools-call-elicitation json-schema-2020-12 \
+    elicitation-sep1034-defaults server-sse-polling elicitation-sep1330-enums \
+    resources-read-text resources-read-binary resources-templates-read resources-subscribe \
+    resources-unsubscribe prompts-get-simple prompts-get-with-args \
+    prompts-get-embedded-resource prompts-get-with-image \
+    http-custom-header-server-validation input-required-result-basic-elicitation \
+    input-required-result-basic-sampling input-required-result-basic-list-roots \
+    input-required-result-request-state input-required-result-multiple-input-requests \
+    input-required-result-multi-round input-required-result-missing-input-response \
+    input-required-result-non-tool-request input-required-result-result-type \
+    input-required-result-tampered-state input-required-result-capability-check \
+    input-required-result-ignore-extra-params input-required-result-validate-input";
+
+/// Scenarios about extensions that we do not declare.
+const EXTENSIONS: &str = "\
+    sep-2640-skills-directory sep-2640-skills-enumeration sep-2640-skills-manifest \
+    tasks-lifecycle tasks-capability-negotiation tasks-wire-fields \
+    tasks-request-state-removal tasks-mrtr-input tasks-request-headers \
+    tasks-dispatch-and-envelope tasks-status-notifications tasks-required-task-error \
+    tasks-mrtr-composition";
+
+fn is_wanted(scenario: &str) -> bool {
+    WANTED.split(' ').any(|wanted| wanted == scenario)
 }
 
-use Use::{Extension, Fixture, Wanted};
-
-const SCENARIOS: &[(&str, Use)] = &[
-    ("server-initialize", Wanted),
-    ("server-session-lifecycle", Wanted),
-    ("server-stateless", Wanted),
-    ("logging-set-level", Wanted),
-    ("ping", Wanted),
-    ("completion-complete", Wanted),
-    ("tools-list", Wanted),
-    ("tools-call-simple-text", Fixture),
-    ("tools-call-image", Fixture),
-    ("tools-call-audio", Fixture),
-    ("tools-call-embedded-resource", Fixture),
-    ("tools-call-mixed-content", Fixture),
-    ("tools-call-with-logging", Fixture),
-    ("tools-call-error", Fixture),
-    ("tools-call-with-progress", Fixture),
-    ("tools-call-sampling", Fixture),
-    ("tools-call-elicitation", Fixture),
-    ("json-schema-2020-12", Fixture),
-    ("elicitation-sep1034-defaults", Fixture),
-    ("server-sse-polling", Fixture),
-    ("server-sse-multiple-streams", Wanted),
-    ("elicitation-sep1330-enums", Fixture),
-    ("resources-list", Wanted),
-    ("resources-read-text", Fixture),
-    ("resources-read-binary", Fixture),
-    ("resources-templates-read", Fixture),
-    ("resources-subscribe", Fixture),
-    ("resources-unsubscribe", Fixture),
-    ("sep-2164-resource-not-found", Wanted),
-    ("sep-2640-skills-directory", Extension),
-    ("sep-2640-skills-enumeration", Extension),
-    ("sep-2640-skills-manifest", Extension),
-    ("prompts-list", Wanted),
-    ("prompts-get-simple", Fixture),
-    ("prompts-get-with-args", Fixture),
-    ("prompts-get-embedded-resource", Fixture),
-    ("prompts-get-with-image", Fixture),
-    ("dns-rebinding-protection", Wanted),
-    ("caching", Wanted),
-    ("http-header-validation", Wanted),
-    ("http-custom-header-server-validation", Fixture),
-    ("tasks-lifecycle", Extension),
-    ("tasks-capability-negotiation", Extension),
-    ("tasks-wire-fields", Extension),
-    ("tasks-request-state-removal", Extension),
-    ("tasks-mrtr-input", Extension),
-    ("tasks-request-headers", Extension),
-    ("tasks-dispatch-and-envelope", Extension),
-    ("tasks-status-notifications", Extension),
-    ("tasks-required-task-error", Extension),
-    ("tasks-mrtr-composition", Extension),
-    ("input-required-result-basic-elicitation", Fixture),
-    ("input-required-result-basic-sampling", Fixture),
-    ("input-required-result-basic-list-roots", Fixture),
-    ("input-required-result-request-state", Fixture),
-    ("input-required-result-multiple-input-requests", Fixture),
-    ("input-required-result-multi-round", Fixture),
-    ("input-required-result-missing-input-response", Fixture),
-    ("input-required-result-non-tool-request", Fixture),
-    ("input-required-result-result-type", Fixture),
-    ("input-required-result-unsupported-methods", Wanted),
-    ("input-required-result-tampered-state", Fixture),
-    ("input-required-result-capability-check", Fixture),
-    ("input-required-result-ignore-extra-params", Fixture),
-    ("input-required-result-validate-input", Fixture),
-];
+/// Every scenario that somebody has looked at.
+fn known() -> impl Iterator<Item = &'static str> {
+    [WANTED, FIXTURES, EXTENSIONS]
+        .into_iter()
+        .flat_map(|names| names.split(' '))
+}
 
 /// A scenario's name, and the versions it knows.
-type Listed = (String, Vec<String>);
+type ScenarioEntry = (String, Vec<String>);
 
 /// One version of the suite against one subject.
 struct Run<'a> {
@@ -122,28 +87,26 @@ struct Run<'a> {
     results: PathBuf,
 }
 
-pub(super) fn run(bench: &Bench, subjects: &[Subject]) -> Result<Vec<Row>> {
+pub(super) fn run(bench: &Bench, subjects: &[Subject]) -> Result<Vec<CheckRow>> {
     let results = bench.folder.join("conformance");
     if results.is_dir() {
         fs::remove_dir_all(&results)?;
     }
     let listed = listed(bench)?;
-    let mut table = Row::new("conformance, table of scenarios");
+    let mut table = CheckRow::new("conformance, table of scenarios");
     table.record(check_table(&listed));
     let mut jobs: Vec<Job<'_>> = Vec::new();
     for subject in subjects {
-        let Some((_, text)) = EXPECTED.iter().find(|(kind, _)| *kind == subject.kind) else {
+        let Some((_, expected, _)) = EXPECTED.iter().find(|(kind, ..)| *kind == subject.kind)
+        else {
             continue;
         };
-        let expected = format!("expected-failures-{}.yml", subject.name);
-        let expected = bench.folder.join(expected);
-        fs::write(&expected, text)?;
         for version in VERSIONS {
             let run = Run {
                 bench,
                 subject,
                 version,
-                expected: expected.clone(),
+                expected: bench.scripts.join(expected),
                 results: results.join(subject.name).join(version),
             };
             let listed = &listed;
@@ -156,7 +119,7 @@ pub(super) fn run(bench: &Bench, subjects: &[Subject]) -> Result<Vec<Row>> {
 }
 
 /// Scenarios that the suite knows, with their versions.
-fn listed(bench: &Bench) -> Result<Vec<Listed>> {
+fn listed(bench: &Bench) -> Result<Vec<ScenarioEntry>> {
     let mut command = bench.node("@modelcontextprotocol/conformance", "dist/index.js");
     let finished = bounded(
         command.args(["list", "--server"]),
@@ -170,7 +133,7 @@ fn listed(bench: &Bench) -> Result<Vec<Listed>> {
     Ok(scenarios)
 }
 
-fn parse_list(text: &str) -> Vec<Listed> {
+fn parse_list(text: &str) -> Vec<ScenarioEntry> {
     let scenario = |line: &str| {
         let (name, versions) = line.trim().strip_prefix("- ")?.split_once(" [")?;
         let versions = versions
@@ -183,19 +146,18 @@ fn parse_list(text: &str) -> Vec<Listed> {
     text.lines().filter_map(scenario).collect()
 }
 
-fn check_table(listed: &[Listed]) -> Result<()> {
-    let ours = SCENARIOS.iter().map(|(name, _)| *name);
-    let gone: Vec<&str> = ours
+fn check_table(listed: &[ScenarioEntry]) -> Result<()> {
+    let gone: Vec<&str> = known()
         .filter(|name| !listed.iter().any(|(known, _)| known == name))
         .collect();
-    let is_new = |name: &&str| !SCENARIOS.iter().any(|(known, _)| known == name);
+    let is_new = |name: &&str| !known().any(|known| known == *name);
     let new: Vec<&str> = listed
         .iter()
         .map(|(name, _)| name.as_str())
         .filter(is_new)
         .collect();
     let unused: Vec<&str> = expected_scenarios()
-        .filter(|name| !SCENARIOS.contains(&(name, Wanted)))
+        .filter(|name| !is_wanted(name))
         .collect();
     if gone.is_empty() && new.is_empty() && unused.is_empty() {
         return Ok(());
@@ -209,7 +171,7 @@ fn check_table(listed: &[Listed]) -> Result<()> {
 fn expected_scenarios() -> impl Iterator<Item = &'static str> {
     let entries = EXPECTED
         .iter()
-        .flat_map(|(_, text)| text.lines())
+        .flat_map(|(_, _, text)| text.lines())
         .filter_map(|line| line.trim().strip_prefix("- "));
     entries.map(|entry| {
         entry
@@ -219,22 +181,21 @@ fn expected_scenarios() -> impl Iterator<Item = &'static str> {
 }
 
 impl Run<'_> {
-    fn all(&self, listed: &[Listed]) -> Row {
-        let mut row = Row::new(format!(
+    fn all(&self, listed: &[ScenarioEntry]) -> CheckRow {
+        let mut row = CheckRow::new(format!(
             "conformance, {}, {}",
             self.subject.name, self.version
         ));
         for (scenario, versions) in listed {
-            let is_wanted = SCENARIOS.contains(&(scenario.as_str(), Wanted))
-                && versions.iter().any(|known| known == self.version);
-            if is_wanted && let Err(error) = self.one(scenario, &mut row) {
+            let runs = is_wanted(scenario) && versions.iter().any(|known| known == self.version);
+            if runs && let Err(error) = self.one(scenario, &mut row) {
                 row.record(Err(error.context(scenario.clone())));
             }
         }
         row
     }
 
-    fn one(&self, scenario: &str, row: &mut Row) -> Result<()> {
+    fn one(&self, scenario: &str, row: &mut CheckRow) -> Result<()> {
         let results = self.results.join(scenario);
         let mut command = self
             .bench
@@ -309,13 +270,13 @@ mod tests {
     fn only_scenarios_that_run_are_expected_to_fail() {
         assert!(expected_scenarios().count() > 0);
         for scenario in expected_scenarios() {
-            assert!(SCENARIOS.contains(&(scenario, Wanted)), "{scenario}");
+            assert!(is_wanted(scenario), "{scenario}");
         }
     }
 
     #[test]
     fn the_requirements_of_every_served_version_run() {
-        let served = include_str!("../../../crates/mcp/src/server.rs");
+        let served = include_str!("../../../crates/mcp/src/transport/server.rs");
         let (_, versions) = served
             .split_once("VERSIONS: ")
             .expect("the list of versions");
@@ -335,13 +296,8 @@ mod tests {
 
     #[test]
     fn scenarios_are_named_once() {
-        for (index, (name, _)) in SCENARIOS.iter().enumerate() {
-            assert!(
-                SCENARIOS[index + 1..]
-                    .iter()
-                    .all(|(other, _)| other != name),
-                "{name}"
-            );
+        for name in known() {
+            assert_eq!(known().filter(|other| *other == name).count(), 1, "{name}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::Bench;
-use crate::process::{Running, stdout_of};
+use crate::process::{RunningProcess, stdout_of};
 
 const USER: &str = "ann";
 const VAULT: &str = "default";
@@ -22,7 +22,7 @@ pub(super) fn notes_of_user(folder: &Path) -> std::path::PathBuf {
 
 /// A store that serves the notes in `folder`, killed when it goes out of scope.
 pub(super) struct Store {
-    _running: Running,
+    _running: RunningProcess,
     /// What a client has to send.
     pub(super) authorization: String,
 }
@@ -35,7 +35,7 @@ impl Store {
         command
             .arg(folder.join("notes"))
             .args(["--listen", "127.0.0.1:0"]);
-        let mut running = Running::start(&mut command, &log)?;
+        let mut running = RunningProcess::start(&mut command, &log)?;
         let output = log.with_extension("out");
         let read = || {
             let said = fs::read_to_string(&output)?;

@@ -5,274 +5,171 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::subject::{Kind, NOTE, SENTINELS, Subject};
-use super::{Bench, Job, Row, in_parallel};
+use super::subject::{NOTE, SENTINELS, Subject, SubjectKind};
+use super::{Bench, CheckRow, Job, in_parallel};
 use crate::process::bounded;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A request that the Inspector makes, and what must come back.
 struct Request {
-    arguments: &'static [&'static str],
+    /// The method and its options, one word each; `+` is a space in a word.
+    words: String,
     /// Where to look in the result, as a JSON pointer.
     at: &'static str,
-    expected: Expected,
+    expected: ExpectedReply,
 }
 
-enum Expected {
+enum ExpectedReply {
     Text(&'static str),
     /// A list of things with exactly these names, in any order.
-    Names(&'static [&'static str]),
+    Names(&'static str),
     /// A list of things with these names among others.
-    Among(&'static [&'static str]),
+    Among(&'static str),
 }
 
-use Expected::{Among, Names, Text};
+use ExpectedReply::{Among, Names, Text};
 
-const fn request(
-    arguments: &'static [&'static str],
-    at: &'static str,
-    expected: Expected,
-) -> Request {
+fn request(words: impl Into<String>, at: &'static str, expected: ExpectedReply) -> Request {
     Request {
-        arguments,
+        words: words.into(),
         at,
         expected,
     }
 }
 
-const LIST_TOOLS: &[&str] = &["tools/list", "--strict"];
-
-const VAULT: &[Request] = &[
-    request(
-        LIST_TOOLS,
-        "/tools",
-        Names(&[
-            "get_document_tree",
-            "get_metadata_facets",
-            "get_note_outline",
-            "get_section_source",
-        ]),
-    ),
-    vault_call(&[
-        "tools/call",
-        "--tool-name",
-        "get_document_tree",
-        "--tool-arg",
-        "path=inbox/example.md",
-    ]),
-    vault_call(&[
-        "tools/call",
-        "--tool-name",
-        "get_metadata_facets",
-        "--tool-arg",
-        "path=inbox/example.md",
-    ]),
-    vault_call(&[
-        "tools/call",
-        "--tool-name",
-        "get_note_outline",
-        "--tool-arg",
-        "path=inbox/example.md",
-    ]),
-    vault_call(&[
-        "tools/call",
-        "--tool-name",
-        "get_section_source",
-        "--tool-arg",
-        "path=inbox/example.md",
-    ]),
-];
-
-const fn vault_call(arguments: &'static [&'static str]) -> Request {
-    request(arguments, "/structuredContent/path", Text(NOTE))
+fn call(words: &str, at: &'static str, expected: ExpectedReply) -> Request {
+    request(format!("tools/call --tool-name {words}"), at, expected)
 }
 
+fn list_tools(expected: ExpectedReply) -> Request {
+    request("tools/list --strict", "/tools", expected)
+}
+
+const VAULT_TOOLS: &str =
+    "get_document_tree get_metadata_facets get_note_outline get_section_source";
+
 /// The tools of the contract that the editor follows.
-const EDITOR_TOOLS: Expected = Among(&[
-    "insert_section",
-    "delete_section",
-    "update_section",
-    "move_section",
-    "get_section",
-    "list_sections",
-    "undo",
-    "redo",
-    "get_document",
-]);
+const EDITOR_TOOLS: &str = "insert_section delete_section update_section move_section get_section \
+                            list_sections undo redo get_document";
 
-const LIST_PROMPTS: Request = request(
-    &["prompts/list"],
-    "/prompts",
-    Names(&["generate_outline", "rewrite_section", "summarize_section"]),
-);
+const NOTEBOOK_TOOLS: &str = "begin_result_stream describe_world enter_collection explain_provenance \
+                              fetch_passage list_artifact_sets list_collections list_constraints \
+                              next_stream_chunk retrieve_artifact semantic_search";
 
-const GET_PROMPT: Request = request(
-    &[
-        "prompts/get",
-        "--prompt-name",
-        "summarize_section",
-        "--prompt-args",
-        "section_content=Some text.",
-    ],
-    "/messages/0/content/text",
-    Text("Summarize the following section:\nSome text."),
-);
+const INSERT: &str =
+    "insert_section --tool-arg heading=Introduction content=This+is+the+intro. position=0";
 
-const EDITOR_FOLDER: &[Request] = &[
-    request(LIST_TOOLS, "/tools", EDITOR_TOOLS),
-    request(
-        &[
-            "tools/call",
-            "--tool-name",
+fn requests(kind: SubjectKind) -> Vec<Request> {
+    match kind {
+        SubjectKind::Vault | SubjectKind::Hosted => vault(),
+        SubjectKind::EditorFolder => editor_folder(),
+        SubjectKind::EditorDocument => editor_document(),
+        SubjectKind::Docs => docs(),
+        SubjectKind::Notebook => notebook(),
+    }
+}
+
+fn vault() -> Vec<Request> {
+    let read = |tool: &str| {
+        let words = format!("{tool} --tool-arg path={NOTE}");
+        call(&words, "/structuredContent/path", Text(NOTE))
+    };
+    let mut requests = vec![list_tools(Names(VAULT_TOOLS))];
+    requests.extend(VAULT_TOOLS.split(' ').map(read));
+    requests
+}
+
+fn editor_folder() -> Vec<Request> {
+    let list = format!("list_sections --tool-arg path={NOTE}");
+    let insert = format!("{INSERT} path={NOTE}");
+    let resource = format!("resources/read --uri sectile://editor/metadata/{NOTE}");
+    let notes = "inbox/example.md projects/plan/plan.md 日本語/メモ.md";
+    let templates = "document history metadata";
+    let mut requests = vec![
+        call(&list, "/structuredContent/path", Text(NOTE)),
+        call(
+            &insert,
+            "/structuredContent/message",
+            Text("Section inserted."),
+        ),
+        request("resources/list", "/resources", Among(notes)),
+        request(
+            "resources/templates/list",
+            "/resourceTemplates",
+            Names(templates),
+        ),
+        request(resource, "/contents/0/mimeType", Text("application/json")),
+    ];
+    requests.extend(editor());
+    requests
+}
+
+fn editor_document() -> Vec<Request> {
+    let resource = "resources/read --uri sectile://editor/document";
+    let resources = "document history metadata";
+    let mut requests = vec![
+        call(
             "list_sections",
-            "--tool-arg",
-            "path=inbox/example.md",
-        ],
-        "/structuredContent/path",
-        Text(NOTE),
-    ),
-    request(
-        &[
-            "tools/call",
-            "--tool-name",
-            "insert_section",
-            "--tool-arg",
-            "heading=Introduction",
-            "content=This is the intro.",
-            "position=0",
-            "path=inbox/example.md",
-        ],
-        "/structuredContent/message",
-        Text("Section inserted."),
-    ),
-    request(
-        &["resources/list"],
-        "/resources",
-        Among(&[NOTE, "projects/plan/plan.md", "日本語/メモ.md"]),
-    ),
-    request(
-        &["resources/templates/list"],
-        "/resourceTemplates",
-        Names(&["document", "history", "metadata"]),
-    ),
-    request(
-        &[
-            "resources/read",
-            "--uri",
-            "sectile://editor/metadata/inbox/example.md",
-        ],
-        "/contents/0/mimeType",
-        Text("application/json"),
-    ),
-    LIST_PROMPTS,
-    GET_PROMPT,
-];
+            "/structuredContent/path",
+            Text("example.md"),
+        ),
+        call(
+            INSERT,
+            "/structuredContent/message",
+            Text("Section inserted."),
+        ),
+        request("resources/list", "/resources", Names(resources)),
+        request("resources/templates/list", "/resourceTemplates", Names("")),
+        request(resource, "/contents/0/mimeType", Text("application/json")),
+    ];
+    requests.extend(editor());
+    requests
+}
 
-const EDITOR_DOCUMENT: &[Request] = &[
-    request(LIST_TOOLS, "/tools", EDITOR_TOOLS),
-    request(
-        &["tools/call", "--tool-name", "list_sections"],
-        "/structuredContent/path",
-        Text("example.md"),
-    ),
-    request(
-        &[
-            "tools/call",
-            "--tool-name",
-            "insert_section",
-            "--tool-arg",
-            "heading=Introduction",
-            "content=This is the intro.",
-            "position=0",
-        ],
-        "/structuredContent/message",
-        Text("Section inserted."),
-    ),
-    request(
-        &["resources/list"],
-        "/resources",
-        Names(&["document", "history", "metadata"]),
-    ),
-    request(
-        &["resources/templates/list"],
-        "/resourceTemplates",
-        Names(&[]),
-    ),
-    request(
-        &["resources/read", "--uri", "sectile://editor/document"],
-        "/contents/0/mimeType",
-        Text("application/json"),
-    ),
-    LIST_PROMPTS,
-    GET_PROMPT,
-];
+/// What is the same for a folder and for a document.
+fn editor() -> [Request; 3] {
+    let prompts = "generate_outline rewrite_section summarize_section";
+    let prompt =
+        "prompts/get --prompt-name summarize_section --prompt-args section_content=Some+text.";
+    let text = "Summarize the following section:\nSome text.";
+    [
+        list_tools(Among(EDITOR_TOOLS)),
+        request("prompts/list", "/prompts", Names(prompts)),
+        request(prompt, "/messages/0/content/text", Text(text)),
+    ]
+}
 
-const DOCS: &[Request] = &[
-    request(LIST_TOOLS, "/tools", Names(&["sectile_docs_search"])),
-    request(
-        &[
-            "tools/call",
-            "--tool-name",
-            "sectile_docs_search",
-            "--tool-arg",
-            "query=rename a heading and keep links working",
-        ],
-        "/structuredContent/sections/0/uri",
-        Text("sectile://docs/recipes#rename-a-heading-and-keep-links-working"),
-    ),
-    request(
-        &["resources/list"],
-        "/resources",
-        Among(&["model", "recipes", "errors"]),
-    ),
-    request(
-        &["resources/templates/list"],
-        "/resourceTemplates",
-        Names(&["document", "section"]),
-    ),
-    request(
-        &["resources/read", "--uri", "sectile://docs/recipes"],
-        "/contents/0/mimeType",
-        Text("text/markdown"),
-    ),
-];
+fn docs() -> Vec<Request> {
+    let search = "sectile_docs_search --tool-arg query=rename+a+heading+and+keep+links+working";
+    let section = "sectile://docs/recipes#rename-a-heading-and-keep-links-working";
+    let document = "resources/read --uri sectile://docs/recipes";
+    vec![
+        list_tools(Names("sectile_docs_search")),
+        call(search, "/structuredContent/sections/0/uri", Text(section)),
+        request(
+            "resources/list",
+            "/resources",
+            Among("model recipes errors"),
+        ),
+        request(
+            "resources/templates/list",
+            "/resourceTemplates",
+            Names("document section"),
+        ),
+        request(document, "/contents/0/mimeType", Text("text/markdown")),
+    ]
+}
 
-const NOTEBOOK: &[Request] = &[
-    request(
-        LIST_TOOLS,
-        "/tools",
-        Names(&[
-            "begin_result_stream",
-            "describe_world",
-            "enter_collection",
-            "explain_provenance",
-            "fetch_passage",
-            "list_artifact_sets",
-            "list_collections",
-            "list_constraints",
-            "next_stream_chunk",
-            "retrieve_artifact",
-            "semantic_search",
-        ]),
-    ),
-    request(
-        &["tools/call", "--tool-name", "list_collections"],
-        "/structuredContent/collections/0/collection_id",
-        Text("inbox"),
-    ),
-    request(
-        &[
-            "tools/call",
-            "--tool-name",
-            "enter_collection",
-            "--tool-arg",
-            "collection_id=projects",
-        ],
-        "/structuredContent/collection_id",
-        Text("projects"),
-    ),
-];
+fn notebook() -> Vec<Request> {
+    let collection = "/structuredContent/collections/0/collection_id";
+    let enter = "enter_collection --tool-arg collection_id=projects";
+    vec![
+        list_tools(Names(NOTEBOOK_TOOLS)),
+        call("list_collections", collection, Text("inbox")),
+        call(enter, "/structuredContent/collection_id", Text("projects")),
+    ]
+}
 
 #[derive(Clone, Copy)]
 enum Transport {
@@ -280,7 +177,7 @@ enum Transport {
     Http,
 }
 
-pub(super) fn run(bench: &Bench, subjects: &[Subject]) -> Vec<Row> {
+pub(super) fn run(bench: &Bench, subjects: &[Subject]) -> Vec<CheckRow> {
     let mut jobs: Vec<Job<'_>> = Vec::new();
     for subject in subjects {
         for (transport, transport_name) in [(Transport::Stdio, "stdio"), (Transport::Http, "http")]
@@ -299,17 +196,16 @@ pub(super) fn run(bench: &Bench, subjects: &[Subject]) -> Vec<Row> {
     in_parallel(jobs)
 }
 
-fn ask_all(bench: &Bench, subject: &Subject, transport: Transport, era: &str, name: String) -> Row {
-    let requests = match subject.kind {
-        Kind::Vault | Kind::Hosted => VAULT,
-        Kind::EditorFolder => EDITOR_FOLDER,
-        Kind::EditorDocument => EDITOR_DOCUMENT,
-        Kind::Docs => DOCS,
-        Kind::Notebook => NOTEBOOK,
-    };
+fn ask_all(
+    bench: &Bench,
+    subject: &Subject,
+    transport: Transport,
+    era: &str,
+    name: String,
+) -> CheckRow {
     let log = name.replace(", ", "-");
-    let mut row = Row::new(name);
-    for (index, request) in requests.iter().enumerate() {
+    let mut row = CheckRow::new(name);
+    for (index, request) in requests(subject.kind).iter().enumerate() {
         let outcome = ask(
             bench,
             subject,
@@ -318,7 +214,7 @@ fn ask_all(bench: &Bench, subject: &Subject, transport: Transport, era: &str, na
             request,
             &format!("{log}-{index}"),
         );
-        row.record(outcome.with_context(|| request.arguments.join(" ")));
+        row.record(outcome.with_context(|| request.words.clone()));
     }
     row
 }
@@ -347,7 +243,7 @@ fn ask(
     }
     command
         .args(["--protocol-era", era, "--format", "json", "--method"])
-        .args(request.arguments);
+        .args(request.words.split(' ').map(|word| word.replace('+', " ")));
     let finished = bounded(&mut command, &bench.log(log), LIMIT)?;
     if !finished.status.success() {
         bail!("{}", finished.tail());
@@ -370,16 +266,13 @@ fn check(request: &Request, result: &Value) -> Result<()> {
     let found = result
         .pointer(request.at)
         .with_context(|| format!("there is no {} in {result}", request.at))?;
-    let names = || -> Vec<&str> {
-        let list = found.as_array().into_iter().flatten();
-        list.filter_map(|item| item["name"].as_str()).collect()
-    };
-    let is_met = match &request.expected {
+    let items = found.as_array().into_iter().flatten();
+    let names: Vec<&str> = items.filter_map(|item| item["name"].as_str()).collect();
+    let has_all = |wanted: &str| wanted.split_whitespace().all(|name| names.contains(&name));
+    let is_met = match request.expected {
         Text(text) => found == text,
-        Among(wanted) => wanted.iter().all(|name| names().contains(name)),
-        Names(wanted) => {
-            names().len() == wanted.len() && wanted.iter().all(|name| names().contains(name))
-        }
+        Among(wanted) => has_all(wanted),
+        Names(wanted) => has_all(wanted) && names.len() == wanted.split_whitespace().count(),
     };
     if !is_met {
         bail!("not what was expected at {}: {found}", request.at);

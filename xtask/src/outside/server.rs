@@ -7,11 +7,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use super::{Bench, Subject};
-use crate::process::Running;
+use crate::process::RunningProcess;
 
 /// A server on a free loopback port, killed when it goes out of scope.
 pub(super) struct HttpServer {
-    running: Running,
+    running: RunningProcess,
     pub(super) url: String,
     log: PathBuf,
 }
@@ -23,7 +23,7 @@ impl HttpServer {
         command
             .args(subject.arguments_with_settings())
             .args(["--http", "127.0.0.1:0"]);
-        let mut running = Running::start(&mut command, &log)?;
+        let mut running = RunningProcess::start(&mut command, &log)?;
         let log = log.with_extension("err");
         let read = || Ok(find_url(&fs::read_to_string(&log)?));
         let address = running

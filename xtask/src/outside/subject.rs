@@ -33,7 +33,7 @@ const NOTES: &[(&str, &str)] = &[
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum SubjectKind {
     Vault,
     EditorFolder,
     EditorDocument,
@@ -44,7 +44,7 @@ pub(super) enum Kind {
 
 /// A server to check.
 pub(super) struct Subject {
-    pub(super) kind: Kind,
+    pub(super) kind: SubjectKind,
     /// In reports and names of logs.
     pub(super) name: &'static str,
     /// The world, as the command line calls it.
@@ -100,7 +100,7 @@ impl Subject {
 
     /// Whether its answers never carry the text of a note.
     pub(super) fn is_body_free(&self) -> bool {
-        matches!(self.kind, Kind::Vault | Kind::Hosted)
+        matches!(self.kind, SubjectKind::Vault | SubjectKind::Hosted)
     }
 }
 
@@ -127,12 +127,17 @@ pub(super) fn all(bench: &Bench) -> Result<Vec<Subject>> {
         })
     };
     Ok(vec![
-        subject(Kind::Vault, "vault", "vault", "")?,
-        subject(Kind::EditorFolder, "editor-folder", "editor", "")?,
-        subject(Kind::EditorDocument, "editor-document", "editor", NOTE)?,
-        subject(Kind::Docs, "docs", "docs", "")?,
+        subject(SubjectKind::Vault, "vault", "vault", "")?,
+        subject(SubjectKind::EditorFolder, "editor-folder", "editor", "")?,
+        subject(
+            SubjectKind::EditorDocument,
+            "editor-document",
+            "editor",
+            NOTE,
+        )?,
+        subject(SubjectKind::Docs, "docs", "docs", "")?,
         // Each folder is a collection; the walk adds one of its own.
-        subject(Kind::Notebook, "notebook", "notebook", "")?,
+        subject(SubjectKind::Notebook, "notebook", "notebook", "")?,
         hosted(bench)?,
     ])
 }
@@ -144,7 +149,7 @@ fn hosted(bench: &Bench) -> Result<Subject> {
     let settings = folder.join("sectile.toml");
     let store = Store::start(bench, &folder, &settings)?;
     Ok(Subject {
-        kind: Kind::Hosted,
+        kind: SubjectKind::Hosted,
         name: "hosted",
         world: "hosted",
         location: settings,

@@ -2,17 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::source::{code_only, line_of, without_tests};
 use super::{Finding, TextFile, Tree};
 
 const MAX_LINES: usize = 800;
-/// Files that may be longer, by path: tables whose rows belong together.
-const LONG_FILES: &[&str] = &[];
-
 const MAX_README_LINES: usize = 150;
-
-/// Invented home folders, as pairs of file and fragment.
-const FICTIONAL_HOMES: &[(&str, &str)] = &[];
 
 pub(super) fn head_comments(tree: &Tree) -> Vec<Finding> {
     let bare = tree
@@ -24,139 +17,32 @@ pub(super) fn head_comments(tree: &Tree) -> Vec<Finding> {
 
 pub(super) fn file_sizes(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for file in tree
-        .rust_files()
-        .filter(|file| !LONG_FILES.contains(&file.path.as_str()))
-    {
+    for file in &tree.files {
+        let most = match file.path.as_str() {
+            "README.md" => MAX_README_LINES,
+            _ if file.is_rust() => MAX_LINES,
+            _ => continue,
+        };
         let lines = file.text.lines().count();
-        if lines > MAX_LINES {
-            findings.push(Finding::new(
-                file,
-                MAX_LINES + 1,
-                format!("{lines} lines, at most {MAX_LINES}"),
-            ));
+        if lines > most {
+            let message = format!("{lines} lines, at most {most}");
+            findings.push(Finding::new(file, most + 1, message));
         }
     }
     findings
 }
 
-pub(super) fn readme_size(tree: &Tree) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for file in tree.files.iter().filter(|file| file.path == "README.md") {
-        let lines = file.text.lines().count();
-        if lines > MAX_README_LINES {
-            let message = format!("{lines} lines, at most {MAX_README_LINES}");
-            findings.push(Finding::new(file, MAX_README_LINES + 1, message));
-        }
-    }
-    findings
-}
-
-/// Tests that do not run, and code that is not finished.
-pub(super) fn leftovers(tree: &Tree) -> Vec<Finding> {
+/// Tests that do not run. What else is left over, clippy finds.
+pub(super) fn ignored_tests(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.rust_files() {
-        let code = code_only(&file.text);
-        for leftover in ["#[ignore", "todo!(", "unimplemented!(", "dbg!("] {
-            for (at, _) in code.match_indices(leftover) {
-                let is_longer_word = leftover.starts_with(char::is_alphabetic)
-                    && code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
-                if !is_longer_word {
-                    findings.push(Finding::new(
-                        file,
-                        line_of(&code, at),
-                        format!("`{leftover}` is left over"),
-                    ));
-                }
+        for (line, text) in file.numbered_lines() {
+            if text.trim_start().starts_with("#[ignore") {
+                findings.push(Finding::new(file, line, "a test that is not run"));
             }
         }
     }
     findings
-}
-
-/// Results thrown away without a word: no compiler lint sees `.ok();`.
-pub(super) fn silent_discards(tree: &Tree) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for file in tree.product_files() {
-        let code = without_tests(&code_only(&file.text));
-        for (at, _) in code.match_indices(".ok();") {
-            if is_bare_statement(&code[..at]) {
-                findings.push(Finding::new(
-                    file,
-                    line_of(&code, at),
-                    "`.ok();` hides an error",
-                ));
-            }
-        }
-        for discard in ["let _ =", "let _:"] {
-            for (at, _) in code.match_indices(discard) {
-                findings.push(Finding::new(
-                    file,
-                    line_of(&code, at),
-                    format!("`{discard}` hides a result"),
-                ));
-            }
-        }
-    }
-    findings
-}
-
-/// Whether the statement that `before` ends in binds, returns or passes on nothing.
-fn is_bare_statement(before: &str) -> bool {
-    let mut depth = 0_usize;
-    let mut start = 0;
-    let mut after = '.';
-    for (at, c) in before.char_indices().rev() {
-        match c {
-            // A block ends the statement before, unless its value is used.
-            '}' if depth == 0 && !matches!(after, '.' | '?' | ')' | ',') => {
-                start = at + 1;
-                break;
-            }
-            ')' | ']' | '}' => depth += 1,
-            '(' | '[' | '{' if depth == 0 => {
-                start = at + 1;
-                break;
-            }
-            '(' | '[' | '{' => depth -= 1,
-            ';' if depth == 0 => {
-                start = at + 1;
-                break;
-            }
-            _ => {}
-        }
-        if !c.is_whitespace() {
-            after = c;
-        }
-    }
-    let statement = before[start..].trim_start();
-    let is_used = ["let ", "return ", "break ", "const ", "static "]
-        .iter()
-        .any(|word| statement.starts_with(word));
-    !is_used && !has_assignment(statement)
-}
-
-fn has_assignment(statement: &str) -> bool {
-    let mut depth = 0_usize;
-    let chars: Vec<char> = statement.chars().collect();
-    for (at, c) in chars.iter().enumerate() {
-        match c {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth = depth.saturating_sub(1),
-            '=' if depth == 0 => {
-                let before = at.checked_sub(1).map(|before| chars[before]);
-                let is_comparison = chars
-                    .get(at + 1)
-                    .is_some_and(|next| matches!(next, '=' | '>'))
-                    || matches!(before, Some('=' | '!' | '<' | '>'));
-                if !is_comparison {
-                    return true;
-                }
-            }
-            _ => {}
-        }
-    }
-    false
 }
 
 /// Each test binary links everything once more: one per crate is enough.
@@ -191,40 +77,28 @@ pub(super) fn home_paths(tree: &Tree) -> Vec<Finding> {
             continue;
         }
         for (line, text) in file.numbered_lines() {
-            let is_fictional = |found: &str| {
-                let known = |(path, fragment): &(&str, &str)| {
-                    *path == file.path && found.starts_with(fragment)
-                };
-                FICTIONAL_HOMES.iter().any(known)
-            };
-            if home_path(text).is_some_and(|found| !is_fictional(found)) {
-                findings.push(Finding::new(
-                    file,
-                    line,
-                    "a path of one machine's home folder",
-                ));
+            if has_home_path(text) {
+                let message = "a path of one machine's home folder";
+                findings.push(Finding::new(file, line, message));
             }
         }
     }
     findings
 }
 
-/// The rest of `line` from the first home folder on.
-fn home_path(line: &str) -> Option<&str> {
+fn has_home_path(line: &str) -> bool {
     // Put together here, so that this file does not find itself.
-    let (root, homes) = (
-        ["", "root", ""].join("/"),
-        [["", "home", ""].join("/"), ["", "Users", ""].join("/")],
-    );
-    if let Some(at) = line.find(&root) {
-        return Some(&line[at..]);
-    }
-    homes.iter().find_map(|home| {
-        let at = line.find(home)?;
-        let rest = &line[at + home.len()..];
-        let name = rest.find(|c: char| !(c.is_alphanumeric() || "._-".contains(c)))?;
-        (name > 0 && rest[name..].starts_with('/')).then(|| &line[at..])
-    })
+    let root = ["", "root", ""].join("/");
+    let homes = [["", "home", ""].join("/"), ["", "Users", ""].join("/")];
+    let names_somebody = |rest: &str| {
+        let name = rest.find(|c: char| !(c.is_alphanumeric() || "._-".contains(c)));
+        name.is_some_and(|end| end > 0 && rest[end..].starts_with('/'))
+    };
+    line.contains(&root)
+        || homes.iter().any(|home| {
+            let somebody = line.split_once(home.as_str());
+            somebody.is_some_and(|(_, rest)| names_somebody(rest))
+        })
 }
 
 #[cfg(test)]
@@ -239,7 +113,6 @@ mod tests {
         let files = [
             ("crates/a/src/b.rs", "use x;\n"),
             ("xtask/src/c.rs", "//! C.\n"),
-            ("examples/d.rs", ""),
         ];
         assert_eq!(
             found(head_comments, &files),
@@ -256,61 +129,18 @@ mod tests {
             ["crates/a/src/a.rs:801: 801 lines, at most 800"]
         );
         assert_eq!(
-            found(readme_size, &[("README.md", &fits)]),
+            found(file_sizes, &[("README.md", &fits)]),
             ["README.md:151: 800 lines, at most 150"]
         );
-        assert_eq!(found(readme_size, &[("README.md", "# Short\n")]), NONE);
+        assert_eq!(found(file_sizes, &[("README.md", "# Short\n")]), NONE);
     }
 
     #[test]
-    fn leftovers_are_found_in_code_only() {
-        let text =
-            "//! No todo!( here.\n#[ignore = \"slow\"]\nfn f() { todo!(\"dbg!(\") }\nfn my_dbg!(\n";
+    fn a_test_that_is_not_run_is_found() {
+        let text = "//! No #[ignore] here.\n    #[ignore = \"slow\"]\n    fn f() {}\n";
         assert_eq!(
-            found(leftovers, &[("fuzz/a.rs", text)]),
-            [
-                "fuzz/a.rs:2: `#[ignore` is left over",
-                "fuzz/a.rs:3: `todo!(` is left over"
-            ]
-        );
-    }
-
-    fn check_discard(statements: &str, is_found: bool) {
-        let text = format!("fn f() {{\n    {statements}\n}}\n");
-        let findings = found(silent_discards, &[("crates/a/src/a.rs", &text)]);
-        assert_eq!(!findings.is_empty(), is_found, "{statements}: {findings:?}");
-    }
-
-    #[test]
-    fn a_dropped_result_is_found() {
-        check_discard("send(x).ok();", true);
-        check_discard("if a == b { c } send(x)\n        .ok();", true);
-        check_discard("x.map(|y| { y = 2; }).ok();", true);
-        check_discard("let _ = send(x);", true);
-        check_discard("let _: Result<(), E> = send(x);", true);
-    }
-
-    #[test]
-    fn a_used_result_is_fine() {
-        check_discard("let x = parse(y).ok();", false);
-        check_discard("let x = a.map(|b| { c(b) }).ok();", false);
-        check_discard("x = parse(y).ok();", false);
-        check_discard("return parse(y).ok();", false);
-        check_discard("let _guard = lock();", false);
-        check_discard("let (_, x) = pair; // send().ok();", false);
-    }
-
-    #[test]
-    fn tests_may_discard() {
-        let text =
-            "//! A.\n#[cfg(test)]\nmod tests {\n    fn f() {\n        let _ = g();\n    }\n}\n";
-        assert_eq!(found(silent_discards, &[("crates/a/src/a.rs", text)]), NONE);
-        assert_eq!(
-            found(
-                silent_discards,
-                &[("crates/a/tests/it/main.rs", "let _ = g();")]
-            ),
-            NONE
+            found(ignored_tests, &[("fuzz/a.rs", text)]),
+            ["fuzz/a.rs:2: a test that is not run"]
         );
     }
 

@@ -4,11 +4,7 @@
 //! break with another request. Here an answer is taken whole or not at all, so that every object is what one answer said.
 //! The outcome of a request is recorded beside it, because the library's errors do not carry it.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
@@ -22,6 +18,7 @@ use object_store::{
         HttpService,
     },
 };
+use parking_lot::Mutex;
 use sectile_client::{ClientError, Connections, Connector, Purpose};
 
 use super::{
@@ -80,13 +77,13 @@ impl Asked {
 
     /// Takes the outcome: that of the last attempt, if there were several.
     pub(super) fn take(&self) -> Noted {
-        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = self.noted.lock();
         // A request that was never sent has no outcome.
         noted.take().unwrap_or(Noted::Trouble(Trouble::Unclear))
     }
 
     fn note(&self, what: Noted) {
-        *self.noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
+        *self.noted.lock() = Some(what);
     }
 
     /// Decides what an answer means for this request.

@@ -1,10 +1,8 @@
 //! Searching, in one transaction with one snapshot. The database offers candidates; they are scored here.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::Mutex;
 use pgvector::HalfVector;
 use sectile_library::{Located, LocatedHit, LocatedHits, SharedState};
 use sectile_retrieval::{
@@ -456,7 +454,7 @@ impl Vocabularies {
             Some((word, chunks))
         });
         let vocabulary = Arc::new(Vocabulary::new(words));
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         kept.retain(|kept| kept.collection != id);
         if kept.len() == VOCABULARIES {
             kept.remove(0);
@@ -470,7 +468,7 @@ impl Vocabularies {
     }
 
     fn known(&self, collection: i64, revision: i64) -> Option<Arc<Vocabulary>> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         let at = kept
             .iter()
             .position(|kept| kept.collection == collection && kept.revision == revision)?;

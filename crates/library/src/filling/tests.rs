@@ -13,7 +13,7 @@ use crate::{
     filling::*,
     indexing::{Job, Report, update},
     shelf::{Found, IndexPlace, Shelf},
-    testing::{Memory, Second},
+    testing::{Memory, Second, asked},
     tiers::{Models, Tier},
 };
 
@@ -93,7 +93,7 @@ impl Case {
         };
         let place = IndexPlace::Here(Some(self.folder.path().to_owned()), models, None);
         let shelf = Shelf::open(self.storage.library(), "lab", place, || 1_000, &|| false).unwrap();
-        shelf.refresh().unwrap();
+        shelf.refresh(&|| false).unwrap();
         shelf
     }
 
@@ -114,7 +114,7 @@ impl Case {
 
 /// Which tier answers, and the digest of all answers.
 fn answers(shelf: &Shelf) -> (Tier, Digest) {
-    let found = QUERIES.map(|query| shelf.search(query, 10, &|| false).unwrap());
+    let found = QUERIES.map(|query| shelf.search(&asked(query), 10, &|| false).unwrap());
     let tier = found[0].state.tier;
     assert!(found.iter().all(|found| found.state.tier == tier));
     let hits: Vec<_> = found.iter().map(|Found { hits, .. }| hits).collect();
@@ -143,13 +143,13 @@ fn a_collection_switches_over_when_everything_is_there() {
     assert_eq!(answers(&shelf), without);
     let stopped = case.try_fill(second, 1, &after(25)).unwrap();
     assert!(!stopped.complete && stopped.filled > 0, "{stopped:?}");
-    shelf.refresh().unwrap();
+    shelf.refresh(&|| false).unwrap();
     assert_eq!(answers(&shelf), without);
     let filled = case.fill(second);
     assert!(filled.complete, "{filled:?}");
     assert_eq!((filled.passages, filled.filled), (61, 61));
     assert_eq!(filled.embedded + filled.cached, 61);
-    shelf.refresh().unwrap();
+    shelf.refresh(&|| false).unwrap();
     let meant = answers(&shelf);
     assert_eq!(meant.0, Tier::Transformer);
     assert_ne!(meant.1, without.1);
@@ -210,7 +210,7 @@ fn only_what_changed_is_embedded_again_wherever_it_goes() {
             "{round}: {filled:?}"
         );
         assert!(filled.complete && filled.cached == 60, "{filled:?}");
-        shelf.refresh().unwrap();
+        shelf.refresh(&|| false).unwrap();
         assert_eq!(shelf.state().tier, Tier::Transformer, "{round}");
         let segments = Store::at(case.folder.path()).unwrap().unwrap();
         let stored = segments.read(Some(built_in().unwrap())).unwrap().unwrap();
@@ -272,7 +272,7 @@ fn damaged_and_foreign_files_are_as_good_as_missing() {
         harmed += usize::from(now == without);
         second.embedded();
         assert!(case.fill(second).complete);
-        shelf.refresh().unwrap();
+        shelf.refresh(&|| false).unwrap();
         assert_eq!(answers(&shelf), meant, "{at}");
     }
     assert!(harmed > 10);
@@ -357,7 +357,7 @@ fn a_few_changes_in_memory_are_embedded_beside_and_many_are_not() {
     let shelf = case.shelf(Some(second));
     let tier = |wanted: Tier, query: &str, count: usize| {
         for _ in 0..500 {
-            let found = shelf.search(query, 50, &|| false).unwrap();
+            let found = shelf.search(&asked(query), 50, &|| false).unwrap();
             let is_fresh = found
                 .hits
                 .iter()

@@ -151,6 +151,77 @@ fn patterns_say_which_notebooks_count() {
     assert!(manifest.is_some());
 }
 
+#[test]
+fn an_undivided_folder_is_one_collection_with_everything_below() {
+    let files = [
+        (".gitignore", "drafts/\n"),
+        (".sectile/x.md", "private"),
+        ("a/deep/x.md", "text"),
+        ("a/_artifacts/x.md", "kept"),
+        ("_artifacts/s/set.toml", "set"),
+        ("_artifacts/s/summary.md", "derived"),
+        ("_b/x.md", ""),
+        ("drafts/x.md", "draft"),
+        ("top.md", ""),
+    ];
+    let (folder, divided) = storage(&files);
+    let whole = FolderStorage::whole(folder.path(), Walk::default(), 100).unwrap();
+    assert_eq!(divided.collections().unwrap(), [TOP, "a"]);
+    assert_eq!(whole.collections().unwrap(), [TOP]);
+    let listed = whole.notebooks(TOP, &|| false).unwrap();
+    let names: Vec<&str> = listed.iter().map(|one| one.notebook.as_str()).collect();
+    assert_eq!(
+        names,
+        ["_b/x.md", "a/_artifacts/x.md", "a/deep/x.md", "top.md"]
+    );
+    assert_eq!(listed[2].stamp.bytes, 4);
+    for one in &listed {
+        let file = &one.notebook;
+        assert!(whole.read(TOP, file).unwrap().is_some(), "{file}");
+        assert!(whole.read_listed(TOP, file).unwrap().is_some(), "{file}");
+    }
+    for file in ["drafts/x.md", ".sectile/x.md", "deep/x.md"] {
+        assert_eq!(whole.read(TOP, &path(file)), Ok(None), "{file}");
+    }
+    assert_eq!(
+        whole.artifact_files(TOP, &|| false).unwrap(),
+        [
+            path("_artifacts/s/set.toml"),
+            path("_artifacts/s/summary.md")
+        ]
+    );
+    for name in ["a", "", "..", "_b"] {
+        let missing = StorageError::CollectionNotFound;
+        assert_eq!(whole.notebooks(name, &|| false), Err(missing.clone()));
+        assert_eq!(whole.read(name, &path("x.md")), Err(missing.clone()));
+        assert_eq!(whole.artifact_files(name, &|| false), Err(missing));
+    }
+    for (file, _) in files {
+        fs::remove_file(folder.path().join(file)).unwrap();
+    }
+    assert_eq!(whole.collections().unwrap(), [TOP], "nothing in it yet");
+    assert_eq!(whole.notebooks(TOP, &|| false), Ok(Vec::new()));
+    fs::remove_dir_all(folder.path()).unwrap();
+    assert!(matches!(whole.ready(), Err(StorageError::Failed { .. })));
+}
+
+#[test]
+fn what_happens_in_hidden_folders_is_not_a_change() {
+    let root = Path::new("/notes");
+    for file in ["/notes/.git/HEAD", "/notes/a/.sectile/deep/journal"] {
+        assert!(is_in_hidden_folder(root, Path::new(file)), "{file}");
+    }
+    for file in [
+        "/notes",
+        "/notes/.gitignore",
+        "/notes/a/.gitignore",
+        "/notes/a/x.md",
+        "/.b/x.md",
+    ] {
+        assert!(!is_in_hidden_folder(root, Path::new(file)), "{file}");
+    }
+}
+
 /// The folder itself, past the storage.
 struct Folder(TempDir);
 

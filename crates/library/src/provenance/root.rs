@@ -61,7 +61,7 @@ type Known = HashMap<NotePath, (Stamp, Digest)>;
 
 /// Digests of notebooks by their stamps. Good enough for a root, never for a quote.
 #[derive(Debug, Default)]
-pub struct Remembered {
+pub(crate) struct Remembered {
     collections: Mutex<HashMap<String, Known>>,
 }
 

@@ -11,13 +11,14 @@ use std::{
 };
 
 use sectile_markdown::{Digest, NotePath, Span};
-use sectile_retrieval::{EmbeddingReader, Found, KnownVectors, Query, Store};
+use sectile_retrieval::{EmbeddingReader, Found, KnownVectors, Store};
 
 use crate::{
     clock::Clock,
     error::LibraryError,
     library::Library,
     locked,
+    query::SearchQuery,
     shelf::{
         CollectionIndex, IndexState,
         snapshot::{Snapshot, unharmed},
@@ -39,6 +40,8 @@ pub(super) struct Embedded {
     models: Models,
     clock: Clock,
     snapshot: Mutex<Arc<Snapshot>>,
+    /// Held while the index is compared with the library, so that what was seen first never replaces what was seen last.
+    comparing: Mutex<()>,
     /// The state on disk that could not be used.
     refused: Mutex<Option<Digest>>,
     /// Readers of the second tier's model that nobody uses now.
@@ -75,6 +78,7 @@ impl Embedded {
             models,
             clock,
             snapshot: Mutex::new(Arc::new(snapshot)),
+            comparing: Mutex::default(),
             refused: Mutex::new(refused),
             readers: Mutex::default(),
             known: Mutex::default(),
@@ -96,8 +100,7 @@ impl Embedded {
     fn find(
         &self,
         snapshot: &Snapshot,
-        query: &Query,
-        text: &str,
+        query: &SearchQuery,
         most: usize,
     ) -> Result<Found, LibraryError> {
         let mut reader = match snapshot.is_meant() {
@@ -107,7 +110,7 @@ impl Embedded {
         .unwrap_or_else(|| snapshot.model().reader());
         let mut search = || {
             let corpus = &snapshot.corpus;
-            corpus.search(query, text, Some(&mut *reader), most)
+            corpus.search(query.parsed(), query.text(), Some(&mut *reader), most)
         };
         let found = match snapshot.disk_segments {
             // What this process made itself does no harm.
@@ -136,7 +139,8 @@ impl CollectionIndex for Embedded {
         self.current().manifest
     }
 
-    fn refresh(&self) -> Result<(), LibraryError> {
+    fn refresh(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), LibraryError> {
+        let _alone = locked(&self.comparing);
         let now = self.current();
         let folder = self.folder.as_deref();
         let on_disk = Snapshot::state_on_disk(folder);
@@ -151,7 +155,7 @@ impl CollectionIndex for Embedded {
                 tracing::warn!("the index is damaged and not used");
                 let (library, clock) = (&self.library, self.clock);
                 let fresh =
-                    Snapshot::in_memory(library, &self.collection, self.models, clock, &|| false)?;
+                    Snapshot::in_memory(library, &self.collection, self.models, clock, stop)?;
                 self.replace(fresh);
                 return Ok(());
             }
@@ -161,13 +165,13 @@ impl CollectionIndex for Embedded {
             Some(other) => Arc::new(other),
             None => base,
         };
-        let listed = self.library.notebooks(&self.collection, &|| false)?;
+        let listed = self.library.notebooks(&self.collection, stop)?;
         let changes = base.changes(&listed);
         if !changes.is_empty() {
             // So that answers can say it while the work goes on.
             self.replace(base.with_changed(changes.len()));
         }
-        let fresh = base.refreshed(&self.library, &self.collection, &listed)?;
+        let fresh = base.refreshed(&self.library, &self.collection, &listed, stop)?;
         self.replace(fresh);
         Ok(())
     }
@@ -208,13 +212,12 @@ impl CollectionIndex for Embedded {
 
     fn search(
         &self,
-        query: &Query,
-        text: &str,
+        query: &SearchQuery,
         most: usize,
         _: &dyn Fn() -> bool,
     ) -> Result<(LocatedHits, IndexState), LibraryError> {
         let snapshot = self.current();
-        let found = self.find(&snapshot, query, text, most)?;
+        let found = self.find(&snapshot, query, most)?;
         let hits = found.hits.into_iter().filter_map(|hit| {
             Some(LocatedHit {
                 located: snapshot.located(hit.chunk)?,

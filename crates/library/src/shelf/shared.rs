@@ -5,13 +5,13 @@
 use std::sync::{Arc, Mutex};
 
 use sectile_markdown::{NotePath, Span};
-use sectile_retrieval::Query;
 
 use crate::{
     error::{FailedPart, LibraryError},
     left_out::{LeftOut, WhyLeftOut},
     library::Library,
     locked,
+    query::SearchQuery,
     shelf::{Backend, CollectionIndex, IndexState},
     storage::{
         IndexedNotebook, Listed, Located, LocatedHits, Question, SharedState, StorageError,
@@ -107,8 +107,8 @@ impl CollectionIndex for Shared {
         }
     }
 
-    fn refresh(&self) -> Result<(), LibraryError> {
-        let listed = self.library.notebooks(&self.collection, &|| false)?;
+    fn refresh(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), LibraryError> {
+        let listed = self.library.notebooks(&self.collection, stop)?;
         let (listed, left_out) = sorted_by_size(listed, self.library.max_notebook_bytes());
         let entries = self.backend.entries(&self.collection);
         let entries = entries.map_err(|error| self.explained(error))?;
@@ -125,15 +125,13 @@ impl CollectionIndex for Shared {
 
     fn search(
         &self,
-        query: &Query,
-        text: &str,
+        query: &SearchQuery,
         most: usize,
         stop: &dyn Fn() -> bool,
     ) -> Result<(LocatedHits, IndexState), LibraryError> {
         let found = self.backend.search(&Question {
             collection: &self.collection,
             query,
-            text,
             most,
             stop,
         });

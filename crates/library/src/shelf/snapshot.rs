@@ -211,6 +211,7 @@ impl Snapshot {
         storage: &Library,
         collection: &str,
         listed: &[Listed],
+        stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Self, LibraryError> {
         let max_notebook_bytes = storage.max_notebook_bytes();
         if self.changes(listed).is_empty() && !self.may_read_more(listed, max_notebook_bytes) {
@@ -220,7 +221,7 @@ impl Snapshot {
             });
         }
         if self.segments.len() - self.disk_segments < MOST_IN_MEMORY {
-            return self.with(storage, collection, listed, &|| false);
+            return self.with(storage, collection, listed, stop);
         }
         // What is in memory is indexed again, into one segment.
         let mut fewer = self.with_changed(0);
@@ -231,7 +232,7 @@ impl Snapshot {
         let on_disk = self.notebooks.iter();
         let on_disk = on_disk.filter(|known| known.place.segment < self.disk_segments);
         fewer.notebooks = Arc::new(on_disk.cloned().collect());
-        fewer.with(storage, collection, listed, &|| false)
+        fewer.with(storage, collection, listed, stop)
     }
 
     /// Whether a notebook that could not be read may be now. Both lists have the same notebooks.

@@ -1,12 +1,19 @@
 //! What is found is there, and what changed is found.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc, Barrier,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 use crate::{
     indexing::{Job, folder_of, update},
     left_out::WhyLeftOut,
     shelf::*,
-    testing::{LARGEST, Memory},
+    testing::{LARGEST, Memory, asked},
 };
 
 fn now() -> i64 {
@@ -26,7 +33,7 @@ fn shelf(storage: &Arc<Memory>, index: Option<PathBuf>) -> Arc<Shelf> {
 }
 
 fn ids(shelf: &Shelf, query: &str) -> Vec<String> {
-    let found = shelf.search(query, 10, &|| false).unwrap();
+    let found = shelf.search(&asked(query), 10, &|| false).unwrap();
     found.hits.iter().map(|hit| hit.id.to_string()).collect()
 }
 
@@ -47,7 +54,9 @@ fn library() -> Arc<Memory> {
 #[test]
 fn hits_say_where_they_are_and_why() {
     let shelf = shelf(&library(), None);
-    let found = shelf.search("keep apples cool", 10, &|| false).unwrap();
+    let found = shelf
+        .search(&asked("keep apples cool"), 10, &|| false)
+        .unwrap();
     let first = &found.hits[0];
     assert_eq!(first.heading_path, ["a", "Apples", "Storage"]);
     assert_eq!((first.text.as_str(), first.line), ("Keep them cool.", 7));
@@ -67,10 +76,10 @@ fn a_query_that_the_model_cannot_read_is_answered_by_words_and_says_so() {
     );
     let shelf = shelf(&storage, None);
     let runes = shelf
-        .search("\u{16a0}\u{16a2}\u{16a6}", 10, &|| false)
+        .search(&asked("\u{16a0}\u{16a2}\u{16a6}"), 10, &|| false)
         .unwrap();
     assert_eq!((runes.hits.len(), runes.state.semantic), (1, false));
-    let apples = shelf.search("apples", 10, &|| false).unwrap();
+    let apples = shelf.search(&asked("apples"), 10, &|| false).unwrap();
     assert!(apples.state.semantic);
 }
 
@@ -85,7 +94,7 @@ fn what_changed_since_is_not_quoted() {
         "a.md",
         b"# Apples\n\nApples are RED.\n\n## Storage\n\nKeep them cool.\n",
     );
-    let after = shelf.search("apples red", 10, &|| false).unwrap();
+    let after = shelf.search(&asked("apples red"), 10, &|| false).unwrap();
     assert!(after.hits.iter().all(|hit| hit.id.to_string() != before[0]));
     assert!(after.hits.iter().all(|hit| !hit.text.contains("red")));
     // A passage that only moved is found where it is now.
@@ -94,7 +103,7 @@ fn what_changed_since_is_not_quoted() {
         "b.md",
         b"One more line.\n\n# Now\n\nBoats float on water.\n",
     );
-    let moved = shelf.search("boats float", 1, &|| false).unwrap();
+    let moved = shelf.search(&asked("boats float"), 1, &|| false).unwrap();
     assert_eq!(moved.hits[0].heading_path, ["b", "Now"]);
     storage.remove("lab", "b.md");
     assert_eq!(ids(&shelf, "boats"), [""; 0]);
@@ -130,7 +139,7 @@ fn a_collection_that_is_gone_is_not_found() {
     let shelf = shelf(&storage, None);
     storage.remove("lab", "a.md");
     storage.remove("lab", "b.md");
-    let gone = shelf.search("apples", 10, &|| false).unwrap_err();
+    let gone = shelf.search(&asked("apples"), 10, &|| false).unwrap_err();
     assert_eq!(gone, LibraryError::CollectionNotFound);
 }
 
@@ -144,7 +153,9 @@ fn headings_and_lines_are_those_of_the_notebook_as_it_is_now() {
         "a.md",
         b"# Quince\n\nApples are red.\n\n# Cellar  \n\nKeep them cool.\n",
     );
-    let found = shelf.search("keep them cool", 1, &|| false).unwrap();
+    let found = shelf
+        .search(&asked("keep them cool"), 1, &|| false)
+        .unwrap();
     assert_eq!(found.hits[0].heading_path, ["a", "Cellar"]);
     assert_eq!(found.hits[0].line, 7);
 }
@@ -174,7 +185,7 @@ fn a_notebook_that_cannot_be_read_hides_no_other() {
 }
 
 fn left_out(shelf: &Shelf) -> Vec<(String, WhyLeftOut)> {
-    let state = shelf.search("apples", 10, &|| false).unwrap().state;
+    let state = shelf.search(&asked("apples"), 10, &|| false).unwrap().state;
     let left_out = state.left_out.expect("it is known");
     let pairs = left_out.iter();
     pairs
@@ -213,12 +224,12 @@ fn a_notebook_too_large_to_search_is_reported_with_every_search() {
     assert_eq!(update().unreadable, 2);
     let on_disk = shelf(&storage, Some(location.clone()));
     assert_eq!(left_out(&on_disk), both);
-    on_disk.refresh().unwrap();
+    on_disk.refresh(&|| false).unwrap();
     assert_eq!(left_out(&on_disk), both);
     // What could not be read for a while is read again, though it is the same as before.
     storage.allow("lab", "locked.md");
     for shelf in [&in_memory, &on_disk] {
-        shelf.refresh().unwrap();
+        shelf.refresh(&|| false).unwrap();
         assert_eq!(left_out(shelf), both[..1]);
         assert_eq!(ids(shelf, "door").len(), 1);
     }
@@ -227,7 +238,7 @@ fn a_notebook_too_large_to_search_is_reported_with_every_search() {
     // And what is small enough again.
     storage.write("lab", "large.md", b"# Apples\n\nSmall again.\n");
     for shelf in [&in_memory, &on_disk] {
-        shelf.refresh().unwrap();
+        shelf.refresh(&|| false).unwrap();
         assert_eq!(left_out(shelf), []);
     }
 }
@@ -240,7 +251,7 @@ fn a_notebook_that_grew_too_large_is_reported_though_it_is_indexed() {
     let mut large = vec![b'x'; usize::try_from(LARGEST).unwrap() + 1];
     large[0] = b'#';
     storage.write("lab", "a.md", &large);
-    shelf.refresh().unwrap();
+    shelf.refresh(&|| false).unwrap();
     assert_eq!(
         left_out(&shelf),
         [("a.md".to_owned(), WhyLeftOut::TooLarge)]
@@ -251,4 +262,40 @@ fn a_notebook_that_grew_too_large_is_reported_though_it_is_indexed() {
             .iter()
             .all(|id| !id.starts_with("lab/a.md@"))
     );
+}
+
+#[test]
+fn a_comparison_that_began_earlier_does_not_undo_a_later_one() {
+    let storage = library();
+    let place = (None, Models::built_in().unwrap(), None);
+    let index = Embedded::open(storage.library(), "lab", place, now, &|| false).unwrap();
+    storage.write("lab", "early.md", b"# Early\n\nA quince.\n");
+    let (is_listed, may_go_on) = (Barrier::new(2), Barrier::new(2));
+    let asked_to_stop = AtomicUsize::new(0);
+    let waits_behind_its_list = || {
+        // First before the list, then before the first notebook is read.
+        if asked_to_stop.fetch_add(1, Ordering::Relaxed) == 1 {
+            is_listed.wait();
+            may_go_on.wait();
+        }
+        false
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| index.refresh(&waits_behind_its_list).unwrap());
+        is_listed.wait();
+        storage.write("lab", "late.md", b"# Late\n\nA medlar.\n");
+        let later = scope.spawn(|| index.refresh(&|| false).unwrap());
+        // Were it not to wait for the other, it would be through by then.
+        for _ in 0..50 {
+            if later.is_finished() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        may_go_on.wait();
+    });
+    for query in ["quince", "medlar"] {
+        let (found, _) = index.search(&asked(query), 10, &|| false).unwrap();
+        assert_eq!(found.hits.len(), 1, "{query}");
+    }
 }

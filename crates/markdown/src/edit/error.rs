@@ -4,7 +4,6 @@ use std::fmt;
 
 /// The reason why an edit was refused. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum EditError {
     /// The document is not UTF-8.
     NotUtf8,
@@ -45,7 +44,6 @@ pub enum EditError {
 
 /// The way in which a payload would affect text outside its section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Escape {
     /// It contains a heading of the section's level or above.
     Heading {

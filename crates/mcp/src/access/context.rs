@@ -7,15 +7,16 @@ mod tests;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use parking_lot::Mutex;
+use sectile_client::{Client, Reply, Target};
 use serde::Deserialize;
 
 use super::{Denied, Role, authenticator::VAULT_HEADER, keys::is_header_safe, tokens::Bearer};
-use sectile_client::{Client, Reply, Target};
 
 /// How many answers are kept.
 const MAX_KEPT: usize = 10_000;
@@ -95,7 +96,7 @@ impl Contexts {
             answer: answer.clone(),
             since: (self.clock)(),
         };
-        *place.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+        *place.kept.lock() = Some(kept);
         answer
     }
 
@@ -104,7 +105,7 @@ impl Contexts {
         // None of the parts has a line break in it, or is empty when it is there.
         let effective_user = bearer.effective_user.as_deref().unwrap_or_default();
         let key = format!("{}\n{vault}\n{effective_user}", bearer.user);
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places = self.places.lock();
         if let Some(place) = places.get(&key) {
             return Arc::clone(place);
         }
@@ -120,7 +121,7 @@ impl Contexts {
 
     /// The answer in `place`, if it still counts.
     fn kept(&self, place: &Place) -> Option<Result<Standing, Denied>> {
-        let kept = place.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = place.kept.lock();
         let kept = kept.as_ref()?;
         let keep = match kept.answer {
             Ok(_) => self.settings.keep,

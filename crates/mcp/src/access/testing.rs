@@ -4,13 +4,14 @@ use std::{
     cell::Cell,
     io::{Read as _, Write as _},
     net::TcpListener,
-    sync::{Arc, Mutex},
+    sync::Arc,
     thread,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::{HeaderMap, HeaderValue};
+use parking_lot::Mutex;
 use ring::{
     hmac,
     rand::SystemRandom,
@@ -20,13 +21,13 @@ use ring::{
     },
 };
 use rustls::pki_types::{PrivatePkcs8KeyDer, pem::PemObject};
+use sectile_client::{Client, ClientSettings, Target};
 use serde_json::{Value, json};
 
 use super::{
     Asked, AuthSettings, Authenticator, ClaimNames, Denied, Identity, KeySetSource, Secret,
     TokenSettings,
 };
-use sectile_client::{Client, ClientSettings, Target};
 
 pub(super) const RSA_PRIVATE: &str = include_str!("../../test_data/jwt/rsa.pem");
 pub(super) const RSA_PUBLIC: &str = include_str!("../../test_data/jwt/rsa_public.pem");
@@ -279,8 +280,8 @@ impl Origin {
                     head.push(byte[0]);
                 }
                 let head = String::from_utf8(head).unwrap();
-                let (status, body) = answer.lock().unwrap()(&head);
-                heads.lock().unwrap().push(head);
+                let (status, body) = answer.lock()(&head);
+                heads.lock().push(head);
                 let length = body.len();
                 let text = format!(
                     "HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
@@ -299,15 +300,15 @@ impl Origin {
 
     pub(super) fn now_says(&self, status: u16, body: impl Into<String>) {
         let body = body.into();
-        *self.answer.lock().unwrap() = Box::new(move |_| (status, body.clone()));
+        *self.answer.lock() = Box::new(move |_| (status, body.clone()));
     }
 
     pub(super) fn heads(&self) -> Vec<String> {
-        self.heads.lock().unwrap().clone()
+        self.heads.lock().clone()
     }
 
     pub(super) fn times(&self) -> usize {
-        self.heads.lock().unwrap().len()
+        self.heads.lock().len()
     }
 
     pub(super) fn port(&self) -> u16 {

@@ -1,13 +1,10 @@
 //! Figures for Prometheus. No label comes from what a caller wrote.
 
-use std::{
-    collections::BTreeSet,
-    fmt,
-    sync::{Arc, Mutex, PoisonError, RwLock},
-};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use axum::{Router, extract::State, response::IntoResponse, routing::get};
 use http::{StatusCode, header};
+use parking_lot::{Mutex, RwLock};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
@@ -107,7 +104,7 @@ impl Metrics {
 
     /// Shows `lost`, the calls that could not be recorded.
     pub(super) fn show_lost_records(&self, lost: Counter) {
-        let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut registry = self.registry.lock();
         let help = "Calls that could not be written to the audit record";
         registry.register("audit_lost", help, lost);
     }
@@ -153,18 +150,18 @@ impl Metrics {
     /// The figures as text.
     fn text(&self) -> Result<String, fmt::Error> {
         let mut figures = String::new();
-        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        let registry = self.registry.lock();
         text::encode(&mut figures, &registry).map(|()| figures)
     }
 
     /// The label of a tool, one text for all its calls.
     fn tool(&self, name: &str) -> Arc<str> {
-        let known = self.tools.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.tools.read();
         if let Some(label) = known.get(name) {
             return Arc::clone(label);
         }
         drop(known);
-        let mut known = self.tools.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.tools.write();
         let kept_free = usize::from(!known.contains(OTHER));
         let has_room = known.len() + kept_free < MAX_TOOLS;
         let label: Arc<str> = if has_room && looks_like_a_name(name) {

@@ -26,17 +26,15 @@ mod sessions;
 mod wire;
 
 use std::{
-    borrow::Cow,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
 use schemars::JsonSchema;
 use sectile_mcp::{
-    Access, Answer, CacheHint, CallContext, ErrorList, Facts, Failure, FailureKind, Handler,
-    JsonObject, Limits, Pace, Policy, Prompt, PromptArgument, Resource, ResourceNotice,
-    ResourceText, Resources, Said, Surface, Tool, UnknownTool, WorldSpec, input_schema,
-    output_schema, run, stdio::serve_streams,
+    Access, Answer, CacheHint, CallContext, Envelope, ErrorList, Facts, Failure, FailureKind,
+    JsonObject, Limits, Policy, Prompt, PromptArgument, Resource, ResourceNotice, ResourceText,
+    Resources, Said, Surface, Tool, UnknownTool, WorldSpec, decode, stdio::serve_streams,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -94,18 +92,15 @@ struct Shelved {
 type Handle = fn(&Shelf, JsonObject, &CallContext) -> Result<Answer, Failure>;
 
 fn tool(name: &'static str, access: Access, handle: Handle) -> Tool<Shelf> {
-    Tool {
-        name: Cow::Borrowed(name),
-        title: "Shelve",
-        description: "Put a title on the shelf.",
-        access,
-        idempotent: false,
-        open_world: true,
-        pace: Pace::Slow,
-        input: input_schema::<ShelveParams>,
-        output: output_schema::<Shelved>,
-        handler: Handler::Blocking(handle),
-    }
+    let start = match access {
+        Access::Read => Tool::read,
+        Access::Write => Tool::write,
+        Access::Destructive => Tool::destructive,
+    };
+    start(name, "Shelve", "Put a title on the shelf.")
+        .idempotent(false)
+        .open_world()
+        .call_raw::<ShelveParams, Shelved>(handle)
 }
 
 fn shelve(_: &Shelf, params: ShelveParams, _: &CallContext) -> Result<(Shelved, Facts), Failure> {
@@ -118,6 +113,15 @@ fn shelve(_: &Shelf, params: ShelveParams, _: &CallContext) -> Result<(Shelved, 
             Facts::default(),
         )),
     }
+}
+
+fn call_shelve(
+    shelf: &Shelf,
+    arguments: JsonObject,
+    context: &CallContext,
+) -> Result<Answer, Failure> {
+    let (output, facts) = shelve(shelf, decode(arguments)?, context)?;
+    Answer::new(&output, facts)
 }
 
 fn list(_: &Shelf) -> Vec<Resource> {
@@ -196,30 +200,13 @@ const TIDY: Prompt<Shelf> = Prompt {
 
 /// A world with a tool, two resources and two prompts.
 fn spec() -> WorldSpec<Shelf> {
+    let envelope: Envelope = |failure| Said::Result(json!({ "problem": failure.message }));
     WorldSpec {
-        name: "shelf",
-        title: "shelf",
-        instructions: "A shelf for tests.",
-        tools: vec![tool(
-            "shelve",
-            Access::Write,
-            |shelf, arguments, context| run(shelf, arguments, context, shelve),
-        )],
-        absent: Vec::new(),
+        tools: vec![tool("shelve", Access::Write, call_shelve)],
         resources: Some(RESOURCES),
-        families: Vec::new(),
         prompts: vec![GREET, TIDY],
-        complete: None,
-        sessions: false,
-        tokens_only: false,
         unknown_tool: UnknownTool::Code(-32601),
-        tool_meta: JsonObject::new(),
-        result_meta: JsonObject::new(),
-        starts: "",
-        refused: None,
-        ready: None,
-        envelope: |failure| Said::Result(json!({ "problem": failure.message })),
-        errors: ErrorList::default,
+        ..WorldSpec::new("shelf", "A shelf for tests.", envelope, ErrorList::default)
     }
 }
 

@@ -1,9 +1,8 @@
 //! The words of several files, of which some passages are live: an index that can grow.
 
-use std::{
-    borrow::Cow,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{borrow::Cow, sync::Arc};
+
+use parking_lot::Mutex;
 
 use super::{
     Posting, Query, Ranked,
@@ -114,7 +113,7 @@ impl Segments {
 
     /// Returns a list from the cache, or builds it.
     fn remembered(&self, key: Key, terms: impl Fn(&Lexical) -> Vec<usize>) -> List<'_> {
-        let memory = || self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let memory = || self.memory.lock();
         if let Some(list) = memory().find(&key) {
             return List::Shared(list);
         }

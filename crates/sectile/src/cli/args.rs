@@ -4,10 +4,13 @@ use std::{any::TypeId, path::PathBuf};
 
 use clap::{
     Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
-    builder::{PathBufValueParser, TypedValueParser as _},
+    builder::{PathBufValueParser, PossibleValue, TypedValueParser as _},
 };
 
-use crate::config::without_tilde;
+use crate::{
+    config::without_tilde,
+    worlds::{WORLDS, WorldEntry},
+};
 
 /// Parses the arguments of this process. A leading `~` of a path is expanded to the home folder: a shell leaves it alone in
 /// `--root=~/notes`, and programs that start this one do not use a shell.
@@ -86,18 +89,14 @@ pub(super) enum Command {
     Demo,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum World {
-    /// Structure of the notes in a folder, never their text.
-    Vault,
-    /// The same for many users, of notes that an upstream store keeps. Over HTTP only.
-    Hosted,
-    /// Section edits of a document, or of a folder of documents, with undo.
-    Editor,
-    /// Documentation to search and to read: Sectile's own manual, and documents of yours.
-    Docs,
-    /// A read-only library of notebooks, by collection, whose quotes can be checked.
-    Notebook,
+impl ValueEnum for &'static WorldEntry {
+    fn value_variants<'a>() -> &'a [Self] {
+        WORLDS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name).help(self.about))
+    }
 }
 
 #[derive(Clone, Debug, ClapArgs)]
@@ -115,7 +114,7 @@ Examples:
 pub(super) struct ServeArgs {
     /// The world to serve; without one, every world that the settings file configures, over HTTP.
     #[arg(value_enum, required_unless_present = "config")]
-    pub(super) world: Option<World>,
+    pub(super) world: Option<&'static WorldEntry>,
     /// The folder to serve, exactly, or the document for the editor; overrides the settings. For docs, more documents. Without
     /// one and without settings, vault and editor serve the nearest folder upward that has .sectile, .obsidian or .git,
     /// else the current one.
@@ -170,7 +169,7 @@ pub(super) struct TrustArgs {
 pub(super) struct ToolsArgs {
     /// Only the tools of this world.
     #[arg(value_enum)]
-    pub(super) world: Option<World>,
+    pub(super) world: Option<&'static WorldEntry>,
     /// Only the tools that this role may use.
     #[arg(long, value_enum)]
     pub(super) role: Option<RoleName>,
@@ -403,8 +402,8 @@ pub(super) struct ConnectArgs {
     #[arg(value_enum)]
     pub(super) client: Client,
     /// The world to serve.
-    #[arg(long, value_enum, default_value_t = World::Vault)]
-    pub(super) world: World,
+    #[arg(long, value_enum, default_value = "vault")]
+    pub(super) world: &'static WorldEntry,
     /// Folder of the notes to serve [default: the nearest one upward that has .sectile, .obsidian or .git, else the current
     /// one; for docs and notebook the current one].
     #[arg(long, value_name = "DIR")]

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::{
     args::{ConfigArgs, ConfigCommand},
-    library::Opened,
     settings,
     ui::{CliError, DIM, GOOD, NAME, Styled, print},
 };
 use crate::{
     config::{self, ConfigError, Mistakes, keys},
     files,
+    worlds::notebook::Opened,
 };
 
 pub(super) fn run(args: &ConfigArgs) -> Result<(), CliError> {
@@ -68,14 +68,18 @@ fn check(file: &Path) -> Result<(), CliError> {
             problem,
         });
     };
-    if let Some(Err(error)) = settings.vault_root.as_deref().map(readable) {
-        unusable("vault.root", &loaded.raw.vault.root, error.to_string());
+    if let Some(Err(error)) = settings.worlds.vault.root.as_deref().map(readable) {
+        unusable(
+            "vault.root",
+            &loaded.raw.worlds.vault.root,
+            error.to_string(),
+        );
     }
-    if let Some(Err(problem)) = settings.editor.root.as_deref().map(editable) {
-        unusable("editor.root", &loaded.raw.editor.root, problem);
+    if let Some(Err(problem)) = settings.worlds.editor.root.as_deref().map(editable) {
+        unusable("editor.root", &loaded.raw.worlds.editor.root, problem);
     }
-    let library = &loaded.raw.notebook;
-    match settings.notebook.root.as_deref().map(readable) {
+    let library = &loaded.raw.worlds.notebook;
+    match settings.worlds.notebook.root.as_deref().map(readable) {
         Some(Err(error)) if library.root.is_empty() => unusable(
             "notebook.notebook_storage.path",
             &library.notebook_storage.path,
@@ -87,8 +91,8 @@ fn check(file: &Path) -> Result<(), CliError> {
     if !mistakes.is_empty() {
         return Err(mistakes.into());
     }
-    if settings.notebook.is_configured() {
-        Opened::of(&settings.notebook, settings.max_note_bytes)?;
+    if settings.worlds.notebook.is_configured() {
+        Opened::of(&settings.worlds.notebook)?;
     }
     print(format_args!("{} {}\n", Styled(GOOD, "ok"), file.display()))
 }

@@ -10,14 +10,13 @@ use std::path::{Path, PathBuf};
 use sectile_markdown::{DiffOptions, line_changes, unified_diff};
 
 use self::entry::{Entry, Shape};
-use clap::ValueEnum as _;
 
 use super::{
-    args::{Client, ConnectArgs, World},
+    args::{Client, ConnectArgs},
     root::{described, root_to_serve, shown},
     ui::{BAD, CliError, GOOD, HEADING, Styled, print, tell},
 };
-use crate::{config, files};
+use crate::{config, files, worlds::PathArgument};
 
 /// Facts about one client.
 struct Profile {
@@ -112,25 +111,22 @@ fn settings_folder() -> Option<PathBuf> {
         .or_else(|| config::home_folder().map(|home| home.join(".config")))
 }
 
-fn world_name(world: World) -> String {
-    let value = world.to_possible_value();
-    value
-        .map(|value| value.get_name().to_owned())
-        .unwrap_or_default()
-}
-
 pub(super) fn run(args: &ConnectArgs) -> Result<(), CliError> {
-    if args.world == World::Hosted {
-        let error = "a client cannot start the hosted world, which is served over HTTP.";
+    let world = args.world;
+    if world.is_http_only {
+        let error = format!(
+            "a client cannot start the {} world, which is served over HTTP.",
+            world.name
+        );
         return Err(
             CliError::usage(error).next("give the client the URL of the server and a token")
         );
     }
     let profile = profile(args.client);
     let root = root(args)?;
-    let mut entry = Entry::new(&args.name, &world_name(args.world), &root)?;
-    if args.world == World::Editor && profile.hides_errors {
-        entry = entry.with_variable(config::variable_name("editor.errors"), "result");
+    let mut entry = Entry::new(&args.name, world.name, &root)?;
+    if let Some(setting) = world.error_setting.filter(|_| profile.hides_errors) {
+        entry = entry.with_variable(config::variable_name(setting), "result");
     }
     let file = args.file.clone().or_else(|| profile.file.clone());
     if !args.write {
@@ -159,9 +155,9 @@ pub(super) fn run(args: &ConnectArgs) -> Result<(), CliError> {
 /// Returns the folder to serve: exactly the one that was named, or else the root of the current one. A library or a folder
 /// of documentation is not a root of notes.
 fn root(args: &ConnectArgs) -> Result<PathBuf, CliError> {
-    match (&args.root, args.world) {
+    match (&args.root, args.world.path) {
         (Some(root), _) => Ok(root.clone()),
-        (None, World::Vault | World::Editor) => {
+        (None, PathArgument::NearestRoot(..)) => {
             let found = root_to_serve("give the folder of your notes with --root DIR")?;
             if shown(&found.folder) != "." {
                 tell(format_args!(

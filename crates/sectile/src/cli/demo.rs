@@ -14,19 +14,12 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    trust::key_of_this_process,
-    ui::{CliError, DIM, HEADING, NAME, Styled, print},
-};
+use super::ui::{CliError, DIM, HEADING, NAME, Styled, print};
 use crate::{
     files,
     mcp::{Limits, Policy, Surface, stdio},
     worlds::{
-        docs::{
-            self, Docs, Offer,
-            corpus::{Corpus, CorpusSettings},
-            manual,
-        },
+        docs::{self, Docs, DocsSettings, corpus::Corpus, manual},
         editor::{self, EditorWorld, ErrorStyle},
         notebook::{self, Constraints, NotebookWorld},
         vault::{self, Vault},
@@ -228,7 +221,7 @@ fn vault_surface(root: &Path) -> Result<Surface, CliError> {
 }
 
 fn editor_surface(root: &Path) -> Result<Surface, CliError> {
-    let options = EditorOptions::new(key_of_this_process()?, editor::now);
+    let options = EditorOptions::new(editor::key_of_this_process()?, editor::now);
     let (state, extent) = EditorWorld::open(root, options, MAX_BYTES).map_err(CliError::failed)?;
     let spec = editor::spec(extent, ErrorStyle::Protocol);
     Ok(Surface::new(spec, state, Policy::default(), LIMITS))
@@ -248,20 +241,12 @@ fn notebook_surface(root: &Path) -> Result<Surface, CliError> {
 }
 
 fn docs_surface() -> Surface {
-    let settings = CorpusSettings {
-        include_embedded: true,
-        root: None,
-        listed: Vec::new(),
-        extra_paths: Vec::new(),
-        max_doc_bytes: MAX_BYTES as u64,
-        max_total_bytes: MAX_BYTES as u64,
-        max_docs: manual::EMBEDDED.len(),
-    };
+    let mut settings = DocsSettings::default();
+    settings.written.max_doc_bytes = MAX_BYTES as u64;
     let corpus = Corpus::load(&settings, manual::EMBEDDED);
-    let offer = Offer::ALL;
     Surface::new(
-        docs::spec(docs::NAMESPACE, offer),
-        Docs::new(docs::NAMESPACE, offer, corpus),
+        docs::spec(&settings.written),
+        Docs::new(&settings.written, corpus),
         Policy::default(),
         LIMITS,
     )

@@ -13,15 +13,12 @@ use super::{
     ui::{BAD, CliError, DIM, HEADING, NAME, Styled, counted, print, visible},
 };
 use crate::{
-    config::{DocsPath, DocsRole, DocsSettings, Settings, without_tilde},
-    worlds::{
-        self,
-        docs::{
-            Docs, Offer,
-            corpus::{Corpus, CorpusSettings, Doc, GivenPath, Listed, Role, Skipped},
-            examine::{Examined, Found, LONG_SECTION, examine},
-            manual, resources,
-        },
+    config::Settings,
+    worlds::docs::{
+        Docs, DocsSettings,
+        corpus::{Corpus, Doc, Skipped},
+        examine::{Examined, Found, LONG_SECTION, examine},
+        loaded_corpus, manual, missing, policy_problem, resources,
     },
 };
 
@@ -35,131 +32,34 @@ pub(super) fn run(args: &DocsArgs) -> Result<(), CliError> {
 
 /// Returns the settings of the docs world, with `paths` from the command line added.
 fn settings_with(config: Option<&Path>, paths: &[String]) -> Result<DocsSettings, CliError> {
-    Ok(all_settings(config, paths)?.docs)
+    Ok(all_settings(config, paths)?.worlds.docs)
 }
 
 /// Returns all settings, with `paths` from the command line added to those of the docs world.
 fn all_settings(config: Option<&Path>, paths: &[String]) -> Result<Settings, CliError> {
     let mut settings = settings::settings(config)?;
-    settings
-        .docs
-        .extra_paths
-        .extend(paths.iter().map(|path| given_path(path)));
-    Ok(settings)
-}
-
-/// Wraps a path from the command line.
-pub(super) fn given_path(path: &str) -> DocsPath {
-    DocsPath {
-        written: path.to_owned(),
-        location: without_tilde(path.into()),
+    for path in paths {
+        settings.worlds.docs.add_path(path);
     }
+    Ok(settings)
 }
 
 /// Returns the world for these arguments, after printing warnings about its documents.
 fn world(source: &DocsSource) -> Result<(Docs, DocsSettings), CliError> {
     let settings = settings_with(source.config.as_deref(), &source.paths)?;
-    let corpus = corpus(&settings)?;
+    let corpus = loaded_corpus(&settings)?;
     for skipped in &corpus.skipped {
         anstream::eprintln!("skipped {}", visible(&skipped.to_string()));
     }
-    let docs = Docs::new(&settings.namespace, offer(&settings), corpus);
+    let docs = Docs::new(&settings.written, corpus);
     Ok((docs, settings))
-}
-
-/// Loads the documents of the docs world. A path named by the settings or on the command line must exist.
-pub(super) fn corpus(settings: &DocsSettings) -> Result<Corpus, CliError> {
-    let corpus = Corpus::load(&corpus_settings(settings), manual::EMBEDDED);
-    match missing(&corpus) {
-        None => Ok(corpus),
-        Some(error) => Err(error),
-    }
-}
-
-/// Returns the error about paths that do not exist, if there are any.
-fn missing(corpus: &Corpus) -> Option<CliError> {
-    let names: Vec<String> = corpus
-        .missing
-        .iter()
-        .map(|label| format!("`{}`", visible(label)))
-        .collect();
-    let verb = match names.len() {
-        0 => return None,
-        1 => "does",
-        _ => "do",
-    };
-    let error = format!("{} {verb} not exist.", names.join(", "));
-    Some(CliError::failed(error).next(
-        "correct the path, or take it out: docs.extra_paths and docs.root in the settings, or the command line",
-    ))
-}
-
-/// Returns what is wrong with a policy that lets callers search but read nothing, if it is one.
-pub(super) fn policy_problem(settings: &Settings, corpus: &Corpus) -> Option<&'static str> {
-    let offer = offer(&settings.docs);
-    let spec = worlds::docs::spec(&settings.docs.namespace, offer);
-    let policy = &settings.policy;
-    let allows = |name: &str, family: Option<&str>| {
-        policy.visibility.exists(spec.name, name, family)
-            && policy.authorisation.permits(spec.name, name, family)
-    };
-    let family = spec.families.first().map(String::as_str);
-    let mut uris = corpus
-        .documents
-        .iter()
-        .map(|doc| resources::uri(&settings.docs.namespace, &doc.slug));
-    let is_searched = spec.tools.iter().any(|tool| allows(&tool.name, None));
-    let is_empty = !corpus.documents.is_empty() && !uris.any(|uri| allows(&uri, family));
-    (is_searched && is_empty).then_some(
-        "`server.tools.allowlist` or `server.auth.allowed_tools` lets callers search, and names no document, so nothing is found. \
-         Add the address of a document, or `NAMESPACE://docs/{slug}` for all of them.",
-    )
-}
-
-/// Returns the parts of the docs world that these settings enable.
-pub(super) fn offer(settings: &DocsSettings) -> Offer {
-    Offer {
-        search: settings.enabled && settings.enable_search,
-        resources: settings.enabled && settings.enable_resources,
-        max_sections: settings.max_sections,
-        meaning_as_last_resort: settings.meaning_as_last_resort,
-    }
-}
-
-/// Returns the settings for loading the documents.
-pub(super) fn corpus_settings(settings: &DocsSettings) -> CorpusSettings {
-    let given = |path: &DocsPath| GivenPath {
-        written: path.written.clone(),
-        location: path.location.clone(),
-    };
-    let listed = settings.documents.iter().map(|document| Listed {
-        path: given(&document.path),
-        slug: document.slug.clone(),
-        title: document.title.clone(),
-        role: match document.role {
-            DocsRole::Reasoning => Role::Reasoning,
-            DocsRole::Decision => Role::Decision,
-            DocsRole::Ontology => Role::Ontology,
-            DocsRole::Pattern => Role::Pattern,
-        },
-        description: document.description.clone(),
-    });
-    CorpusSettings {
-        include_embedded: settings.include_default_docs,
-        root: settings.root.as_ref().map(given),
-        listed: listed.collect(),
-        extra_paths: settings.extra_paths.iter().map(given).collect(),
-        max_doc_bytes: settings.max_doc_bytes,
-        max_total_bytes: settings.max_total_bytes,
-        max_docs: settings.max_docs,
-    }
 }
 
 fn check(args: &DocsCheckArgs) -> Result<(), CliError> {
     let all = all_settings(args.config.as_deref(), &args.paths)?;
-    let settings = &all.docs;
-    let mut corpus = Corpus::load(&corpus_settings(settings), manual::EMBEDDED);
-    let problem = policy_problem(&all, &corpus);
+    let settings = &all.worlds.docs;
+    let mut corpus = Corpus::load(settings, manual::EMBEDDED);
+    let problem = policy_problem(settings, &all.policy, &corpus);
     corpus.notes.extend(problem.map(str::to_owned));
     let documents: Vec<(&Doc, Examined)> = corpus
         .documents
@@ -173,7 +73,7 @@ fn check(args: &DocsCheckArgs) -> Result<(), CliError> {
         print(report_text(&corpus, &documents, settings))?;
     }
     if let Some(error) = missing(&corpus) {
-        return Err(error);
+        return Err(error.into());
     }
     let problems = corpus.skipped.len() + corpus.notes.len();
     if args.strict && problems > 0 {
@@ -195,7 +95,7 @@ fn report_json(corpus: &Corpus, documents: &[(&Doc, Examined)], settings: &DocsS
         let oversized = examined.oversized.iter();
         json!({
             "slug": doc.slug,
-            "uri": resources::uri(&settings.namespace, &doc.slug),
+            "uri": resources::uri(&settings.written.namespace, &doc.slug),
             "title": doc.title,
             "role": doc.role.as_str(),
             "description": doc.description,
@@ -233,13 +133,13 @@ fn report_json(corpus: &Corpus, documents: &[(&Doc, Examined)], settings: &DocsS
             "bytes": corpus.total_bytes(),
         },
         "limits": {
-            "max_docs": settings.max_docs,
-            "max_doc_bytes": settings.max_doc_bytes,
-            "max_total_bytes": settings.max_total_bytes,
-            "max_sections": settings.max_sections,
+            "max_docs": settings.written.max_docs,
+            "max_doc_bytes": settings.written.max_doc_bytes,
+            "max_total_bytes": settings.written.max_total_bytes,
+            "max_sections": settings.written.max_sections,
         },
-        "search": settings.enabled && settings.enable_search,
-        "resources": settings.enabled && settings.enable_resources,
+        "search": settings.written.offers_search(),
+        "resources": settings.written.offers_resources(),
     })
 }
 
@@ -280,15 +180,15 @@ fn report_text(corpus: &Corpus, documents: &[(&Doc, Examined)], settings: &DocsS
         "{} {} of {} documents, {} of {} bytes, {} sections\n",
         Styled(HEADING, "total  "),
         corpus.documents.len(),
-        settings.max_docs,
+        settings.written.max_docs,
         corpus.total_bytes(),
-        settings.max_total_bytes,
+        settings.written.max_total_bytes,
         sections(documents),
     );
     for (key, switch) in [
-        ("docs.enabled", settings.enabled),
-        ("docs.enable_search", settings.enable_search),
-        ("docs.enable_resources", settings.enable_resources),
+        ("docs.enabled", settings.written.enabled),
+        ("docs.enable_search", settings.written.enable_search),
+        ("docs.enable_resources", settings.written.enable_resources),
     ] {
         if !switch {
             text += &format!("{}\n", Styled(DIM, format_args!("`{key}` is false")));

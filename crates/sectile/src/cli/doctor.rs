@@ -5,7 +5,6 @@ use std::path::Path;
 use clap::ValueEnum as _;
 use sectile_library::{
     LibraryError, StorageError,
-    folder::MAX_NOTE_BYTES,
     indexing::folder_of as folder_of_index,
     tiers::{Models, Tier},
 };
@@ -15,17 +14,18 @@ use sectile_vault::{Checkup, JournalKey, Place as VaultPlace, Root, Walk};
 use super::{
     args::{Client, DoctorArgs},
     config::editable,
-    connect, docs,
-    library::Opened,
-    root::{described, levels_up, root_of},
+    connect,
+    root::{described, root_of},
     settings,
-    trust::journal_key,
     ui::{BAD, CliError, DIM, GOOD, Styled, counted, print, visible},
 };
 use crate::{
-    config::{self, DocsSettings, NotebookSettings, Settings},
+    config::{self, Settings},
     files,
-    worlds::docs::{corpus::Corpus, manual},
+    worlds::{
+        docs::{DocsSettings, corpus::Corpus, manual},
+        notebook::{NotebookSettings, Opened},
+    },
 };
 
 /// The most files and folders inspected in one folder.
@@ -60,11 +60,11 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
     let named = args.root.clone().or_else(|| {
         settings
             .as_ref()
-            .and_then(|settings| settings.vault_root.clone())
+            .and_then(|settings| settings.worlds.vault.root.clone())
     });
     let edited = settings
         .as_ref()
-        .and_then(|settings| settings.editor.root.clone());
+        .and_then(|settings| settings.worlds.editor.root.clone());
     // If nothing names a folder, the one that commands use here.
     let here = match (&named, &edited) {
         (None, None) => root_of(Path::new("."))
@@ -80,20 +80,20 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
         Some(root) => problems += folder(root, settings.as_ref())?,
         None => note("vault: no folder is named; look at one with --root DIR")?,
     }
-    if let Some(docs) = settings.as_ref().map(|settings| &settings.docs) {
+    if let Some(docs) = settings.as_ref().map(|settings| &settings.worlds.docs) {
         problems += documents(docs)?;
     }
-    if let Some(notebook) = settings.as_ref().map(|settings| &settings.notebook) {
+    if let Some(notebook) = settings.as_ref().map(|settings| &settings.worlds.notebook) {
         problems += library(notebook)?;
     }
     let key = match settings
         .as_ref()
-        .map(|settings| journal_key(&settings.editor, true))
+        .map(|settings| settings.worlds.editor.journal_key(true))
     {
         Some(Ok(key)) => Some(key),
         Some(Err(error)) => {
             problems += 1;
-            bad(&format!("editor: {}", error.message()))?;
+            bad(&format!("editor: {}", error.message))?;
             None
         }
         None => None,
@@ -156,7 +156,7 @@ fn clients() -> Result<usize, CliError> {
 /// problems.
 fn folder(root: &Path, settings: Option<&Settings>) -> Result<usize, CliError> {
     let opened = Root::open(root);
-    let walk = settings.map(|settings| settings.editor.walk.clone());
+    let walk = settings.map(|settings| settings.worlds.editor.walk.clone());
     let checked = opened
         .map_err(|error| error.to_string())
         .and_then(|opened| {
@@ -212,7 +212,7 @@ fn told(checked: &Checkup) -> Result<(), CliError> {
     for levels in &checked.histories_above {
         note(&format!(
             "editor: the folder `{}` above this one has a history too: {ADVICE}",
-            levels_up(*levels)
+            files::levels_up(*levels)
         ))?;
     }
     for path in checked.histories.iter().take(MOST_NAMED) {
@@ -237,7 +237,7 @@ fn documents(settings: &DocsSettings) -> Result<usize, CliError> {
     if !settings.is_configured {
         return Ok(0);
     }
-    let corpus = Corpus::load(&docs::corpus_settings(settings), manual::EMBEDDED);
+    let corpus = Corpus::load(settings, manual::EMBEDDED);
     for skipped in &corpus.skipped {
         bad(&format!("docs: {}", visible(&skipped.to_string())))?;
     }
@@ -255,10 +255,10 @@ fn library(settings: &NotebookSettings) -> Result<usize, CliError> {
     if !settings.is_configured() {
         return Ok(0);
     }
-    let opened = match Opened::of(settings, MAX_NOTE_BYTES) {
+    let opened = match Opened::of(settings) {
         Ok(opened) => opened,
         Err(error) => {
-            bad(&format!("notebook: {}", error.message()))?;
+            bad(&format!("notebook: {}", error.message))?;
             return Ok(1);
         }
     };

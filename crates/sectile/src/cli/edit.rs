@@ -21,7 +21,6 @@ pub(super) use self::{args::EditArgs, show::diff};
 use super::{
     root::{described, root_of, shown},
     settings::settings,
-    trust::editor_options,
     ui::{CliError, DIM, HEADING, Styled, print, print_note_text, tell},
 };
 use crate::{
@@ -158,11 +157,11 @@ impl Desk {
         };
         let limits = EditorLimits {
             max_diff_bytes: NO_PAGES,
-            ..settings.editor.limits
+            ..settings.worlds.editor.limits
         };
         let options = EditorOptions {
             limits,
-            ..editor_options(&settings.editor, false)?
+            ..settings.worlds.editor.options(false)?
         };
         let opened = EditorWorld::open(&root, options, NO_PAGES);
         let (world, extent) = opened.map_err(cannot)?;

@@ -7,18 +7,20 @@ mod index;
 mod quote;
 mod search;
 mod verify;
+#[cfg(all(test, not(feature = "backends")))]
+mod without_backends;
 
 use std::path::{Path, PathBuf};
 
-use sectile_library::{LibraryError, library::Library};
+use sectile_library::{LibraryError, folder::MAX_NOTE_BYTES, library::Library};
 
 pub(super) use self::args::NotebookArgs;
 use self::args::{ArtifactCommand, NotebookCommand};
 use super::{
-    library::Opened,
+    settings::settings,
     ui::{CliError, visible},
 };
-use crate::worlds::editor;
+use crate::worlds::{editor, notebook::Opened};
 
 /// An explanation for users without collections.
 const WHAT_COLLECTIONS_ARE: &str = "a collection is a folder directly in ROOT, with a name that begins with neither `_` nor `.`; `.md` files directly in ROOT are \
@@ -38,8 +40,20 @@ pub(super) fn run(args: &NotebookArgs) -> Result<(), CliError> {
 }
 
 /// Opens the library that was named: the folder of the collections, or a settings file.
-fn open(root: &Path) -> Result<Opened, CliError> {
-    Opened::at(root)
+fn open(given: &Path) -> Result<Opened, CliError> {
+    let is_settings = given.extension().is_some_and(|ending| ending == "toml");
+    if !is_settings {
+        return Opened::folder(given, MAX_NOTE_BYTES)
+            .map_err(|error| CliError::failed(format_args!("ROOT cannot be used: {error}.")));
+    }
+    let settings = settings(Some(given))?.worlds.notebook;
+    if !settings.is_configured() {
+        let error = "the settings file says nothing of notebooks.";
+        return Err(
+            CliError::usage(error).next("set notebook.root or [notebook.notebook_storage] in it")
+        );
+    }
+    Ok(Opened::of(&settings)?)
 }
 
 /// Returns the folder of the indexes, creating it if it is the default one beside the collections.
@@ -89,7 +103,7 @@ fn collections(storage: &Library) -> Result<Vec<String>, CliError> {
     }
 }
 
-/// Converts an error of the world to one of the command line.
+/// Converts an error of the library to one of the command line.
 fn failed(error: &LibraryError) -> CliError {
     match error {
         LibraryError::CollectionNotFound => CliError::failed("there is no such collection."),
@@ -97,7 +111,6 @@ fn failed(error: &LibraryError) -> CliError {
         LibraryError::Failed { message, .. } | LibraryError::AmbiguousArtifact { message } => {
             CliError::failed(visible(message))
         }
-        LibraryError::Query(error) => CliError::failed(visible(&error.to_string())),
         _ => CliError::failed("the request cannot be met."),
     }
 }

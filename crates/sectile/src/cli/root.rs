@@ -1,7 +1,7 @@
 //! The folder that a command works in if none is named. `NearestRoot` is the rule; a named folder is used exactly as given,
 //! by commands and by servers, which never serve more than they were told to.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use sectile_vault::{NearestRoot, RootError};
 
@@ -58,10 +58,4 @@ pub(super) fn shown(folder: &Path) -> String {
         return ".".to_owned();
     }
     shown.display().to_string()
-}
-
-/// Returns the path `levels` folders up: `../..`.
-pub(super) fn levels_up(levels: usize) -> String {
-    let up: PathBuf = (0..levels).map(|_| Component::ParentDir).collect();
-    up.display().to_string()
 }

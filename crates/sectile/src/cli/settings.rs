@@ -3,10 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::ui::{CliError, HEADING, Styled, tell};
-use crate::{
-    config::{self, Flag, Loaded, Mistakes, Settings},
-    worlds,
-};
+use crate::config::{self, Flag, Loaded, Mistakes, Settings};
 
 /// Returns the settings from `file`, or from the one that `SECTILE_CONFIG` names, and from the environment.
 pub(super) fn settings(file: Option<&Path>) -> Result<Settings, CliError> {
@@ -24,7 +21,7 @@ pub(super) fn named(file: Option<&Path>) -> Option<PathBuf> {
 /// Returns the settings as written and as resolved. All mistakes are reported at once.
 pub(super) fn read(file: Option<&Path>, flags: &[Flag]) -> Result<(Loaded, Settings), Mistakes> {
     let loaded = config::load_for_all_mistakes(file, flags)?;
-    let settings = Settings::resolve(&loaded, &folder_of(file), worlds::cards_in)?;
+    let settings = Settings::resolve(&loaded, &folder_of(file))?;
     Ok((loaded, settings))
 }
 

@@ -37,7 +37,7 @@ fn call(tool: &str, args: &NoteArgs) -> Result<Answer, CliError> {
         Some(root) => (root.clone(), args.path.clone()),
         None => located(&args.path),
     };
-    let vault = Vault::open(&root, settings.max_note_bytes).map_err(|error| {
+    let vault = Vault::open(&root, settings.worlds.vault.max_note_bytes).map_err(|error| {
         CliError::failed(format_args!("the root cannot be read: {error}."))
             .next("give the folder of your notes with --root DIR")
     })?;

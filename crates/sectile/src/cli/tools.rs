@@ -1,6 +1,5 @@
 //! `sectile tools`: the contract of the worlds, read from their tables.
 
-use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
 use super::{
@@ -15,14 +14,9 @@ use crate::{
 };
 
 pub(super) fn run(args: &ToolsArgs) -> Result<(), CliError> {
-    let wanted = args.world.and_then(|world| world.to_possible_value());
     let worlds: Vec<WorldCard> = cards(args)?
         .into_iter()
-        .filter(|world| {
-            wanted
-                .as_ref()
-                .is_none_or(|wanted| wanted.get_name() == world.name)
-        })
+        .filter(|world| args.world.is_none_or(|wanted| wanted.name == world.name))
         .collect();
     if args.json {
         let listing: Vec<Value> = worlds.iter().map(world_json).collect();
@@ -58,9 +52,8 @@ fn cards(args: &ToolsArgs) -> Result<Vec<WorldCard>, CliError> {
     };
     let file = args.config.clone().or_else(config::named_config_file);
     let loaded = config::load(file.as_deref(), &[])?;
-    let all = || worlds::cards_in(&loaded.raw.docs.namespace);
-    let roles = AccessSettings::roles(&loaded, &all)?;
-    let mut worlds = all();
+    let roles = AccessSettings::roles(&loaded)?;
+    let mut worlds = worlds::cards_with(&loaded.raw.worlds);
     for world in &mut worlds {
         let name = world.name;
         world.tools.retain(|tool| {

@@ -1,11 +1,10 @@
-//! `sectile trust`: accepts the history that came with a folder as the user's own. Also the key that tells the two apart.
+//! `sectile trust`: accepts the history that came with a folder as the user's own.
 
 use std::path::Path;
 
-use sectile_mcp::access::random_bytes;
 use sectile_vault::{
-    JournalKey, NearestRoot,
-    editor::{self as vault_editor, EditorError, EditorOptions, ForeignHistory, Trusted},
+    NearestRoot,
+    editor::{self as vault_editor, EditorError, ForeignHistory, Trusted},
 };
 use serde_json::json;
 
@@ -15,55 +14,11 @@ use super::{
     settings::settings,
     ui::{CliError, print, visible},
 };
-use crate::{config::EditorSettings, files, worlds};
-
-/// Returns the options of an editor with these settings.
-pub(super) fn editor_options(
-    settings: &EditorSettings,
-    read_only: bool,
-) -> Result<EditorOptions, CliError> {
-    Ok(EditorOptions {
-        limits: settings.limits,
-        walk: settings.walk.clone(),
-        read_only,
-        ..EditorOptions::new(journal_key(settings, read_only)?, worlds::editor::now)
-    })
-}
-
-/// Returns the key that seals this user's history. If there is none yet and nothing may be written, or there is no place
-/// for one, it is a random key: then no history counts as this user's.
-pub(super) fn journal_key(
-    settings: &EditorSettings,
-    read_only: bool,
-) -> Result<JournalKey, CliError> {
-    let found = match &settings.key_file {
-        Some(file) => files::secret_bytes(file, !read_only).map_err(|error| {
-            CliError::failed(format_args!(
-                "the key of your history cannot be read or made ({}).",
-                files::reason(error.kind())
-            ))
-            .next("name a file that you may write with editor.key_file, or remove the one that is there")
-        })?,
-        None => {
-            tracing::warn!("there is no home folder for the key of the history: set editor.key_file");
-            None
-        }
-    };
-    match found {
-        Some(bytes) => Ok(JournalKey::new(&bytes)),
-        None => key_of_this_process(),
-    }
-}
-
-/// Returns a key that lasts only as long as this process.
-pub(super) fn key_of_this_process() -> Result<JournalKey, CliError> {
-    let bytes = random_bytes().map_err(CliError::failed)?;
-    Ok(JournalKey::new(&bytes))
-}
+use crate::files;
 
 pub(super) fn run(args: &TrustArgs) -> Result<(), CliError> {
     let settings = settings(args.config.as_deref())?;
-    let options = editor_options(&settings.editor, args.dry_run)?;
+    let options = settings.worlds.editor.options(args.dry_run)?;
     let root = root_of(&args.path).ok();
     // A problem with the path is reported below.
     let folder = root.as_ref().map_or(&args.path, |root| &root.folder);

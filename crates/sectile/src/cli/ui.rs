@@ -9,7 +9,7 @@ use std::{
 
 use clap::builder::styling::{AnsiColor, Style};
 
-use crate::{config::Mistakes, files};
+use crate::{config::Mistakes, worlds::OpenError};
 
 pub(super) const HEADING: Style = Style::new().bold();
 pub(super) const NAME: Style = AnsiColor::Cyan.on_default();
@@ -112,12 +112,24 @@ impl From<Mistakes> for CliError {
     }
 }
 
+impl From<OpenError> for CliError {
+    fn from(error: OpenError) -> Self {
+        // A message may name a file, and a name may hold control characters.
+        let message = visible(&error.message);
+        let refused = match error.is_usage {
+            true => Self::usage(message),
+            false => Self::failed(message),
+        };
+        match error.next {
+            Some(next) => refused.next(next),
+            None => refused,
+        }
+    }
+}
+
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
-        Self::failed(format_args!(
-            "the system refused ({})",
-            files::reason(error.kind())
-        ))
+        OpenError::from(error).into()
     }
 }
 

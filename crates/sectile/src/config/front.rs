@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    ConfigError, Loaded, Mistakes, Origin, env,
+    Loaded,
     raw::{self, Raw},
     settings::known_names,
 };
@@ -16,11 +16,8 @@ use crate::{
         Acl, AuthSettings, ClaimNames, ContextSettings, KeyFile, KeySetSource, Role, Secret,
         TokenSettings,
     },
-    files,
-    mcp::{
-        WorldCard,
-        http::{Origins, ServerTls, SessionBounds},
-    },
+    mcp::http::{Origins, ServerTls, SessionBounds},
+    settings::{ConfigError, LEAST_SECRET_BYTES, Mistakes, SettingsReader},
 };
 use sectile_client::{Client, ClientSettings, Target};
 
@@ -30,8 +27,6 @@ const REST_AFTER: Duration = Duration::from_millis(250);
 const CONFIRM_WITHIN: Duration = Duration::from_mins(1);
 /// Connections that one address may have, however few there are in all, unless the settings name a number.
 const LEAST_CONNECTIONS: usize = 16;
-/// Longest file with keys, certificates or a secret.
-const MAX_FILE_BYTES: u64 = 4 << 20;
 /// Longest set of keys, and longest context, that another server may answer.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
@@ -74,111 +69,17 @@ pub(crate) struct AccessSettings {
     pub(crate) tls: Option<ServerTls>,
 }
 
-/// What was loaded, and the folder that its paths count from.
-#[derive(Clone, Copy)]
-pub(super) struct Files<'a> {
-    pub(super) loaded: &'a Loaded,
-    pub(super) base: &'a Path,
-}
-
-impl Files<'_> {
-    pub(super) fn refuse(self, key: &str, expected: impl Into<String>) -> ConfigError {
-        ConfigError::WrongValue {
-            origin: self.loaded.origin(key),
-            key: key.to_owned(),
-            expected: expected.into(),
-        }
-    }
-
-    /// The place that a setting names, if it names one.
-    pub(super) fn place(self, key: &str, value: &str) -> Option<PathBuf> {
-        match (self.loaded.origin(key), value) {
-            (_, "") => None,
-            (Origin::File(_), place) => Some(self.base.join(env::without_tilde(place.into()))),
-            (_, place) => Some(env::without_tilde(place.into())),
-        }
-    }
-
-    /// The text of the file that a setting names, if it names one.
-    pub(super) fn text(self, key: &str, value: &str) -> Result<Option<String>, ConfigError> {
-        let Some(place) = self.place(key, value) else {
-            return Ok(None);
-        };
-        let problem = match files::read_bytes(&place, MAX_FILE_BYTES) {
-            Ok(Some(bytes)) => match String::from_utf8(bytes) {
-                Ok(text) => return Ok(Some(text)),
-                Err(_) => "it is not UTF-8".to_owned(),
-            },
-            Ok(None) => "it is too large".to_owned(),
-            Err(error) => files::reason(error.kind()),
-        };
-        Err(self.refuse(key, format!("a file that can be read ({problem})")))
-    }
-
-    /// A secret from a file or from the environment, without white space around it.
-    pub(super) fn secret(
-        self,
-        (file_key, file): (&str, &str),
-        (variable_key, variable): (&str, &str),
-    ) -> Result<Option<Secret>, ConfigError> {
-        let text = match (self.text(file_key, file)?, variable) {
-            (Some(_), name) if !name.is_empty() => {
-                return Err(self.refuse(variable_key, format!("empty when {file_key} is set")));
-            }
-            (Some(text), _) => text,
-            (None, "") => return Ok(None),
-            (None, name) => env::secret(name).ok_or_else(|| {
-                self.refuse(
-                    variable_key,
-                    "the name of a variable of the environment that is set",
-                )
-            })?,
-        };
-        let text = text.trim();
-        if text.is_empty() {
-            let key = if file.is_empty() {
-                variable_key
-            } else {
-                file_key
-            };
-            return Err(self.refuse(key, "where a secret is; there is none"));
-        }
-        Ok(Some(Secret::new(text)))
-    }
-
-    /// The proxy that a setting names, if it names one.
-    pub(super) fn proxy(self, key: &str, value: &str) -> Result<Option<http::Uri>, ConfigError> {
-        if value.is_empty() {
-            return Ok(None);
-        }
-        let proxy = value.parse::<http::Uri>().ok();
-        let proxy = proxy.filter(|proxy| proxy.authority().is_some());
-        let expected = "an http URL, such as http://proxy.example:3128";
-        proxy.map(Some).ok_or_else(|| self.refuse(key, expected))
-    }
-
-    pub(super) fn target(self, key: &str, value: &str) -> Result<Option<Target>, ConfigError> {
-        if value.is_empty() {
-            return Ok(None);
-        }
-        let target = Target::parse(value);
-        target
-            .map(Some)
-            .map_err(|problem| self.refuse(key, format!("an http or https URL ({problem})")))
-    }
-}
-
 impl FrontSettings {
     /// Checks what was loaded. Paths from a file count from its folder, `base`.
     pub(super) fn resolve(loaded: &Loaded, base: &Path) -> Result<Self, Mistakes> {
-        let files = Files { loaded, base };
+        let reader = loaded.reader(base);
         let raw = &loaded.raw.server;
         let mut mistakes = Mistakes::default();
-        let public_url = mistakes.take(public_url(files, &raw.http.public_url));
-        let bind = mistakes.take(bind(files));
-        let trusted_proxies = mistakes.take(addresses(files, &raw.http.trusted_proxies));
-        let metrics = mistakes.take(metrics(files, &raw.metrics.bind));
-        let audit = mistakes.take(audit(files, &raw.audit));
+        let public_url = mistakes.take(public_url(reader, &raw.http.public_url));
+        let bind = mistakes.take(bind(loaded));
+        let trusted_proxies = mistakes.take(addresses(reader, &raw.http.trusted_proxies));
+        let metrics = mistakes.take(metrics(reader, &raw.metrics.bind));
+        let audit = mistakes.take(audit(reader, &raw.audit));
         let (Some(public_url), Some(bind), Some(trusted_proxies), Some(metrics), Some(audit)) =
             (public_url, bind, trusted_proxies, metrics, audit)
         else {
@@ -219,21 +120,17 @@ impl FrontSettings {
 
 impl AccessSettings {
     /// Checks what was loaded. Paths from a file count from its folder, `base`.
-    pub(crate) fn resolve(
-        loaded: &Loaded,
-        base: &Path,
-        worlds: &dyn Fn() -> Vec<WorldCard>,
-    ) -> Result<Self, Mistakes> {
-        let files = Files { loaded, base };
+    pub(crate) fn resolve(loaded: &Loaded, base: &Path) -> Result<Self, Mistakes> {
+        let reader = loaded.reader(base);
         let raw = &loaded.raw.server;
         let mut mistakes = Mistakes::default();
-        let keys = mistakes.take(keys(files, &raw.auth));
-        let tokens = mistakes.take(tokens(files, &raw.auth.tokens));
+        let keys = mistakes.take(keys(reader, &raw.auth));
+        let tokens = mistakes.take(tokens(reader, &raw.auth.tokens));
         // Tokens that are not right would have been taken.
         let has_tokens = tokens.as_ref().is_none_or(Option::is_some);
-        let context = mistakes.take(context(files, &raw.auth.context, has_tokens));
-        let roles = mistakes.take(Self::roles(loaded, worlds));
-        let tls = mistakes.take(tls(files, &raw.http));
+        let context = mistakes.take(context(reader, &raw.auth.context, has_tokens));
+        let roles = mistakes.take(Self::roles(loaded));
+        let tls = mistakes.take(tls(reader, &raw.http));
         let (Some(keys), Some(tokens), Some(context), Some(roles), Some(tls)) =
             (keys, tokens, context, roles, tls)
         else {
@@ -249,10 +146,7 @@ impl AccessSettings {
     }
 
     /// What each role may use, without a look at any secret.
-    pub(crate) fn roles(
-        loaded: &Loaded,
-        worlds: &dyn Fn() -> Vec<WorldCard>,
-    ) -> Result<Acl, Mistakes> {
+    pub(crate) fn roles(loaded: &Loaded) -> Result<Acl, Mistakes> {
         let raw = &loaded.raw.server;
         let lists = [
             (Role::Viewer, &raw.auth.roles.viewer),
@@ -264,7 +158,7 @@ impl AccessSettings {
         let mut given = Vec::new();
         for (role, list) in lists {
             let key = format!("server.auth.roles.{role}");
-            let names = mistakes.take(known_names(&key, list, loaded, worlds));
+            let names = mistakes.take(known_names(&key, list, loaded));
             given.extend(names.map(|names| (role, names)));
         }
         match mistakes.is_empty() {
@@ -275,8 +169,8 @@ impl AccessSettings {
 
     /// Where API keys are kept, if the settings name a file. It need not exist.
     pub(crate) fn keys_file(loaded: &Loaded, base: &Path) -> Option<PathBuf> {
-        let files = Files { loaded, base };
-        files.place(KEYS_FILE, &loaded.raw.server.auth.keys_file)
+        let reader = loaded.reader(base);
+        reader.place(KEYS_FILE, &loaded.raw.server.auth.keys_file)
     }
 }
 
@@ -297,22 +191,21 @@ fn socket_address(text: &str) -> Option<SocketAddr> {
     text.replace("localhost:", "127.0.0.1:").parse().ok()
 }
 
-fn bind(files: Files<'_>) -> Result<SocketAddr, ConfigError> {
+fn bind(loaded: &Loaded) -> Result<SocketAddr, ConfigError> {
     const KEY: &str = "server.http.bind";
-    let address = socket_address(&files.loaded.raw.server.http.bind);
+    let address = socket_address(&loaded.raw.server.http.bind);
     // Where signing in is wrongly set, that is the mistake.
-    let may_be_anywhere =
-        has_auth(&files.loaded.raw) || files.loaded.mistakes.mention("server.auth");
+    let may_be_anywhere = has_auth(&loaded.raw) || loaded.mistakes.mention("server.auth");
     match address {
         Some(address) if may_be_anywhere || address.ip().is_loopback() => Ok(address),
         _ => Err(ConfigError::NotLoopback {
-            origin: files.loaded.origin(KEY),
+            origin: loaded.origin(KEY),
             key: KEY.to_owned(),
         }),
     }
 }
 
-fn public_url(files: Files<'_>, text: &str) -> Result<Option<String>, ConfigError> {
+fn public_url(reader: SettingsReader<'_>, text: &str) -> Result<Option<String>, ConfigError> {
     const KEY: &str = "server.http.public_url";
     if text.is_empty() {
         return Ok(None);
@@ -320,7 +213,7 @@ fn public_url(files: Files<'_>, text: &str) -> Result<Option<String>, ConfigErro
     let text = text.trim_end_matches('/');
     match Target::parse(text) {
         Ok(_) if host_of(text).is_some() => Ok(Some(text.to_owned())),
-        _ => Err(files.refuse(KEY, "an http or https URL, such as https://notes.example")),
+        _ => Err(reader.refuse(KEY, "an http or https URL, such as https://notes.example")),
     }
 }
 
@@ -330,7 +223,7 @@ fn host_of(url: &str) -> Option<String> {
     Some(uri.authority()?.as_str().to_owned())
 }
 
-fn metrics(files: Files<'_>, text: &str) -> Result<Option<SocketAddr>, ConfigError> {
+fn metrics(reader: SettingsReader<'_>, text: &str) -> Result<Option<SocketAddr>, ConfigError> {
     if text.is_empty() {
         return Ok(None);
     }
@@ -338,65 +231,70 @@ fn metrics(files: Files<'_>, text: &str) -> Result<Option<SocketAddr>, ConfigErr
     let address = socket_address(text);
     address
         .map(Some)
-        .ok_or_else(|| files.refuse("server.metrics.bind", expected))
+        .ok_or_else(|| reader.refuse("server.metrics.bind", expected))
 }
 
-fn addresses(files: Files<'_>, list: &[String]) -> Result<Vec<IpAddr>, ConfigError> {
+fn addresses(reader: SettingsReader<'_>, list: &[String]) -> Result<Vec<IpAddr>, ConfigError> {
     let parsed = list.iter().map(|text| text.parse::<IpAddr>());
     parsed.collect::<Result<_, _>>().map_err(|_| {
         let expected = "a list of addresses, such as 127.0.0.1";
-        files.refuse("server.http.trusted_proxies", expected)
+        reader.refuse("server.http.trusted_proxies", expected)
     })
 }
 
-fn audit(files: Files<'_>, raw: &raw::Audit) -> Result<Option<AuditSettings>, ConfigError> {
-    let Some(file) = files.place("server.audit.file", &raw.file) else {
+fn audit(
+    reader: SettingsReader<'_>,
+    raw: &raw::Audit,
+) -> Result<Option<AuditSettings>, ConfigError> {
+    let Some(file) = reader.place("server.audit.file", &raw.file) else {
         return Ok(None);
     };
     let key = ("server.audit.key_file", raw.key_file.as_str());
     Ok(Some(AuditSettings {
         file,
-        key: files.secret(key, ("", ""))?,
+        key: reader.secret(key, ("", ""))?,
         max_bytes: raw.max_bytes,
         keep: raw.keep,
     }))
 }
 
-fn tls(files: Files<'_>, raw: &raw::Http) -> Result<Option<ServerTls>, ConfigError> {
+fn tls(reader: SettingsReader<'_>, raw: &raw::Http) -> Result<Option<ServerTls>, ConfigError> {
     const CERTIFICATE: &str = "server.http.tls_certificate";
     const KEY: &str = "server.http.tls_key";
-    let certificates = files.text(CERTIFICATE, &raw.tls_certificate)?;
-    let key = files.text(KEY, &raw.tls_key)?;
+    let certificates = reader.text(CERTIFICATE, &raw.tls_certificate)?;
+    let key = reader.text(KEY, &raw.tls_key)?;
     match (certificates, key) {
         (None, None) => Ok(None),
         (Some(certificates), Some(key)) => ServerTls::from_pem(&certificates, &key)
             .map(Some)
             .map_err(|problem| {
-                files.refuse(
+                reader.refuse(
                     CERTIFICATE,
                     format!("a certificate that fits tls_key ({problem})"),
                 )
             }),
-        (Some(_), None) => Err(files.refuse(KEY, "set when tls_certificate is")),
-        (None, Some(_)) => Err(files.refuse(CERTIFICATE, "set when tls_key is")),
+        (Some(_), None) => Err(reader.refuse(KEY, "set when tls_certificate is")),
+        (None, Some(_)) => Err(reader.refuse(CERTIFICATE, "set when tls_key is")),
     }
 }
 
-fn keys(files: Files<'_>, raw: &raw::Auth) -> Result<Option<KeyFile>, ConfigError> {
-    let Some(text) = files.text(KEYS_FILE, &raw.keys_file)? else {
+fn keys(reader: SettingsReader<'_>, raw: &raw::Auth) -> Result<Option<KeyFile>, ConfigError> {
+    let Some(text) = reader.text(KEYS_FILE, &raw.keys_file)? else {
         return Ok(None);
     };
     let parsed = KeyFile::parse(&text).map(Some);
-    parsed.map_err(|problem| files.refuse(KEYS_FILE, format!("a file of keys ({problem})")))
+    parsed.map_err(|problem| reader.refuse(KEYS_FILE, format!("a file of keys ({problem})")))
 }
 
-fn tokens(files: Files<'_>, raw: &raw::Tokens) -> Result<Option<TokenSettings>, ConfigError> {
-    const LEAST_SECRET_BYTES: usize = 32;
+fn tokens(
+    reader: SettingsReader<'_>,
+    raw: &raw::Tokens,
+) -> Result<Option<TokenSettings>, ConfigError> {
     const SECRET: &str = "server.auth.tokens.secret_file";
     const SET: &str = "server.auth.tokens.jwks_file";
     const SET_URL: &str = "server.auth.tokens.jwks_url";
     let variable = ("server.auth.tokens.secret_env", raw.secret_env.as_str());
-    let secret = files.secret((SECRET, &raw.secret_file), variable)?;
+    let secret = reader.secret((SECRET, &raw.secret_file), variable)?;
     if let Some(secret) = &secret
         && secret.reveal().len() < LEAST_SECRET_BYTES
     {
@@ -405,16 +303,16 @@ fn tokens(files: Files<'_>, raw: &raw::Tokens) -> Result<Option<TokenSettings>, 
         } else {
             SECRET
         };
-        return Err(files.refuse(key, "where a secret of at least 32 bytes is"));
+        return Err(reader.refuse(key, "where a secret of at least 32 bytes is"));
     }
-    let text = files.text(SET, &raw.jwks_file)?;
-    let key_set = match (text, files.target(SET_URL, &raw.jwks_url)?) {
-        (Some(_), Some(_)) => return Err(files.refuse(SET_URL, "empty when jwks_file is set")),
+    let text = reader.text(SET, &raw.jwks_file)?;
+    let key_set = match (text, reader.target(SET_URL, &raw.jwks_url)?) {
+        (Some(_), Some(_)) => return Err(reader.refuse(SET_URL, "empty when jwks_file is set")),
         (Some(text), None) => Some(KeySetSource::Text(text)),
         (None, Some(url)) => Some(KeySetSource::Url {
             url,
             keep: Duration::from_secs(raw.jwks_refresh_seconds),
-            client: small_client(files, SET_URL, Duration::from_secs(5))?,
+            client: small_client(reader, SET_URL, Duration::from_secs(5))?,
         }),
         (None, None) => None,
     };
@@ -422,7 +320,7 @@ fn tokens(files: Files<'_>, raw: &raw::Tokens) -> Result<Option<TokenSettings>, 
         return Ok(None);
     }
     if raw.issuer.is_empty() {
-        return Err(files.refuse("server.auth.tokens.issuer", "set when tokens are taken"));
+        return Err(reader.refuse("server.auth.tokens.issuer", "set when tokens are taken"));
     }
     let authorization_servers = match raw.authorization_servers.as_slice() {
         // An issuer that is no URL cannot be asked.
@@ -447,26 +345,30 @@ fn tokens(files: Files<'_>, raw: &raw::Tokens) -> Result<Option<TokenSettings>, 
 }
 
 fn context(
-    files: Files<'_>,
+    reader: SettingsReader<'_>,
     raw: &raw::AuthContext,
     has_tokens: bool,
 ) -> Result<Option<ContextSettings>, ConfigError> {
     const KEY: &str = "server.auth.context.url";
-    let Some(url) = files.target(KEY, &raw.url)? else {
+    let Some(url) = reader.target(KEY, &raw.url)? else {
         return Ok(None);
     };
     if !has_tokens {
-        return Err(files.refuse(KEY, "empty unless tokens are taken, which it is asked with"));
+        return Err(reader.refuse(KEY, "empty unless tokens are taken, which it is asked with"));
     }
     Ok(Some(ContextSettings {
         url,
         keep: Duration::from_millis(raw.keep_ms),
-        client: small_client(files, KEY, Duration::from_millis(raw.timeout_ms))?,
+        client: small_client(reader, KEY, Duration::from_millis(raw.timeout_ms))?,
     }))
 }
 
 /// A client for short answers.
-fn small_client(files: Files<'_>, key: &str, timeout: Duration) -> Result<Client, ConfigError> {
+fn small_client(
+    reader: SettingsReader<'_>,
+    key: &str,
+    timeout: Duration,
+) -> Result<Client, ConfigError> {
     let client = Client::new(ClientSettings {
         connect_timeout: timeout,
         timeout,
@@ -474,7 +376,7 @@ fn small_client(files: Files<'_>, key: &str, timeout: Duration) -> Result<Client
         proxy: None,
         extra_roots: None,
     });
-    client.map_err(|problem| files.refuse(key, format!("a place that can be asked ({problem})")))
+    client.map_err(|problem| reader.refuse(key, format!("a place that can be asked ({problem})")))
 }
 
 #[cfg(test)]

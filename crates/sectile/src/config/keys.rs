@@ -3,7 +3,8 @@
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-use super::{env, raw::Raw};
+use super::raw::Raw;
+use crate::settings::variable_name;
 
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +28,7 @@ impl Key {
         let is_list_of_tables = matches!(self.kind, Kind::Tables(_));
         // A key of such a list has no value of its own, and so no default.
         let is_in_list = self.default.is_null();
-        (!is_list_of_tables && !is_in_list).then(|| env::variable(&self.path))
+        (!is_list_of_tables && !is_in_list).then(|| variable_name(&self.path))
     }
 }
 

@@ -2,72 +2,23 @@
 
 mod spots;
 
-use std::{cell::LazyCell, collections::BTreeMap, fmt, path::Path};
+use std::{cell::LazyCell, collections::BTreeMap, path::Path};
 
 use toml::{Table, Value};
 
 use self::spots::{Spots, joined};
 use super::{
-    ConfigError, Key, Mistakes, env,
-    error::nearest,
+    Key,
     keys::{Kind, keys},
     raw::Raw,
 };
-use crate::files;
-
-/// Where a value came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
-    Default,
-    /// A settings file.
-    File(Spot),
-    /// Name of the environment variable.
-    Environment(String),
-    /// Name of the command line flag or argument.
-    Flag(&'static str),
-}
-
-/// A place in a settings file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Spot {
-    /// Name of the file, without its folder.
-    pub(crate) file: String,
-    /// From 1.
-    pub(crate) line: usize,
-    /// From 1, in characters.
-    pub(crate) column: usize,
-}
-
-impl Origin {
-    /// As far as it can be said, for messages.
-    pub(super) fn place(&self) -> String {
-        match self {
-            Self::File(spot) => {
-                format!("{}, line {}, column {}", spot.file, spot.line, spot.column)
-            }
-            other => other.to_string(),
-        }
-    }
-
-    /// Line and column, in a file.
-    pub(super) fn position(&self) -> Option<(usize, usize)> {
-        match self {
-            Self::File(spot) => Some((spot.line, spot.column)),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Default => f.write_str("default"),
-            Self::File(spot) => f.write_str(&spot.file),
-            Self::Environment(name) => f.write_str(name),
-            Self::Flag(name) => f.write_str(name),
-        }
-    }
-}
+use crate::{
+    files,
+    settings::{
+        ConfigError, Mistakes, Origin, SettingsReader, ValueOrigins, looks_like_a_setting, nearest,
+        overrides, variable_name,
+    },
+};
 
 /// A text given on the command line, for a setting that takes text.
 pub(crate) struct Flag {
@@ -80,9 +31,8 @@ pub(crate) struct Flag {
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) raw: Raw,
-    values: Values,
-    /// Where single entries of lists stand in the file, by path and number: `server.tools.denylist.0`.
-    entries: BTreeMap<String, Spot>,
+    values: BTreeMap<String, Value>,
+    pub(super) origins: ValueOrigins,
     pub(super) mistakes: Mistakes,
     /// Variables with our prefix that are not settings, and do not look as if they were meant to be.
     stray_variables: Vec<String>,
@@ -91,24 +41,22 @@ pub(crate) struct Loaded {
 impl Loaded {
     /// The origin of the setting at `path`.
     pub(crate) fn origin(&self, path: &str) -> Origin {
-        self.values
-            .get(path)
-            .map_or(Origin::Default, |(_, origin)| origin.clone())
+        self.origins.of(path)
     }
 
-    /// The origin of an entry of the list at `path`.
-    pub(super) fn origin_of_entry(&self, path: &str, index: usize) -> Origin {
-        let spot = self.entries.get(&format!("{path}.{index}"));
-        match (self.origin(path), spot) {
-            (Origin::File(_), Some(spot)) => Origin::File(spot.clone()),
-            (origin, _) => origin,
+    /// What sections are checked with. Paths from a file count from its folder, `base`.
+    pub(super) fn reader<'a>(&'a self, base: &'a Path) -> SettingsReader<'a> {
+        SettingsReader {
+            origins: &self.origins,
+            base,
+            max_note_bytes: self.raw.worlds.vault.max_note_bytes,
         }
     }
 
     /// The value of `key` as TOML.
     pub(crate) fn value(&self, key: &Key) -> String {
         match self.values.get(&key.path) {
-            Some((value, _)) => value.to_string(),
+            Some(value) => value.to_string(),
             None => key.default.to_string(),
         }
     }
@@ -116,7 +64,7 @@ impl Loaded {
     /// The value of `key` as JSON.
     pub(crate) fn json_value(&self, key: &Key) -> serde_json::Value {
         let set = self.values.get(&key.path);
-        set.and_then(|(value, _)| serde_json::to_value(value).ok())
+        set.and_then(|value| serde_json::to_value(value).ok())
             .unwrap_or_else(|| key.default.clone())
     }
 
@@ -125,7 +73,7 @@ impl Loaded {
         if self.stray_variables.is_empty() {
             return None;
         }
-        let known: Vec<String> = keys().iter().map(|key| env::variable(&key.path)).collect();
+        let known: Vec<String> = keys().iter().map(|key| variable_name(&key.path)).collect();
         let said = self.stray_variables.iter().map(|name| {
             let meant = nearest_variable(name, &known);
             match meant {
@@ -155,7 +103,7 @@ pub(crate) fn load_for_all_mistakes(
     file: Option<&Path>,
     flags: &[Flag],
 ) -> Result<Loaded, Mistakes> {
-    load_with(file, &env::overrides(), flags)
+    load_with(file, &overrides(), flags)
 }
 
 pub(super) fn load_with(
@@ -171,12 +119,12 @@ pub(super) fn load_with(
     }
     let mut stray_variables = Vec::new();
     for (name, text) in environment {
-        match keys.iter().find(|key| env::variable(&key.path) == *name) {
+        match keys.iter().find(|key| variable_name(&key.path) == *name) {
             Some(key) => found.put_text(key, text, &Origin::Environment(name.clone())),
             // A service manager may have set it: Kubernetes sets SECTILE_PORT where a service is called so.
-            None if !env::looks_like_a_setting(name) => stray_variables.push(name.clone()),
+            None if !looks_like_a_setting(name) => stray_variables.push(name.clone()),
             None => {
-                let known: Vec<String> = keys.iter().map(|key| env::variable(&key.path)).collect();
+                let known: Vec<String> = keys.iter().map(|key| variable_name(&key.path)).collect();
                 found.mistakes.add(ConfigError::UnknownKey {
                     origin: Origin::Environment("environment".to_owned()),
                     key: name.clone(),
@@ -191,10 +139,16 @@ pub(super) fn load_with(
             .values
             .insert(flag.key.to_owned(), (value, Origin::Flag(flag.name)));
     }
+    let raw = to_raw(&found.values);
+    let parted = |(path, (value, origin)): (String, _)| ((path.clone(), value), (path, origin));
+    let (values, settings) = found.values.into_iter().map(parted).unzip();
     Ok(Loaded {
-        raw: to_raw(&found.values),
-        values: found.values,
-        entries: found.spots.entries,
+        raw,
+        values,
+        origins: ValueOrigins {
+            settings,
+            entries: found.spots.entries,
+        },
         mistakes: found.mistakes,
         stray_variables,
     })

@@ -1,21 +1,15 @@
 //! Settings as the program uses them: typed, checked, and resolved against the worlds' tables.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
-use sectile_vault::{Walk, editor::EditorLimits};
-
-use super::{
-    AccessSettings, ConfigError, DocsSettings, EditorErrors, FrontSettings, HostedSettings, Loaded,
-    LogFormat, LogLevel, Mistakes, NotebookSettings, env::state_folder, error::nearest,
-    front::Files, raw,
-};
-use crate::mcp::{
-    Limits, Policy, WorldCard, fixed_part,
-    policy::{Authorisation, Names, Visibility, qualified},
+use super::{AccessSettings, FrontSettings, Loaded, LogSettings, raw};
+use crate::{
+    mcp::{
+        Limits, Policy, fixed_part,
+        policy::{Authorisation, Names, Visibility, qualified},
+    },
+    settings::{ConfigError, Mistakes, SettingsSection as _, nearest, numbers},
+    worlds::{self, WorldSettings},
 };
 
 pub(crate) struct Settings {
@@ -25,69 +19,31 @@ pub(crate) struct Settings {
     pub(crate) front: FrontSettings,
     pub(crate) access: AccessSettings,
     pub(crate) policy: Policy,
-    /// Folder of the vault world, when it is configured.
-    pub(crate) vault_root: Option<PathBuf>,
-    pub(crate) max_note_bytes: u64,
-    pub(crate) editor: EditorSettings,
-    pub(crate) docs: DocsSettings,
-    pub(crate) notebook: NotebookSettings,
-    /// The hosted world, when it is configured.
-    pub(crate) hosted: Option<HostedSettings>,
-}
-
-/// What the editor world works with.
-#[derive(Debug)]
-pub(crate) struct EditorSettings {
-    /// Document or folder, when it is configured.
-    pub(crate) root: Option<PathBuf>,
-    pub(crate) errors: EditorErrors,
-    pub(crate) limits: EditorLimits,
-    pub(crate) max_answer_bytes: usize,
-    pub(crate) walk: Walk,
-    /// Where the key of the history is, when there is any place for it.
-    pub(crate) key_file: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LogSettings {
-    pub(crate) level: LogLevel,
-    pub(crate) format: LogFormat,
+    /// Numbers of `[server]` that bound calls, by the names of their settings, as they are written.
+    written_limits: BTreeMap<String, u64>,
+    pub(crate) worlds: WorldSettings,
 }
 
 impl Settings {
     /// Checks what was loaded, and says all that is wrong with it at once. Paths from a file count from its folder, `base`.
-    pub(crate) fn resolve(
-        loaded: &Loaded,
-        base: &Path,
-        worlds: fn(&str) -> Vec<WorldCard>,
-    ) -> Result<Self, Mistakes> {
+    pub(crate) fn resolve(loaded: &Loaded, base: &Path) -> Result<Self, Mistakes> {
         let raw = &loaded.raw;
-        let worlds = || worlds(&raw.docs.namespace);
         let mut mistakes = Mistakes::default();
         let front = mistakes.take(FrontSettings::resolve(loaded, base));
-        let access = mistakes.take(AccessSettings::resolve(loaded, base, &worlds));
-        let hosted = mistakes.take(HostedSettings::resolve(loaded, base));
-        let policy = mistakes.take(policy(loaded, &worlds));
-        let editor = mistakes.take(EditorSettings::resolve(loaded, base));
-        let docs = mistakes.take(DocsSettings::resolve(loaded, base));
-        let notebook = mistakes.take(NotebookSettings::resolve(loaded, base));
+        let access = mistakes.take(AccessSettings::resolve(loaded, base));
+        let policy = mistakes.take(policy(loaded));
+        let worlds = mistakes.take(raw.worlds.check(loaded.reader(base)));
         let mistakes = mistakes.after(&loaded.mistakes);
-        let (Some(front), Some(access), Some(hosted), Some(policy)) =
-            (front, access, hosted, policy)
+        let (Some(front), Some(access), Some(policy), Some(worlds)) =
+            (front, access, policy, worlds)
         else {
-            return Err(mistakes);
-        };
-        let (Some(editor), Some(docs), Some(notebook)) = (editor, docs, notebook) else {
             return Err(mistakes);
         };
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
         Ok(Self {
-            log: LogSettings {
-                level: raw.log.level,
-                format: raw.log.format,
-            },
+            log: raw.log,
             limits: Limits {
                 max_in_flight: raw.server.limits.max_in_flight,
                 max_in_flight_per_caller: share_of(&raw.server.limits),
@@ -99,41 +55,59 @@ impl Settings {
             max_message_bytes: raw.server.limits.max_message_bytes,
             front,
             access,
-            hosted,
             policy,
-            vault_root: Files { loaded, base }.place("vault.root", &raw.vault.root),
-            max_note_bytes: raw.vault.max_note_bytes,
-            editor,
-            docs,
-            notebook,
+            written_limits: written_limits(&raw.server),
+            worlds,
         })
+    }
+
+    /// Returns the limits on calls outside the worlds themselves, by setting: those that are enforced on stdio, or over HTTP.
+    pub(crate) fn server_limits(&self, on_stdio: bool) -> Vec<(String, u64)> {
+        // Requests are counted only where callers sign in.
+        let is_counted = !on_stdio && self.access.auth.is_some();
+        let met = self
+            .written_limits
+            .iter()
+            .filter(|(name, value)| match name.as_str() {
+                name if name.starts_with("server.http.") => !on_stdio,
+                name if name.ends_with("requests_per_minute") => is_counted && **value > 0,
+                _ => true,
+            });
+        met.map(|(name, value)| {
+            let value = match name.as_str() {
+                "server.http.max_connections_per_address" => {
+                    self.front.max_connections_per_address as u64
+                }
+                "server.limits.max_in_flight_per_caller" => {
+                    self.limits.max_in_flight_per_caller as u64
+                }
+                _ => *value,
+            };
+            (name.clone(), value)
+        })
+        .collect()
     }
 }
 
-impl EditorSettings {
-    /// Checks what was loaded. Paths from a file count from its folder, `base`.
-    fn resolve(loaded: &Loaded, base: &Path) -> Result<Self, Mistakes> {
-        let raw = &loaded.raw.editor;
-        let files = Files { loaded, base };
-        Ok(Self {
-            root: files.place("editor.root", &raw.root),
-            errors: raw.errors,
-            limits: editor_limits(raw),
-            max_answer_bytes: raw.max_answer_bytes,
-            walk: walk(loaded)?,
-            key_file: files
-                .place("editor.key_file", &raw.key_file)
-                .or_else(|| Some(state_folder()?.join("sectile/journal.key"))),
-        })
-    }
+/// Every number in the section of the server, by its name, except those that bound no calls.
+fn written_limits(raw: &raw::Server) -> BTreeMap<String, u64> {
+    const OTHERS: [&str; 4] = [
+        "server.auth.",
+        "server.metrics.",
+        "server.audit.",
+        "server.http.stop_notice_ms",
+    ];
+    let mut limits = numbers("server", raw);
+    limits.retain(|name, _| !OTHERS.iter().any(|other| name.starts_with(other)));
+    limits
 }
 
 /// What exists and what may be called.
-fn policy(loaded: &Loaded, worlds: &dyn Fn() -> Vec<WorldCard>) -> Result<Policy, Mistakes> {
+fn policy(loaded: &Loaded) -> Result<Policy, Mistakes> {
     let raw = &loaded.raw.server;
     let mut mistakes = Mistakes::default();
     let mut names = |key: &str, list: &[String]| {
-        let names = mistakes.take(known_names(key, list, loaded, worlds));
+        let names = mistakes.take(known_names(key, list, loaded));
         names.unwrap_or_default()
     };
     let policy = Policy {
@@ -161,64 +135,12 @@ fn share_of(raw: &raw::ServerLimits) -> usize {
     }
 }
 
-fn editor_limits(raw: &raw::Editor) -> EditorLimits {
-    EditorLimits {
-        max_document_bytes: raw.max_document_bytes,
-        max_payload_bytes: raw.max_payload_bytes,
-        max_operations: raw.max_edits,
-        max_journal_bytes: raw.max_journal_bytes,
-        // A diff shares its answer with other fields.
-        max_diff_bytes: raw.max_answer_bytes / 2,
-        lock_timeout: Duration::from_millis(raw.lock_timeout_ms),
-        confirm_delete_bytes: Some(raw.confirm_delete_bytes).filter(|bytes| *bytes > 0),
-        max_shown_bytes: raw.max_answer_bytes,
-        require_hash: raw.require_hash,
-    }
-}
-
-/// Patterns are checked one at a time, so that each message names the right one.
-fn walk(loaded: &Loaded) -> Result<Walk, Mistakes> {
-    let raw = &loaded.raw.editor;
-    let mut mistakes = Mistakes::default();
-    for (key, patterns) in [
-        ("editor.include", &raw.include),
-        ("editor.exclude", &raw.exclude),
-    ] {
-        for (index, pattern) in patterns.iter().enumerate() {
-            if let Err(error) = Walk::new(vec![pattern.clone()], Vec::new()) {
-                mistakes.add(ConfigError::BadPattern {
-                    origin: loaded.origin_of_entry(key, index),
-                    key: key.to_owned(),
-                    pattern: error.pattern,
-                });
-            }
-        }
-    }
-    if !mistakes.is_empty() {
-        return Err(mistakes);
-    }
-    let walk = Walk::new(raw.include.clone(), raw.exclude.clone());
-    walk.map_err(|error| {
-        let key = "editor.exclude";
-        Mistakes::from(ConfigError::BadPattern {
-            origin: loaded.origin(key),
-            key: key.to_owned(),
-            pattern: error.pattern,
-        })
-    })
-}
-
 /// A misspelt name in a policy would silently protect nothing, so it is an error.
-pub(super) fn known_names(
-    key: &str,
-    list: &[String],
-    loaded: &Loaded,
-    worlds: &dyn Fn() -> Vec<WorldCard>,
-) -> Result<Names, Mistakes> {
+pub(super) fn known_names(key: &str, list: &[String], loaded: &Loaded) -> Result<Names, Mistakes> {
     if list.is_empty() {
         return Ok(Names::default());
     }
-    let worlds = worlds();
+    let worlds = worlds::cards_with(&loaded.raw.worlds);
     let known: Vec<String> = worlds
         .iter()
         .flat_map(|world| {
@@ -246,7 +168,7 @@ pub(super) fn known_names(
     for (index, name) in list.iter().enumerate() {
         if !known.contains(name) && !is_resource(name) {
             mistakes.add(ConfigError::UnknownName {
-                origin: loaded.origin_of_entry(key, index),
+                origin: loaded.origins.of_entry(key, index),
                 key: key.to_owned(),
                 nearest: nearest(name, known.iter().map(String::as_str)),
                 name: name.clone(),

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{
-    layers::{Spot, load_with},
-    *,
+use super::{layers::load_with, *};
+use crate::{
+    settings::{Origin, Spot},
+    worlds::docs::corpus::Role,
 };
-use crate::worlds;
 
 struct File {
     _folder: tempfile::TempDir,
@@ -31,8 +31,7 @@ fn resolve(text: &str, environment: &[(&str, &str)]) -> Result<Settings, String>
         .collect();
     let loaded =
         load_with(Some(&file.path), &environment, &[]).map_err(|error| error.to_string())?;
-    Settings::resolve(&loaded, Path::new("base"), worlds::cards_in)
-        .map_err(|error| error.to_string())
+    Settings::resolve(&loaded, Path::new("base")).map_err(|error| error.to_string())
 }
 
 /// Checks what is said of a settings file, wherever in it that is: [`check_error_at`] looks at the place.
@@ -101,9 +100,12 @@ fn later_layers_win_and_origins_are_remembered() {
 #[test]
 fn a_root_in_a_file_counts_from_the_file() {
     let settings = resolve("[vault]\nroot = \"notes\"\n", &[]).unwrap();
-    assert_eq!(settings.vault_root, Some(Path::new("base").join("notes")));
+    assert_eq!(
+        settings.worlds.vault.root,
+        Some(Path::new("base").join("notes"))
+    );
     let settings = resolve("", &[("SECTILE_VAULT__ROOT", "notes")]).unwrap();
-    assert_eq!(settings.vault_root, Some(PathBuf::from("notes")));
+    assert_eq!(settings.worlds.vault.root, Some(PathBuf::from("notes")));
 }
 
 #[test]
@@ -215,9 +217,13 @@ fn documents_are_a_list_of_tables() {
         &[("SECTILE_DOCS__MAX_DOCS", "7")],
     )
     .unwrap()
+    .worlds
     .docs;
     assert_eq!(
-        (settings.max_docs, settings.namespace.as_str()),
+        (
+            settings.written.max_docs,
+            settings.written.namespace.as_str()
+        ),
         (7, "decision-gate")
     );
     assert_eq!(
@@ -232,19 +238,20 @@ fn documents_are_a_list_of_tables() {
     assert_eq!(first.path.location, Path::new("base").join("a.md"));
     assert_eq!(
         (first.slug.as_deref(), first.role, &first.title),
-        (Some("first"), DocsRole::Decision, &None)
+        (Some("first"), Role::Decision, &None)
     );
     assert_eq!(
         (second.title.as_deref(), second.description.as_deref()),
         (Some("B"), Some("About b."))
     );
-    assert_eq!((&second.slug, second.role), (&None, DocsRole::Pattern));
+    assert_eq!((&second.slug, second.role), (&None, Role::Pattern));
 }
 
 #[test]
 fn paths_of_documents_from_a_variable_count_from_the_current_folder() {
     let settings = resolve("", &[("SECTILE_DOCS__EXTRA_PATHS", "a, b/c.md")])
         .unwrap()
+        .worlds
         .docs;
     let locations: Vec<&Path> = settings
         .extra_paths
@@ -259,7 +266,7 @@ fn a_root_moves_the_paths_of_the_settings_file_and_no_others() {
     let text = "[docs]\nroot = \"checkout\"\nextra_paths = [\"guides\", \"/abs\"]\n\
                 [[docs.documents]]\npath = \"a.md\"\n";
     let located = |variables: &[(&str, &str)]| {
-        let docs = resolve(text, variables).unwrap().docs;
+        let docs = resolve(text, variables).unwrap().worlds.docs;
         let extra = docs.extra_paths.into_iter().map(|path| path.location);
         let listed = docs.documents.into_iter().map(|one| one.path.location);
         extra.chain(listed).collect::<Vec<_>>()
@@ -375,7 +382,7 @@ fn a_missing_file_is_named_without_its_folder() {
 
 #[test]
 fn the_folder_of_the_notebooks_has_two_names() {
-    let root = |text: &str| resolve(text, &[]).unwrap().notebook.root;
+    let root = |text: &str| resolve(text, &[]).unwrap().worlds.notebook.root;
     let expected = Some(Path::new("base").join("x"));
     assert_eq!(root(""), None);
     assert_eq!(root("[notebook]\nroot = \"x\"\n"), expected);
@@ -452,7 +459,7 @@ fn all_mistakes_are_said_at_once_each_with_its_line_and_column() {
     );
     let environment = [("SECTILE_LOG__FORMAT".to_owned(), "xml".to_owned())];
     let loaded = load_with(Some(&file.path), &environment, &[]).unwrap();
-    let settings = Settings::resolve(&loaded, Path::new(""), worlds::cards_in);
+    let settings = Settings::resolve(&loaded, Path::new(""));
     let error = settings.err().expect("mistakes");
     let place = |said: &String| said.split(": ").next().unwrap_or_default().to_owned();
     let places: Vec<String> = error.texts().iter().map(place).collect();
@@ -527,7 +534,7 @@ fn unknown_variables_without_two_underscores_are_only_warned_about() {
         .map(|name| ((*name).to_owned(), "secret".to_owned()))
         .collect();
     let loaded = load_with(None, &environment, &[]).unwrap();
-    let settings = Settings::resolve(&loaded, Path::new(""), worlds::cards_in);
+    let settings = Settings::resolve(&loaded, Path::new(""));
     assert!(settings.is_ok());
     let warning = loaded.warning().unwrap();
     assert_eq!(
@@ -545,20 +552,25 @@ fn a_tilde_in_a_path_is_the_home_folder() {
                 [docs]\nroot = \"~/checkout\"\nextra_paths = [\"guides\", \"~/more\"]\n\
                 [notebook]\nroot = \"~other/x\"\nindex = \"~/index\"\n";
     let settings = resolve(text, &[]).unwrap();
-    assert_eq!(settings.vault_root, Some(home.join("notes")));
-    assert_eq!(settings.editor.root, Some(home.clone()));
-    assert_eq!(settings.editor.key_file, Some(home.join("key")));
-    let extra = settings.docs.extra_paths.iter().map(|path| &path.location);
+    assert_eq!(settings.worlds.vault.root, Some(home.join("notes")));
+    assert_eq!(settings.worlds.editor.root, Some(home.clone()));
+    assert_eq!(settings.worlds.editor.key_file, Some(home.join("key")));
+    let extra = settings
+        .worlds
+        .docs
+        .extra_paths
+        .iter()
+        .map(|path| &path.location);
     assert_eq!(
         extra.collect::<Vec<_>>(),
         [&home.join("checkout/guides"), &home.join("more")]
     );
     // Of others nothing is known.
     let other = Path::new("base").join("~other/x");
-    assert_eq!(settings.notebook.root, Some(other));
-    assert_eq!(settings.notebook.index, Some(home.join("index")));
+    assert_eq!(settings.worlds.notebook.root, Some(other));
+    assert_eq!(settings.worlds.notebook.index, Some(home.join("index")));
     let settings = resolve("", &[("SECTILE_VAULT__ROOT", "~/notes")]).unwrap();
-    assert_eq!(settings.vault_root, Some(home.join("notes")));
+    assert_eq!(settings.worlds.vault.root, Some(home.join("notes")));
 }
 
 #[test]

@@ -11,20 +11,25 @@ pub(crate) mod eval;
 pub(crate) mod examine;
 mod library;
 pub(crate) mod manual;
+mod open;
 pub(crate) mod resources;
 mod roles;
+mod settings;
 mod tools;
 
-use std::sync::Mutex;
-
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-pub(crate) use self::answer::Answered;
+pub(crate) use self::{
+    answer::Answered,
+    open::{ENTRY, loaded_corpus, missing, policy_problem},
+    settings::{DocsDocument, DocsPath, DocsSection, DocsSettings},
+};
 use self::{
     corpus::{Corpus, Doc, SkipReason, Skipped, is_md},
     library::Shelf,
 };
-use crate::mcp::{CallContext, Failure, JsonObject, Said, UnknownTool, WorldSpec};
+use crate::mcp::{CallContext, Failure, Said, WorldSpec};
 
 /// What names of tools and URIs start with, unless the settings say otherwise.
 pub(crate) const NAMESPACE: &str = "sectile";
@@ -56,54 +61,27 @@ struct NotLoaded {
     uri: String,
 }
 
-/// What of the world is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Offer {
-    pub(crate) search: bool,
-    pub(crate) resources: bool,
-    /// Most sections of an answer, 1 to 10.
-    pub(crate) max_sections: usize,
-    /// Whether a query whose words are nowhere is answered with what is near in meaning.
-    pub(crate) meaning_as_last_resort: bool,
-}
-
-impl Offer {
-    /// Everything, as it is without settings.
-    pub(crate) const ALL: Self = Self {
-        search: true,
-        resources: true,
-        max_sections: 10,
-        meaning_as_last_resort: false,
-    };
-}
-
 /// The contract of the world.
-pub(crate) fn spec(namespace: &str, offer: Offer) -> WorldSpec<Docs> {
-    let mut tools = tools::table(namespace, offer);
+pub(crate) fn spec(settings: &DocsSection) -> WorldSpec<Docs> {
+    let namespace = settings.namespace.as_str();
+    let mut tools = tools::table(settings);
     let mut absent = Vec::new();
-    if !offer.search {
+    if !settings.offers_search() {
         absent.extend(tools.drain(..).map(|tool| tool.name));
     }
     WorldSpec {
-        name: "docs",
-        title: "docs",
-        instructions: include_str!("docs/instructions.md"),
         tools,
         absent,
-        resources: offer.resources.then(|| resources::of(namespace)),
+        resources: settings
+            .offers_resources()
+            .then(|| resources::of(namespace)),
         families: vec![resources::template(namespace)],
-        prompts: Vec::new(),
-        complete: None,
-        sessions: false,
-        tokens_only: false,
-        unknown_tool: UnknownTool::Code(-32602),
-        tool_meta: JsonObject::new(),
-        result_meta: JsonObject::new(),
-        starts: "",
-        refused: None,
-        ready: None,
-        envelope: |failure| Said::Result(error_object(failure)),
-        errors: errors::list,
+        ..WorldSpec::new(
+            "docs",
+            include_str!("docs/instructions.md"),
+            |failure| Said::Result(error_object(failure)),
+            errors::list,
+        )
     }
 }
 
@@ -118,7 +96,8 @@ pub(crate) fn error_object(failure: &Failure) -> Value {
 
 impl Docs {
     /// A world of these documents.
-    pub(crate) fn new(namespace: &str, offer: Offer, corpus: Corpus) -> Self {
+    pub(crate) fn new(settings: &DocsSection, corpus: Corpus) -> Self {
+        let namespace = &settings.namespace;
         let documents = corpus.documents.into_iter().map(|doc| Document {
             uri: resources::uri(namespace, &doc.slug),
             doc,
@@ -135,8 +114,8 @@ impl Docs {
         Self {
             documents: documents.collect(),
             skipped: skipped.collect(),
-            max_sections: offer.max_sections,
-            meaning_as_last_resort: offer.meaning_as_last_resort,
+            max_sections: settings.max_sections,
+            meaning_as_last_resort: settings.meaning_as_last_resort,
             shelves: Mutex::default(),
         }
     }

@@ -6,10 +6,12 @@ mod answers;
 mod documents;
 mod errors;
 mod metadata;
+mod open;
 mod paging;
 mod params;
 mod prompts;
 mod resources;
+mod settings;
 mod tools;
 mod values;
 mod watcher;
@@ -27,8 +29,10 @@ use self::errors::About;
 pub(crate) use self::{
     answers::timestamp,
     errors::{ErrorStyle, error_object, failure},
+    open::{ENTRY, key_of_this_process},
+    settings::{EditorSection, EditorSettings},
 };
-use crate::mcp::{CallContext, Failure, JsonObject, ResourceNotice, UnknownTool, WorldSpec};
+use crate::mcp::{CallContext, Failure, ResourceNotice, UnknownTool, WorldSpec};
 
 /// State of the world.
 pub(crate) struct EditorWorld {
@@ -55,31 +59,25 @@ pub(crate) enum Extent {
 /// The contract of the world.
 pub(crate) fn spec(extent: Extent, errors: ErrorStyle) -> WorldSpec<EditorWorld> {
     WorldSpec {
-        name: "editor",
-        title: "editor",
-        instructions: match extent {
-            Extent::Document => include_str!("editor/instructions_document.md"),
-            Extent::Folder => include_str!("editor/instructions_folder.md"),
-        },
         tools: tools::table(extent),
         absent: tools::absent(extent),
         resources: Some(match extent {
             Extent::Document => resources::OF_DOCUMENT,
             Extent::Folder => resources::OF_FOLDER,
         }),
-        families: Vec::new(),
         prompts: prompts::table(),
         complete: Some(prompts::complete),
         sessions: true,
-        tokens_only: false,
         unknown_tool: UnknownTool::Code(-32601),
-        tool_meta: JsonObject::new(),
-        result_meta: JsonObject::new(),
-        starts: "",
-        refused: None,
-        ready: None,
-        envelope: errors.envelope(),
-        errors: errors::list,
+        ..WorldSpec::new(
+            "editor",
+            match extent {
+                Extent::Document => include_str!("editor/instructions_document.md"),
+                Extent::Folder => include_str!("editor/instructions_folder.md"),
+            },
+            errors.envelope(),
+            errors::list,
+        )
     }
 }
 

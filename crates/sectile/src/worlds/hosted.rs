@@ -4,15 +4,14 @@
 //! note, in the name and the vault of the caller. Neither can come from arguments.
 
 mod breaker;
+mod open;
 mod reply;
 mod request;
-mod tools;
+mod settings;
 
+use schemars::JsonSchema;
 use sectile_markdown::Note;
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
 use sectile_vault::NotePath;
 use serde::Serialize;
@@ -23,13 +22,17 @@ use self::{
     reply::StoredNote,
     request::NoteRequest,
 };
+pub(crate) use self::{
+    open::ENTRY,
+    settings::{HostedSection, HostedSettings},
+};
 use crate::{
     access::{Identity, Secret},
     mcp::{
-        Answer, Awaited, CallContext, ErrorList, Facts, Failure, FailureKind, JsonObject, Said,
-        UnknownTool, WorldSpec, decode,
+        Answer, Awaited, CallContext, ErrorList, ErrorRow, Failure, FailureKind, JsonObject, Said,
+        Tool, ToolBuilder, WorldSpec, decode,
     },
-    structure::{NoteParams, TooLong},
+    worlds::note_structure::{self, NoteParams, NoteSource, TooLong, View},
 };
 use sectile_client::{Client, ClientError, Reply, Target};
 
@@ -46,33 +49,17 @@ pub(crate) struct Hosted {
     breaker: Breaker,
 }
 
-/// A view of a note, and what may be logged of it.
-type View<T> = fn(&Note<'_>) -> Result<(T, Facts), TooLong>;
-
 /// The contract of the world.
 pub(crate) fn spec() -> WorldSpec<Hosted> {
     WorldSpec {
-        name: "hosted",
-        title: "hosted",
-        instructions: include_str!("hosted/instructions.md"),
-        tools: tools::table(),
-        absent: Vec::new(),
-        resources: None,
-        families: Vec::new(),
-        prompts: Vec::new(),
-        complete: None,
-        sessions: false,
+        tools: note_structure::tools(),
         tokens_only: true,
-        unknown_tool: UnknownTool::Code(-32602),
-        tool_meta: JsonObject::new(),
-        result_meta: JsonObject::new(),
-        starts: "",
-        refused: None,
-        ready: None,
-        envelope: |failure| {
-            Said::Result(json!({ "error": said(failure), "code": "UPSTREAM_ERROR" }))
-        },
-        errors,
+        ..WorldSpec::new(
+            "hosted",
+            include_str!("hosted/instructions.md"),
+            |failure| Said::Result(json!({ "error": said(failure), "code": "UPSTREAM_ERROR" })),
+            errors,
+        )
     }
 }
 
@@ -89,44 +76,44 @@ const INVALID_PATH: &str = "Invalid path";
 const RUNTIME_FAILURE: &str = "Runtime failure";
 
 /// What each kind of failure means here, and what to do about it.
-const ERRORS: [(FailureKind, &str, &str); 8] = [
-    (
+const ERRORS: [ErrorRow; 8] = [
+    ErrorRow::of_kind(
         FailureKind::InvalidArguments,
         "The tool does not take this argument, or `path` is missing or not a string: then the message is `Invalid path`.",
         "Compare the arguments with the tool's input schema.",
     ),
-    (
+    ErrorRow::of_kind(
         FailureKind::InvalidPath,
         "The path is empty, too long, not relative to the vault, or leads out of it: `Invalid path`. The store was not asked.",
         "Give a path relative to the vault, such as `inbox/foo.md`.",
     ),
-    (
+    ErrorRow::of_kind(
         FailureKind::NotFound,
         "The store has no such note for this user in this vault: `Upstream 404`.",
         "Correct the path, or name another vault in X-Vault-Id.",
     ),
-    (
+    ErrorRow::of_kind(
         FailureKind::Unreadable,
         "The store refused, or failed: `Upstream NNN`, with its status.",
         "Sign in again after 401 or 403; otherwise wait a moment, then call again.",
     ),
-    (
+    ErrorRow::of_kind(
         FailureKind::TooLarge,
         "The note is larger than allowed: `Runtime failure`.",
         "Split the note, or ask the operator to raise hosted.max_response_bytes.",
     ),
-    (
+    ErrorRow::of_kind(
         FailureKind::Unavailable,
         "The store did not answer, or what it answered is not a note: `Runtime failure`. It has failed too often, for this \
          caller or for all, and is left alone for a while: `Upstream unavailable`.",
         "Wait a moment, then call again.",
     ),
-    (
+    ErrorRow::of_kind(
         FailureKind::Cancelled,
         "The caller gave up.",
         "Call again if the answer is still wanted.",
     ),
-    (
+    ErrorRow::of_kind(
         FailureKind::Internal,
         "The store could not be asked, or the answer could not be written, because of a defect in the server.",
         "Call again; if it happens again, report it with the server's log line.",
@@ -134,28 +121,23 @@ const ERRORS: [(FailureKind, &str, &str); 8] = [
 ];
 
 fn errors() -> ErrorList {
-    ErrorList::of_kinds(
-        "A tool result with `isError`, whose text is `{\"error\": MESSAGE, \"code\": \"UPSTREAM_ERROR\"}`. The code \
+    ErrorList {
+        form: "A tool result with `isError`, whose text is `{\"error\": MESSAGE, \"code\": \"UPSTREAM_ERROR\"}`. The code \
                there is the same for all; the message tells most of them apart. The words below are those of the server's \
                log.",
-        &ERRORS,
-    )
+        codes: ERRORS.iter().collect(),
+    }
 }
 
 impl Hosted {
-    /// The world in front of `store`. After this many failures in a row the store is left alone for the length of `pause`: by
-    /// the tenant whose requests failed, or by all when it is gone.
-    pub(crate) fn new(
-        store: Target,
-        client: Client,
-        gateway_secret: Option<Secret>,
-        (failures, pause): (u32, Duration),
-    ) -> Self {
+    /// The world in front of a store. After too many failures in a row the store is left alone for a while: by the tenant
+    /// whose requests failed, or by all when it is gone.
+    pub(crate) fn new(settings: &HostedSettings) -> Self {
         Self {
-            store,
-            client,
-            gateway_secret,
-            breaker: Breaker::new(failures, pause),
+            store: settings.store.clone(),
+            client: settings.client.clone(),
+            gateway_secret: settings.gateway_secret.clone(),
+            breaker: Breaker::new(settings.breaker_failures, settings.breaker_pause),
         }
     }
 
@@ -215,6 +197,17 @@ impl Hosted {
                 Err(failure(FailureKind::Unavailable, RUNTIME_FAILURE, "none"))
             }
         }
+    }
+}
+
+impl NoteSource for Hosted {
+    fn show<T: Serialize + JsonSchema + Send + 'static>(
+        tool: ToolBuilder<Self>,
+        view: View<T>,
+    ) -> Tool<Self> {
+        tool.call_async::<NoteParams, T>(move |hosted, arguments, context| {
+            hosted.answer(arguments, context, view)
+        })
     }
 }
 

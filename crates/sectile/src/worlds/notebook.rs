@@ -9,22 +9,25 @@ pub(crate) mod errors;
 pub(crate) mod limits;
 mod naming;
 mod not_searched;
+mod open;
+mod opened;
 mod seal;
+mod settings;
 mod streams;
 mod tokens;
 mod tools;
 mod volatile;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-pub(crate) use sectile_library::{clock::Clock, library::Library};
 use sectile_library::{
+    SearchQuery,
     ids::SourceId,
-    quote::{Quote, quote},
+    quote::Quote,
     shelf::Found,
     shelves::{Indexes, Shelves},
 };
-use sectile_retrieval::Query;
+pub(crate) use sectile_library::{clock::Clock, library::Library};
 use serde_json::{Value, json};
 
 use self::{
@@ -32,6 +35,11 @@ use self::{
     errors::NotebookError,
     limits::Limit,
     seal::Seal,
+};
+pub(crate) use self::{
+    open::ENTRY,
+    opened::Opened,
+    settings::{ArtifactPlace, Constraints, NotebookSection, NotebookSettings},
 };
 use crate::{
     access::Secret,
@@ -49,44 +57,11 @@ pub(crate) struct NotebookWorld {
     clock: Clock,
 }
 
-/// Bounds on what is handed out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Constraints {
-    /// Most characters before and after a passage.
-    pub(crate) max_passage_context: usize,
-    /// Most results of a search, 1 to 50.
-    pub(crate) max_search_results: usize,
-    /// How long a stream lasts, from its beginning.
-    pub(crate) stream_timeout_s: u64,
-    /// Entries of one chunk of a stream.
-    pub(crate) stream_chunk_size: usize,
-}
-
-impl Default for Constraints {
-    fn default() -> Self {
-        Self {
-            max_passage_context: 500,
-            max_search_results: 50,
-            stream_timeout_s: 300,
-            stream_chunk_size: 10,
-        }
-    }
-}
-
 /// The contract of the world.
 pub(crate) fn spec(constraints: &Constraints) -> WorldSpec<NotebookWorld> {
     WorldSpec {
-        name: "notebook",
-        title: "notebook",
-        instructions: include_str!("notebook/instructions.md"),
         tools: tools::table(constraints),
-        absent: Vec::new(),
-        resources: None,
-        families: Vec::new(),
-        prompts: Vec::new(),
-        complete: None,
         sessions: true,
-        tokens_only: false,
         unknown_tool: UnknownTool::Answer(errors::forbidden),
         tool_meta: object(json!({
             "reversible": true,
@@ -100,14 +75,13 @@ pub(crate) fn spec(constraints: &Constraints) -> WorldSpec<NotebookWorld> {
         starts: "Open Notebook starts in SAFE mode: no collection context is loaded.",
         refused: Some(errors::refused),
         ready: Some(|world| world.ready().map_err(|error| error.message().into_owned())),
-        envelope: errors::envelope,
-        errors: errors::list,
+        ..WorldSpec::new(
+            "notebook",
+            include_str!("notebook/instructions.md"),
+            errors::envelope,
+            errors::list,
+        )
     }
-}
-
-/// What a mutex guards, also when somebody panicked with it: everything here is replaced as a whole.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn object(value: Value) -> JsonObject {
@@ -152,7 +126,7 @@ impl NotebookWorld {
 
     /// Whether what the world reads from can be used now. Waits for it.
     fn ready(&self) -> Result<(), NotebookError> {
-        self.storage.ready()?;
+        self.storage.ask(|storage| storage.ready())?;
         Ok(self.shelves.ready()?)
     }
 
@@ -198,7 +172,7 @@ impl NotebookWorld {
     fn search(
         &self,
         entered: &Entered,
-        query: &str,
+        query: &SearchQuery,
         most: usize,
         call: &CallContext,
     ) -> Result<Found, NotebookError> {
@@ -208,22 +182,9 @@ impl NotebookWorld {
             .search(&entered.collection, query, most, &stop)?)
     }
 
-    /// Reads and hashes a passage of the active collection, with `around` characters on both sides.
-    fn quote(
-        &self,
-        entered: &Entered,
-        id: &SourceId,
-        around: usize,
-    ) -> Result<Quote, NotebookError> {
-        let shelf = self.shelves.opened(&entered.collection);
-        let quote = quote(
-            self.storage.as_ref(),
-            shelf.as_deref(),
-            id,
-            around,
-            self.clock,
-        );
-        Ok(quote?)
+    /// Reads and hashes a passage, with `around` characters on both sides.
+    fn quote(&self, id: &SourceId, around: usize) -> Result<Quote, NotebookError> {
+        Ok(self.shelves.quote(id, around)?)
     }
 }
 
@@ -241,8 +202,8 @@ fn source_id(entered: &Entered, given: &str) -> Result<SourceId, NotebookError> 
     }
 }
 
-/// Refuses a query that asks nothing or too much.
-fn check_query(query: &str) -> Result<(), NotebookError> {
+/// Parses a query, and refuses one that asks nothing or too much.
+fn search_query(query: &str) -> Result<SearchQuery, NotebookError> {
     let refused = |message: String| NotebookError::AmbiguousRequest {
         argument: "query",
         message,
@@ -250,7 +211,5 @@ fn check_query(query: &str) -> Result<(), NotebookError> {
     if query.trim().is_empty() {
         return Err(refused("The query is empty.".to_owned()));
     }
-    Query::parse(query)
-        .map(|_| ())
-        .map_err(|error| refused(error.to_string()))
+    SearchQuery::parse(query).map_err(|error| refused(error.to_string()))
 }

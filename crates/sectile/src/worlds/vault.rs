@@ -2,20 +2,24 @@
 //!
 //! No bodies, no resources, no prompts, no search, no writes, nothing kept between calls: each call reads one note.
 
-mod tools;
+mod open;
+mod settings;
 
-use sectile_markdown::Note;
 use std::path::Path;
 
+use schemars::JsonSchema;
+use sectile_markdown::Note;
 use sectile_vault::{NotePath, ReadError, Root, RootError};
+use serde::Serialize;
 use serde_json::{Value, json};
 
+pub(crate) use self::{open::ENTRY, settings::VaultSection};
 use crate::{
     mcp::{
-        CallContext, ErrorList, Failure, FailureKind, JsonObject, Said, UnknownTool, WorldSpec,
-        may_be_repeated, visible,
+        CallContext, ErrorList, ErrorRow, Facts, Failure, FailureKind, Said, Tool, ToolBuilder,
+        WorldSpec, may_be_repeated, visible,
     },
-    structure::NoteParams,
+    worlds::note_structure::{self, NoteParams, NoteSource, TooLong, View},
 };
 
 /// State of the world: where the notes are, and how large one may be.
@@ -27,25 +31,13 @@ pub(crate) struct Vault {
 /// The contract of the world.
 pub(crate) fn spec() -> WorldSpec<Vault> {
     WorldSpec {
-        name: "vault",
-        title: "vault",
-        instructions: include_str!("vault/instructions.md"),
-        tools: tools::table(),
-        absent: Vec::new(),
-        resources: None,
-        families: Vec::new(),
-        prompts: Vec::new(),
-        complete: None,
-        sessions: false,
-        tokens_only: false,
-        unknown_tool: UnknownTool::Code(-32602),
-        tool_meta: JsonObject::new(),
-        result_meta: JsonObject::new(),
-        starts: "",
-        refused: None,
-        ready: None,
-        envelope: |failure| Said::Result(error_object(failure)),
-        errors,
+        tools: note_structure::tools(),
+        ..WorldSpec::new(
+            "vault",
+            include_str!("vault/instructions.md"),
+            |failure| Said::Result(error_object(failure)),
+            errors,
+        )
     }
 }
 
@@ -54,39 +46,41 @@ pub(crate) fn error_object(failure: &Failure) -> Value {
     json!({ "error": failure.told(), "code": "RUNTIME_ERROR" })
 }
 
+const NOT_FOUND: ErrorRow = ErrorRow::of_kind(
+    FailureKind::NotFound,
+    "There is no note at this path.",
+    "Give the path of a note from the top of the vault, with its folder and its extension, such as inbox/foo.md.",
+);
+
 /// What each kind of failure means here, and what to do about it.
-const ERRORS: [(FailureKind, &str, &str); 7] = [
-    (
+const ERRORS: [ErrorRow; 7] = [
+    ErrorRow::of_kind(
         FailureKind::InvalidArguments,
         "The arguments do not match the tool's input schema.",
         "Compare the arguments with the tool's input schema.",
     ),
-    (
+    ErrorRow::of_kind(
         FailureKind::InvalidPath,
         "The path is empty, is not relative to the folder, or leads out of it.",
         "Give a path relative to the folder that is served, such as `inbox/foo.md`.",
     ),
-    (
-        FailureKind::NotFound,
-        "There is no note at this path.",
-        "Give the path of a note from the top of the vault, with its folder and its extension, such as inbox/foo.md.",
-    ),
-    (
+    NOT_FOUND,
+    ErrorRow::of_kind(
         FailureKind::TooLarge,
         "The note is larger than allowed.",
         "Split the note, or ask the operator to raise vault.max_note_bytes if the message names that limit.",
     ),
-    (
+    ErrorRow::of_kind(
         FailureKind::Unreadable,
         "The note exists, but the system refused access to it.",
         "Ask the operator to allow reading it.",
     ),
-    (
+    ErrorRow::of_kind(
         FailureKind::Cancelled,
         "The caller gave up.",
         "Call again if the answer is still wanted.",
     ),
-    (
+    ErrorRow::of_kind(
         FailureKind::Internal,
         "The answer could not be written because of a defect in the server.",
         "Call again; if it happens again, report it with the server's log line.",
@@ -94,11 +88,11 @@ const ERRORS: [(FailureKind, &str, &str); 7] = [
 ];
 
 fn errors() -> ErrorList {
-    ErrorList::of_kinds(
-        "A tool result with `isError`, whose text is `{\"error\": MESSAGE, \"code\": \"RUNTIME_ERROR\"}`. The code \
+    ErrorList {
+        form: "A tool result with `isError`, whose text is `{\"error\": MESSAGE, \"code\": \"RUNTIME_ERROR\"}`. The code \
                there is the same for all; the message tells them apart. The words below are those of the server's log.",
-        &ERRORS,
-    )
+        codes: ERRORS.iter().collect(),
+    }
 }
 
 impl Vault {
@@ -119,15 +113,27 @@ impl Vault {
         &self,
         params: &NoteParams,
         context: &CallContext,
-        view: impl FnOnce(&Note<'_>) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        view: View<T>,
+    ) -> Result<(T, Facts), Failure> {
         let path = NotePath::parse_vault(&params.path).map_err(|_| invalid_path())?;
         let bytes = self
             .root
             .read(&path, self.max_note_bytes)
             .map_err(|error| read_failure(error, &params.path))?;
         context.check()?;
-        view(&Note::new(path.as_str(), &bytes))
+        view(&Note::new(path.as_str(), &bytes)).map_err(too_long)
+    }
+}
+
+impl NoteSource for Vault {
+    fn show<T: Serialize + JsonSchema + Send + 'static>(
+        tool: ToolBuilder<Self>,
+        view: View<T>,
+    ) -> Tool<Self> {
+        let tool = tool.quick();
+        tool.call(move |vault: &Self, params: NoteParams, context| {
+            vault.view(&params, context, view)
+        })
     }
 }
 
@@ -149,13 +155,7 @@ fn read_failure(error: ReadError, given: &str) -> Failure {
                 true => format!("Note not found: {}.", visible(given, SHOWN)),
                 false => "Note not found.".to_owned(),
             };
-            let kind = FailureKind::NotFound;
-            let recovery = ERRORS.iter().find(|row| row.0 == kind).map(|row| row.2);
-            Failure::new(kind, message).with_detail(
-                kind.name(),
-                recovery.unwrap_or_default(),
-                JsonObject::new(),
-            )
+            NOT_FOUND.failure(message)
         }
         ReadError::TooLarge { limit } => Failure::new(
             FailureKind::TooLarge,
@@ -166,14 +166,14 @@ fn read_failure(error: ReadError, given: &str) -> Failure {
             "Note cannot be read: too many files are open. Call again later; if it happens again, the limit on open files \
              is too low.",
         ),
-        _ => Failure::new(
+        ReadError::Unreadable(_) => Failure::new(
             FailureKind::Unreadable,
             "Note cannot be read: the system refused access.",
         ),
     }
 }
 
-fn too_long(error: crate::structure::TooLong) -> Failure {
+fn too_long(error: TooLong) -> Failure {
     Failure::new(FailureKind::TooLarge, error.to_string())
 }
 
@@ -191,7 +191,7 @@ mod tests {
             read(ReadError::TooLarge { limit: 1 }),
             read(ReadError::TooManyOpenFiles),
             read(ReadError::Unreadable(std::io::ErrorKind::Other)),
-            too_long(crate::structure::TooLong),
+            too_long(TooLong),
         ];
         let codes: Vec<&str> = errors().codes.iter().map(|card| card.code).collect();
         for failure in failures {

@@ -37,7 +37,7 @@ fn one_point_zero_is_accepted_as_the_integer_one_by_the_editor() {
     assert!(plain.as_str().unwrap().contains("+# New"), "{plain}");
     assert_eq!(plain, written);
     let edits = json!({ "edits": [
-        { "operation": "insert_section", "path": "a.md", "heading": "New", "position": 1.0, "level": 2.0 },
+        { "operation": "insert_section", "path": "a.md", "heading": "New", "content": "", "position": 1.0, "level": 2.0 },
     ], "dry_run": true });
     let answer = documents.open().ok("apply_edits", edits);
     let diff = answer["documents"][0]["diff"].as_str().unwrap();

@@ -1,93 +1,11 @@
-//! A request under way: drafts of the documents it changes, in memory, until they are committed together.
+//! A document while a request is under way: as it was, and as it will be.
 
-use std::{
-    cell::Cell,
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
-use sectile_markdown::{
-    Changes, Digest, Document, LetterCase, Source,
-    edit::{Edit, EditError, Editable, Edited},
-};
+use sectile_markdown::{Changes, Digest, Document};
 
-use super::{
-    BrokenLink, Editor, EditorError, Operation, SectionInfo, SectionRef, View,
-    conflict::MOST_BYTES_BACK, links::Broken, store::DocumentLocks,
-};
-use crate::{NotePath, journal::Request, work};
-
-/// What a caller asks for.
-#[derive(Clone, Debug)]
-pub struct WriteRequest {
-    /// The changes, in order. All of them are made, or none.
-    pub operations: Vec<Operation>,
-    /// What the history calls it.
-    pub name: String,
-    /// Who asks.
-    pub actor: String,
-    /// Why.
-    pub reason: Option<String>,
-    /// The caller's name for the request, and a digest of what it asks, so that a retry is known as one.
-    pub request: Option<(String, String)>,
-    /// Only say what would happen.
-    pub dry_run: bool,
-    /// A person has agreed to a large deletion.
-    pub confirmed: bool,
-}
-
-/// What became of a request.
-#[derive(Clone, Debug, Default)]
-pub struct WriteReport {
-    /// The entry of the history; `None` when nothing changed or nothing was written.
-    pub entry: Option<u64>,
-    /// The plan to apply, after a dry run.
-    pub plan: Option<String>,
-    /// The documents that it changed.
-    pub documents: Vec<DocumentReport>,
-    /// What each operation did.
-    pub steps: Vec<StepReport>,
-    /// Links that were repaired.
-    pub repaired_links: usize,
-    /// Links that worked before and do not any more, and new ones that do not work; the first fifty.
-    pub broken_links: Vec<BrokenLink>,
-    /// How many of these there are besides.
-    pub broken_links_more: usize,
-    /// Whether this is the answer to a request that was met before.
-    pub replayed: bool,
-    /// Whether another program changed a document again before the answer.
-    pub changed_since: bool,
-    /// Files that another program wrote to after they were replaced. What it wrote is kept in the private folder.
-    pub rescued: usize,
-}
-
-/// What became of one document.
-#[derive(Clone, Debug)]
-pub struct DocumentReport {
-    /// Its path now.
-    pub path: String,
-    /// The number of its last entry.
-    pub revision: u64,
-    /// Its digest now; `None` when it is gone.
-    pub hash: Option<Digest>,
-    /// What changed.
-    pub diff: String,
-    /// Whether the diff was cut.
-    pub diff_truncated: bool,
-    /// The document now; `None` when it is gone.
-    pub view: Option<Arc<View>>,
-}
-
-/// What one operation did.
-#[derive(Clone, Debug, Default)]
-pub struct StepReport {
-    /// The document.
-    pub path: String,
-    /// The section, as it is now.
-    pub section: Option<SectionInfo>,
-    /// Whether the change was combined with one that somebody else made meanwhile.
-    pub merged: bool,
-}
+use super::View;
+use crate::NotePath;
 
 /// A document while a request is under way.
 #[derive(Debug)]
@@ -106,44 +24,12 @@ pub(super) struct Draft {
     pub(super) number: Option<u64>,
 }
 
-/// All drafts of a request.
-pub(super) struct Transaction<'e> {
-    pub(super) editor: &'e Editor,
-    locks: DocumentLocks,
-    /// Documents that somebody else holds. With any of these, the request starts over and waits for them.
-    pub(super) missing: BTreeSet<String>,
-    pub(super) drafts: BTreeMap<String, Draft>,
-    /// Headings of sections that have no id yet.
-    pub(super) fresh: Vec<String>,
-    /// The ids that a dry run promised them, in order.
-    pub(super) promised: Vec<String>,
-    pub(super) labels: HashMap<String, String>,
-    pub(super) steps: Vec<PendingStep>,
-    /// Bytes that deletions take.
-    pub(super) deleted_bytes: usize,
-    pub(super) repaired_links: usize,
-    pub(super) broken: Broken,
-    /// How many bytes of older texts may still be read.
-    pub(super) room_back: Cell<usize>,
-}
-
-/// A step whose section may not have its id yet.
-#[derive(Clone, Debug)]
-pub(super) struct PendingStep {
-    pub(super) path: String,
-    pub(super) section: Option<String>,
-    pub(super) merged: bool,
-}
-
 /// A section that is found.
 pub(super) struct Found {
     pub(super) path: String,
     pub(super) position: usize,
     pub(super) id: String,
 }
-
-/// Marks an id that is not given out yet; no real id can look like it.
-const FRESH: char = '\u{1}';
 
 impl Draft {
     pub(super) fn is_changed(&self) -> bool {
@@ -156,6 +42,11 @@ impl Draft {
         }
     }
 
+    /// Its bytes as they were, if it existed.
+    pub(super) fn old(&self) -> Option<&[u8]> {
+        self.base.as_ref().map(|base| base.bytes())
+    }
+
     pub(super) fn text(&self) -> &[u8] {
         self.bytes.as_deref().unwrap_or_default()
     }
@@ -163,249 +54,6 @@ impl Draft {
     /// Where the document will be.
     pub(super) fn final_path(&self) -> &NotePath {
         self.moved_to.as_ref().unwrap_or(&self.path)
-    }
-}
-
-impl<'e> Transaction<'e> {
-    pub(super) fn new(editor: &'e Editor, locks: DocumentLocks) -> Self {
-        Self {
-            editor,
-            locks,
-            missing: BTreeSet::new(),
-            drafts: BTreeMap::new(),
-            fresh: Vec::new(),
-            promised: Vec::new(),
-            labels: HashMap::new(),
-            steps: Vec::new(),
-            deleted_bytes: 0,
-            repaired_links: 0,
-            broken: Broken::default(),
-            room_back: Cell::new(MOST_BYTES_BACK),
-        }
-    }
-
-    /// Makes sure that the document at `path`, which has no links in it, is locked.
-    pub(super) fn hold(&mut self, path: &NotePath) -> Result<(), EditorError> {
-        if self.editor.lock_another(&mut self.locks, path.as_str())? {
-            Ok(())
-        } else {
-            self.missing.insert(path.as_str().to_owned());
-            Err(EditorError::Busy)
-        }
-    }
-
-    /// The draft of the document at `path`, which must exist.
-    pub(super) fn draft(&mut self, path: &NotePath) -> Result<&mut Draft, EditorError> {
-        self.editor.check_path(path)?;
-        let real = self.editor.real_path(path)?;
-        // A link may have the name of a document and lead to something else.
-        self.editor.check_path(&real)?;
-        let key = self.key_of(&real);
-        if !self.drafts.contains_key(&key) {
-            self.hold(&real)?;
-            let view = self.editor.settled(&real)?;
-            if !Source::new(view.bytes()).is_valid_utf8() {
-                return Err(EditError::NotUtf8.into());
-            }
-            let draft = Draft {
-                path: real.clone(),
-                bytes: Some(view.bytes().to_vec()),
-                document: view.document().clone(),
-                ids: view.ids().to_vec(),
-                changes: Changes::default(),
-                touched: Vec::new(),
-                moved_to: None,
-                number: None,
-                base: Some(view),
-            };
-            self.drafts.insert(key.clone(), draft);
-        }
-        match self.drafts.get_mut(&key) {
-            Some(draft) if draft.bytes.is_some() && *draft.final_path() == real => Ok(draft),
-            _ => Err(EditorError::DocumentNotFound),
-        }
-    }
-
-    /// What the draft of the document that is at `path` by now is kept under: where the document was at first.
-    fn key_of(&self, path: &NotePath) -> String {
-        let moved = self
-            .drafts
-            .iter()
-            .find(|(_, draft)| draft.moved_to.as_ref() == Some(path));
-        moved.map_or_else(|| path.as_str().to_owned(), |(key, _)| key.clone())
-    }
-
-    /// An id for a section that has none yet.
-    pub(super) fn fresh_id(&mut self, heading: &str) -> String {
-        self.fresh.push(heading.to_owned());
-        format!("{FRESH}{}", self.fresh.len() - 1)
-    }
-
-    /// The sections that have no id yet: the id that each was promised, if it was, and its heading.
-    pub(super) fn new_sections(&self) -> impl Iterator<Item = (Option<String>, &str)> {
-        let promised = self.promised.iter().cloned().map(Some);
-        let promised = promised.chain(std::iter::repeat(None));
-        promised.zip(self.fresh.iter().map(String::as_str))
-    }
-
-    /// Makes an edit on a draft. Sections that it makes get the ids in `given`, in order, then fresh ones.
-    pub(super) fn edit(
-        &mut self,
-        path: &str,
-        edit: &Edit<'_>,
-        given: &[String],
-    ) -> Result<Edited, EditorError> {
-        let draft = self.drafts.get(path).ok_or(EditorError::DocumentNotFound)?;
-        let edited = {
-            let editable = Editable::new(draft.text(), &draft.document)?;
-            editable
-                .edit(edit)
-                .map_err(|error| explained(draft, error))?
-        };
-        let limit = self.editor.limits.max_document_bytes;
-        if edited.bytes.len() as u64 > limit {
-            return Err(EditorError::TooLarge {
-                what: "document",
-                limit,
-            });
-        }
-        let headings: Vec<String> = edited
-            .document
-            .top_level()
-            .map(|(_, section, _)| section.text.clone())
-            .collect();
-        let old_ids = draft.ids.clone();
-        let mut given = given.iter();
-        let ids: Vec<String> = edited
-            .lineage
-            .iter()
-            .zip(&headings)
-            .map(|(origin, heading)| match origin {
-                Some(old) => old_ids[*old].clone(),
-                None => match given.next() {
-                    Some(id) => id.clone(),
-                    None => self.fresh_id(heading),
-                },
-            })
-            .collect();
-        if let Some(draft) = self.drafts.get_mut(path) {
-            draft.changes = draft.changes.then(&edited.changes);
-            draft.bytes = Some(edited.bytes.clone());
-            draft.document = edited.document.clone();
-            draft.ids = ids;
-        }
-        Ok(edited)
-    }
-
-    pub(super) fn touch(&mut self, path: &str, id: &str) {
-        self.touch_all(path, [id.to_owned()]);
-    }
-
-    /// Notes sections that the request concerns, each once.
-    pub(super) fn touch_all(&mut self, path: &str, ids: impl IntoIterator<Item = String>) {
-        if let Some(draft) = self.drafts.get_mut(path) {
-            work::count(draft.touched.len());
-            let mut known: HashSet<String> = draft.touched.iter().cloned().collect();
-            let new = ids.into_iter().filter(|id| known.insert(id.clone()));
-            draft.touched.extend(new);
-        }
-    }
-
-    /// Finds a section by id, label or heading.
-    pub(super) fn find(
-        &mut self,
-        path: Option<&NotePath>,
-        section: &SectionRef,
-    ) -> Result<Found, EditorError> {
-        let found = match (&section.id, &section.heading) {
-            (None, None) => {
-                return Err(EditorError::BadReference(
-                    "Name the section by section_id or by heading.",
-                ));
-            }
-            (Some(id), _) => self.find_id(path, id)?,
-            (None, Some(heading)) => {
-                let path = path.ok_or(EditorError::NoDocument)?;
-                let draft = self.draft(path)?;
-                let view = snapshot(draft);
-                let position = view.find_heading(heading, LetterCase::Matters)?;
-                Found {
-                    path: draft.path.as_str().to_owned(),
-                    position,
-                    id: draft.ids[position].clone(),
-                }
-            }
-        };
-        if section.id.is_some() && section.heading.is_some() {
-            let view = snapshot(&self.drafts[&found.path]);
-            let heading = section.heading.as_deref();
-            view.check_heading(found.position, heading, LetterCase::Matters)?;
-        }
-        Ok(found)
-    }
-
-    fn find_id(&mut self, path: Option<&NotePath>, id: &str) -> Result<Found, EditorError> {
-        let id = match id
-            .strip_prefix('@')
-            .and_then(|label| self.labels.get(label))
-        {
-            Some(labelled) => labelled.clone(),
-            None => id.to_owned(),
-        };
-        let position_in = |draft: &Draft| draft.ids.iter().position(|known| *known == id);
-        let in_drafts = self
-            .drafts
-            .iter()
-            .find_map(|(key, draft)| Some((key.clone(), position_in(draft)?)));
-        let (key, position) = match in_drafts {
-            Some(found) => found,
-            None => {
-                if let Some(path) = path {
-                    // Looking at the document may be what tells its ids.
-                    self.draft(path)?;
-                }
-                if let Some(found) = path.and_then(|path| self.in_draft(path, &id)) {
-                    return Ok(found);
-                }
-                let draft = match self.editor.document_of(&id) {
-                    Some(known) => self.draft(&known)?,
-                    None => return Err(self.unknown(path, &id)),
-                };
-                match position_in(draft) {
-                    Some(position) => (draft.path.as_str().to_owned(), position),
-                    None => return Err(self.unknown(path, &id)),
-                }
-            }
-        };
-        if let Some(path) = path
-            && self.editor.real_path(path)? != *self.drafts[&key].final_path()
-        {
-            return Err(EditorError::BadReference(
-                "The section is in another document than path says.",
-            ));
-        }
-        Ok(Found {
-            path: key,
-            position,
-            id,
-        })
-    }
-
-    /// The section of an id in the draft of the document at `path`.
-    fn in_draft(&self, path: &NotePath, id: &str) -> Option<Found> {
-        let key = self.key_of(&self.editor.real_path(path).ok()?);
-        let ids = &self.drafts.get(&key)?.ids;
-        Some(Found {
-            position: ids.iter().position(|known| known == id)?,
-            path: key,
-            id: id.to_owned(),
-        })
-    }
-
-    /// Why an id names nothing.
-    fn unknown(&mut self, path: Option<&NotePath>, id: &str) -> EditorError {
-        let within = path.and_then(|path| self.draft(path).ok().map(|draft| snapshot(draft)));
-        self.editor.unknown_id(id, within.as_ref())
     }
 }
 
@@ -419,81 +67,4 @@ pub(super) fn snapshot(draft: &Draft) -> View {
         draft.ids.clone(),
         0,
     )
-}
-
-/// An error that speaks of sections by position, in terms of the document.
-fn explained(draft: &Draft, error: EditError) -> EditorError {
-    match error {
-        EditError::Reparents { section } => match snapshot(draft).candidate(section) {
-            Some(section) => EditorError::Reparents { section },
-            None => error.into(),
-        },
-        error => error.into(),
-    }
-}
-
-/// Whether an id is still to be given out, and which one it is.
-pub(super) fn fresh_index(id: &str) -> Option<usize> {
-    id.strip_prefix(FRESH)?.parse().ok()
-}
-
-/// An id as callers see it: none, while it is still to be given out.
-pub(super) fn shown_id(id: &str) -> String {
-    match fresh_index(id) {
-        Some(_) => String::new(),
-        None => id.to_owned(),
-    }
-}
-
-/// Plans that were made by dry runs and not applied yet.
-#[derive(Debug, Default)]
-pub(super) struct Plans {
-    plans: Vec<(String, Plan)>,
-}
-
-/// What a dry run found: the bytes it would write.
-#[derive(Clone, Debug)]
-pub(super) struct Plan {
-    pub(super) request: WriteRequest,
-    pub(super) documents: Vec<PlannedDocument>,
-    /// The ids that new sections will have.
-    pub(super) ids: Vec<String>,
-}
-
-/// A document before and after a plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PlannedDocument {
-    pub(super) path: String,
-    pub(super) before: Option<String>,
-    pub(super) after: Option<String>,
-}
-
-impl Plans {
-    const MOST: usize = 32;
-
-    pub(super) fn put(&mut self, token: String, plan: Plan) {
-        self.plans.retain(|(known, _)| *known != token);
-        if self.plans.len() == Self::MOST {
-            self.plans.remove(0);
-        }
-        self.plans.push((token, plan));
-    }
-
-    /// The ids that a plan promises.
-    pub(super) fn ids(&self, token: &str) -> Option<Vec<String>> {
-        let (_, plan) = self.plans.iter().find(|(known, _)| known == token)?;
-        Some(plan.ids.clone())
-    }
-
-    pub(super) fn take(&mut self, token: &str) -> Option<Plan> {
-        let at = self.plans.iter().position(|(known, _)| known == token)?;
-        Some(self.plans.remove(at).1)
-    }
-}
-
-impl From<&WriteRequest> for Option<Request> {
-    fn from(request: &WriteRequest) -> Self {
-        let (id, digest) = request.request.clone()?;
-        Some(Request { id, digest })
-    }
 }

@@ -12,7 +12,6 @@ use crate::{
 
 /// Why a request to the editor has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum EditorError {
     /// There is no such document.
     #[error("Document not found.")]
@@ -262,9 +261,9 @@ impl fmt::Display for Conflict {
     }
 }
 
-impl EditorError {
-    pub(crate) fn io(error: &io::Error) -> Self {
-        match FileRefusal::of(error) {
+impl From<io::Error> for EditorError {
+    fn from(error: io::Error) -> Self {
+        match FileRefusal::of(&error) {
             Some(FileRefusal::ReadOnly) => return Self::ReadOnlyDocument,
             Some(FileRefusal::Unkept { what }) => return Self::Unkept { what: what.clone() },
             Some(FileRefusal::NotRegular { name }) => {
@@ -279,7 +278,7 @@ impl EditorError {
                     why: format!("is larger than {limit} bytes"),
                 };
             }
-            None if is_out_of_descriptors(error) => return Self::TooManyOpenFiles,
+            None if is_out_of_descriptors(&error) => return Self::TooManyOpenFiles,
             None => {}
         }
         match error.kind() {
@@ -295,7 +294,7 @@ impl From<JournalError> for EditorError {
     fn from(error: JournalError) -> Self {
         match error {
             JournalError::UnknownVersion => Self::JournalTooNew,
-            JournalError::Io(error) => Self::io(&error),
+            JournalError::Io(error) => error.into(),
         }
     }
 }

@@ -1,17 +1,22 @@
 //! The history of a document: its entries, and its text at any of them.
 
+mod compact;
+pub(super) mod trust;
+
 use std::{collections::HashSet, path::Path, sync::Arc};
 
-use sectile_markdown::{Changes, Digest};
+use sectile_markdown::Changes;
 
 use super::{
-    Editor, EditorError, View,
-    store::{State, take_news},
+    EditorError, EditorLimits,
+    folder::{DocumentFolder, recorded_path},
+    read::{DocumentReader, past::before},
+    store::{JournalStore, State, take_news},
 };
 use crate::{
     NotePath,
-    journal::{Damage, Entry, JournalKey, Kind, Origin, Record, Step},
-    ledger::{DocumentState, EntryCard, Ledger},
+    journal::{Damage, JournalKey, Kind, Origin, Step},
+    ledger::{DocumentState, EntryCard},
 };
 
 /// One entry of a history, as callers see it.
@@ -88,24 +93,32 @@ struct Past {
     ids: Vec<String>,
 }
 
-impl Editor {
-    /// The entries of a document's history, newest first, and whether there are more.
-    ///
-    /// # Errors
-    /// [`EditorError`] when the document or its journal cannot be read.
-    pub fn history(
-        &self,
-        path: &NotePath,
-        filter: &HistoryFilter,
-    ) -> Result<(Vec<HistoryEntry>, bool), EditorError> {
-        self.history_of(&self.remembered(path)?, filter)
+/// The history of the documents in a folder.
+#[derive(Debug)]
+pub(super) struct DocumentHistory {
+    folder: Arc<DocumentFolder>,
+    store: Arc<JournalStore>,
+    reader: Arc<DocumentReader>,
+    max_journal_bytes: u64,
+}
+
+impl DocumentHistory {
+    pub(super) fn new(
+        folder: &Arc<DocumentFolder>,
+        store: &Arc<JournalStore>,
+        reader: &Arc<DocumentReader>,
+        limits: &EditorLimits,
+    ) -> Self {
+        Self {
+            folder: Arc::clone(folder),
+            store: Arc::clone(store),
+            reader: Arc::clone(reader),
+            max_journal_bytes: limits.max_journal_bytes,
+        }
     }
 
-    /// The same for a document that may be gone.
-    ///
-    /// # Errors
-    /// [`EditorError::DocumentNotFound`] when the history knows nothing of it any more.
-    pub fn history_of(
+    /// The entries of a document's history, newest first, and whether there are more.
+    pub(super) fn history_of(
         &self,
         document: &Remembered,
         filter: &HistoryFilter,
@@ -113,7 +126,7 @@ impl Editor {
         if document.number == WITHOUT_HISTORY {
             return Ok((Vec::new(), false));
         }
-        let state = self.state();
+        let state = self.store.state();
         let known = state
             .ledger
             .document_by_number(document.number)
@@ -146,17 +159,13 @@ impl Editor {
     }
 
     /// The document at `path`; where no file is, the last one that was deleted there.
-    ///
-    /// # Errors
-    /// [`EditorError`] when the document cannot be read, or there was none.
-    pub fn remembered(&self, path: &NotePath) -> Result<Remembered, EditorError> {
-        self.check_path(path)?;
-        let there = self.looked_at(path)?;
-        let mut state = self.state();
-        self.catch_up(&mut state)?;
+    pub(super) fn remembered(&self, path: &NotePath) -> Result<Remembered, EditorError> {
+        self.folder.check_path(path)?;
+        let there = self.reader.looked_at(path)?;
+        let state = self.store.current_state()?;
         let known = match &there {
             Some(view) => state.ledger.document(view.path().as_str()),
-            None => self.known_at(&state.ledger, path),
+            None => self.store.known_at(&state.ledger, path),
         };
         let number = match (known, there) {
             (Some(known), _) => known.id,
@@ -169,64 +178,47 @@ impl Editor {
         })
     }
 
-    /// What is known of the document at `path`, or of the last one that was deleted there.
-    pub(super) fn known_at<'l>(
+    /// The document that holds the section of an id, or held it when it was deleted.
+    pub(super) fn remembered_by_section(
         &self,
-        ledger: &'l Ledger,
-        path: &NotePath,
-    ) -> Option<&'l DocumentState> {
-        let real = self.root.resolve(path);
-        let real = real.as_ref().unwrap_or(path).as_str();
-        ledger.document(real).or_else(|| ledger.deleted_at(real))
-    }
-
-    /// The document that holds the section of an id, or held it when it was deleted; `None` when there is no such id.
-    ///
-    /// # Errors
-    /// [`EditorError`] when the document cannot be read.
-    pub fn remembered_by_section(&self, id: &str) -> Result<Option<Remembered>, EditorError> {
+        id: &str,
+    ) -> Result<Option<Remembered>, EditorError> {
         let found = self.document_with(id);
         let path = found
             .as_ref()
             .and_then(|found| NotePath::parse_vault(&found.path).ok());
         // Looking at the document enters what other programs did to it.
-        match path.map(|path| self.check_path(&path).and_then(|()| self.looked_at(&path))) {
+        match path.map(|path| {
+            self.folder
+                .check_path(&path)
+                .and_then(|()| self.reader.looked_at(&path))
+        }) {
             None => Ok(None),
             Some(Ok(_)) => Ok(found),
             Some(Err(error)) => Err(error),
         }
     }
 
-    /// The document at `path`, if its file is there.
-    pub(super) fn looked_at(&self, path: &NotePath) -> Result<Option<Arc<View>>, EditorError> {
-        match self.view(path) {
-            Ok(view) => Ok(Some(view)),
-            Err(EditorError::DocumentNotFound) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
     fn document_with(&self, id: &str) -> Option<Remembered> {
         let deleted_by = {
-            let mut state = self.state();
             // A journal that cannot be read is reported by whoever looks at the document.
-            self.catch_up(&mut state).ok()?;
+            let state = self.store.current_state().ok()?;
             if let Some(known) = state.ledger.document_of(id) {
                 return Some(Remembered {
                     number: known.id,
                     path: known.path.clone()?,
                 });
             }
-            if let Some(path) = self.sighted_with(&state, id) {
+            if let Some(path) = self.store.sighted_with(&state, id) {
                 let number = WITHOUT_HISTORY;
                 return Some(Remembered { number, path });
             }
             state.ledger.deleted_by(id)?
         };
-        let steps = self.entry(deleted_by).ok()?.steps;
+        let steps = self.store.entry(deleted_by).ok()?.steps;
         let held = |step: &Step| step.ids.removed.iter().any(|removed| removed == id);
         let step = steps.into_iter().find(held)?;
-        let state = self.state();
+        let state = self.store.state();
         let known = state.ledger.document_by_number(step.document)?;
         Some(Remembered {
             number: known.id,
@@ -235,9 +227,8 @@ impl Editor {
     }
 
     /// Whether undo and redo would do something.
-    #[must_use]
-    pub fn can_undo_redo(&self, document: &Remembered) -> (bool, bool) {
-        let state = self.state();
+    pub(super) fn can_undo_redo(&self, document: &Remembered) -> (bool, bool) {
+        let state = self.store.state();
         let known = state.ledger.document_by_number(document.number);
         let is_ours = |number: &u64| {
             let card = state.ledger.entry(*number);
@@ -252,28 +243,24 @@ impl Editor {
     }
 
     /// The document as it was after entry `number`; before its first entry for 0.
-    ///
-    /// # Errors
-    /// [`EditorError::EntryNotFound`] when the entry does not concern the document, [`EditorError::TextUnknown`] when
-    /// the text of that time is not kept.
-    pub fn revision(&self, path: &NotePath, number: u64) -> Result<Revision, EditorError> {
-        self.revision_of(&self.remembered(path)?, number)
-    }
-
-    fn revision_of(&self, document: &Remembered, number: u64) -> Result<Revision, EditorError> {
+    pub(super) fn revision_of(
+        &self,
+        document: &Remembered,
+        number: u64,
+    ) -> Result<Revision, EditorError> {
         if document.number == WITHOUT_HISTORY {
-            let path = NotePath::parse_vault(&document.path);
-            let path = path.map_err(|_| EditorError::OutsideRoot)?;
+            let path = recorded_path(&document.path)?;
             return match number {
                 0 => Ok(Revision {
                     entry: 0,
-                    bytes: Some(self.view(&path)?.bytes().to_vec()),
+                    bytes: Some(self.reader.view(&path)?.bytes().to_vec()),
                     path: document.path.clone(),
                 }),
                 _ => Err(EditorError::EntryNotFound),
             };
         }
         let known = self
+            .store
             .state()
             .ledger
             .document_by_number(document.number)
@@ -302,13 +289,13 @@ impl Editor {
             return Err(EditorError::TextUnknown);
         }
         let mut bytes = match known.hash {
-            Some(_) => Some(self.text_of(known).ok_or(EditorError::TextUnknown)?),
+            Some(_) => Some(self.reader.text_of(known).ok_or(EditorError::TextUnknown)?),
             None => None,
         };
         let mut path = known.path.clone().unwrap_or_default();
         let mut ids = known.ids.clone();
         for entry in known.entries[at..].iter().rev() {
-            let step = self.step(*entry, known.id)?;
+            let step = self.store.step(*entry, known.id)?;
             bytes = before(&step, bytes.as_deref())?;
             ids = step
                 .ids
@@ -327,6 +314,7 @@ impl Editor {
         number: u64,
     ) -> Result<(Option<Vec<u8>>, Vec<String>), EditorError> {
         let known = self
+            .store
             .state()
             .ledger
             .document_by_number(document)
@@ -339,167 +327,23 @@ impl Editor {
     }
 
     /// The replacements that an entry made in a document, with the bytes before them.
-    ///
-    /// # Errors
-    /// [`EditorError`] when the entry is not there or its bytes are not kept.
-    pub fn entry_changes(
+    pub(super) fn entry_changes(
         &self,
         document: &Remembered,
         number: u64,
     ) -> Result<(Vec<u8>, Changes), EditorError> {
         let after = self.revision_of(document, number)?;
-        let step = self.step(number, document.number)?;
+        let step = self.store.step(number, document.number)?;
         let old = before(&step, after.bytes.as_deref())?.unwrap_or_default();
         let changes = step.changes().ok_or(EditorError::TextUnknown)?;
         Ok((old, changes))
     }
 
     /// Places of the journal that cannot be read.
-    #[must_use]
-    pub fn damage(&self) -> Vec<Damage> {
-        let mut state = self.state();
+    pub(super) fn damage(&self) -> Vec<Damage> {
         // Damage is what was seen; a journal that cannot be looked at is reported by whoever needs it.
-        if self.catch_up(&mut state).is_err() {
-            return Vec::new();
-        }
-        state.ledger.damage().to_vec()
-    }
-
-    /// The full record of an entry.
-    pub(super) fn entry(&self, number: u64) -> Result<Entry, EditorError> {
-        let mut looked_at = None;
-        loop {
-            let mut state = self.state();
-            let card = state
-                .ledger
-                .entry(number)
-                .ok_or(EditorError::EntryNotFound)?;
-            let place = (card.offset, card.len);
-            if looked_at == Some(place) {
-                return Err(EditorError::TextUnknown);
-            }
-            looked_at = Some(place);
-            let folder = self
-                .root
-                .private_folder()
-                .map_err(|error| self.refusal(&error))?
-                .ok_or(EditorError::TextUnknown)?;
-            match state.journal.read_at(&folder, place.0, place.1)? {
-                Some(Record::Intent(entry) | Record::Done(entry)) if entry.number == number => {
-                    return Ok(*entry);
-                }
-                // Another process may have rewritten the journal; else the place is damaged.
-                _ => self.catch_up(&mut state)?,
-            }
-        }
-    }
-
-    pub(super) fn step(&self, number: u64, document: u64) -> Result<Step, EditorError> {
-        let entry = self.entry(number)?;
-        entry
-            .steps
-            .into_iter()
-            .find(|step| step.document == document)
-            .ok_or(EditorError::EntryNotFound)
-    }
-
-    /// The text of a document as the journal knows it, which may no longer be what is on disk. `None` when it is not
-    /// kept.
-    pub(super) fn text_of(&self, known: &DocumentState) -> Option<Vec<u8>> {
-        let wanted = known.hash.as_deref()?;
-        if let Some(view) = known
-            .path
-            .as_deref()
-            .and_then(|path| self.views().get(path))
-            && view.hash().to_string() == wanted
-        {
-            return Some(view.bytes().to_vec());
-        }
-        if let Some(text) = self.text_on_disk(known) {
-            return Some(text);
-        }
-        let remembered = self.remembered_text(known);
-        let start = {
-            let state = self.state();
-            let chain = known.entries.get(known.chain_start..).unwrap_or_default();
-            let starts_known = |number: &&u64| {
-                state
-                    .ledger
-                    .entry(**number)
-                    .and_then(|card| card.step(known.id))
-                    .is_some_and(|step| step.has_snapshot || step.before.is_none())
-            };
-            *chain.iter().rev().find(starts_known)?
-        };
-        // Going on from a later text takes fewer looks into the journal.
-        let (start, mut text) = match remembered {
-            Some((entry, text)) if entry >= start => (entry + 1, Some(text)),
-            _ => (start, None),
-        };
-        for number in known.entries.iter().filter(|number| **number >= start) {
-            // What cannot be read any more is not kept.
-            let step = self.step(*number, known.id).ok()?;
-            let base = match (text, &step.snapshot) {
-                (Some(text), _) => text,
-                (None, Some(snapshot)) => snapshot.0.clone(),
-                (None, None) if step.before.is_none() => Vec::new(),
-                (None, None) => return None,
-            };
-            text = Some(step.changes()?.apply(&base)?);
-        }
-        let text = text.filter(|text| Digest::of(text).to_string() == wanted)?;
-        if let Some(entry) = known.entries.last() {
-            let made = (known.id, *entry, text.clone());
-            *self.made_text() = Some(made);
-        }
-        Some(text)
-    }
-
-    /// What the document said after one of its entries, and that entry, if one is at hand.
-    fn remembered_text(&self, known: &DocumentState) -> Option<(u64, Vec<u8>)> {
-        let made = self.made_text().clone();
-        let made = made.filter(|(document, ..)| *document == known.id);
-        let view = known
-            .path
-            .as_deref()
-            .and_then(|path| self.views().get(path));
-        let candidates = [
-            made.map(|(_, entry, text)| (entry, text)),
-            view.map(|view| (view.revision(), view.bytes().to_vec())),
-        ];
-        let newest = candidates.into_iter().flatten().max_by_key(|one| one.0)?;
-        let after = {
-            let state = self.state();
-            let card = state.ledger.entry(newest.0)?;
-            card.step(known.id)?.after.clone()
-        };
-        (after? == Digest::of(&newest.1).to_string()).then_some(newest)
-    }
-}
-
-impl Editor {
-    /// The text of a document on disk, if it is what the journal says.
-    fn text_on_disk(&self, known: &DocumentState) -> Option<Vec<u8>> {
-        let path = NotePath::parse_vault(known.path.as_deref()?).ok()?;
-        let bytes = self.read(&path).ok()?;
-        let is_known = known.hash.as_deref() == Some(Digest::of(&bytes).to_string().as_str());
-        is_known.then_some(bytes)
-    }
-}
-
-/// The bytes before a step, given those after it.
-pub(super) fn before(step: &Step, after: Option<&[u8]>) -> Result<Option<Vec<u8>>, EditorError> {
-    if step.before.is_none() {
-        return Ok(None);
-    }
-    let changes = step.inverse().ok_or(EditorError::TextUnknown)?;
-    let bytes = changes
-        .apply(after.unwrap_or_default())
-        .ok_or(EditorError::TextUnknown)?;
-    if step.before.as_deref() == Some(Digest::of(&bytes).to_string().as_str()) {
-        Ok(Some(bytes))
-    } else {
-        Err(EditorError::TextUnknown)
+        let state = self.store.current_state();
+        state.map_or_else(|_| Vec::new(), |state| state.ledger.damage().to_vec())
     }
 }
 
@@ -576,9 +420,7 @@ pub fn examine(location: &Path, key: JournalKey) -> Result<Option<JournalState>,
         Err(crate::RootError::Unreadable(kind)) => return Err(EditorError::Io(kind)),
         Err(_) => return Err(EditorError::RootGone),
     };
-    let folder = root
-        .private_folder()
-        .map_err(|error| EditorError::io(&error))?;
+    let folder = root.private_folder()?;
     let Some(folder) = folder else {
         return Ok(None);
     };
@@ -598,9 +440,6 @@ pub fn examine(location: &Path, key: JournalKey) -> Result<Option<JournalState>,
         damaged_places: state.ledger.damage().len(),
         foreign_lines: state.ledger.foreign_lines(),
         foreign_intents: state.ledger.foreign_intents(),
-        rescued: folder
-            .rescued_files()
-            .map_err(|error| EditorError::io(&error))?
-            .len(),
+        rescued: folder.rescued_files()?.len(),
     }))
 }

@@ -1,18 +1,32 @@
 //! The journal and the ids as the editor uses them: caught up before every look, locked for every line.
 
+mod commit;
+mod recovery;
+mod sighting;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
-    time::Instant,
+    sync::Arc,
+    time::{Duration, Instant},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use sectile_markdown::Digest;
 
-use super::{Editor, EditorError, sighting::Unrecorded};
+use self::sighting::Unrecorded;
+pub(super) use self::{
+    commit::{Places, put_in_place, restore},
+    sighting::{MOST_SIGHTED_SECTIONS, UnrecordedDocument},
+};
+use super::{Clock, EditorError, EditorOptions, folder::DocumentFolder};
 use crate::{
+    NotePath,
     fs::{HeldLock, PrivateFolder},
     ids::IdSource,
-    journal::{Durability, Header, JOURNAL, Journal, JournalKey, News, Record, VERSION},
-    ledger::Ledger,
+    journal::{
+        Durability, Entry, Header, JOURNAL, Journal, JournalKey, News, Record, Step, VERSION,
+    },
+    ledger::{DocumentState, Ledger},
     sightings::Sightings,
 };
 
@@ -43,8 +57,7 @@ impl State {
         let is_taken = |batch| self.ledger.has_batch(batch) || self.sightings.has_batch(batch);
         let mut source = IdSource::new(&is_taken);
         let ids = sections.map(|(id, heading)| id.map_or_else(|| source.id(heading), Ok));
-        let ids = ids.collect::<Result<Vec<_>, _>>();
-        ids.map_err(|error| EditorError::io(&error))
+        Ok(ids.collect::<Result<Vec<_>, _>>()?)
     }
 }
 
@@ -63,12 +76,46 @@ impl DocumentLocks {
 
 pub(super) const JOURNAL_LOCK: &str = "journal";
 
-impl Editor {
-    /// Takes in what other processes have written.
-    pub(super) fn catch_up(&self, state: &mut State) -> Result<(), EditorError> {
-        match self.root.private_folder() {
-            Ok(Some(folder)) => take_news(state, &folder),
-            Ok(None) => {
+/// The journal and the ids of the documents in a folder, and the locks on these.
+#[derive(Debug)]
+pub(super) struct JournalStore {
+    folder: Arc<DocumentFolder>,
+    state: Mutex<State>,
+    clock: Clock,
+    lock_timeout: Duration,
+}
+
+impl JournalStore {
+    pub(super) fn new(folder: Arc<DocumentFolder>, options: &EditorOptions) -> Self {
+        Self {
+            folder,
+            state: Mutex::new(State::new(options.key.clone())),
+            clock: options.clock,
+            lock_timeout: options.limits.lock_timeout,
+        }
+    }
+
+    /// What is known of the root, without a look at what others have written since.
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// The time, in milliseconds since 1970.
+    pub(super) fn now(&self) -> i64 {
+        (self.clock)()
+    }
+
+    /// What is known of the root, with all that other processes have written.
+    pub(super) fn current_state(&self) -> Result<MutexGuard<'_, State>, EditorError> {
+        let mut state = self.state();
+        self.catch_up(&mut state)?;
+        Ok(state)
+    }
+
+    fn catch_up(&self, state: &mut State) -> Result<(), EditorError> {
+        match self.folder.private_if_there()? {
+            Some(folder) => take_news(state, &folder),
+            None => {
                 // Somebody may have removed the folder. Then what it said is gone.
                 if state.journal.len() > 0 {
                     state.journal.forget();
@@ -77,7 +124,6 @@ impl Editor {
                 state.sightings.forget();
                 Ok(())
             }
-            Err(error) => Err(self.refusal(&error)),
         }
     }
 
@@ -86,7 +132,7 @@ impl Editor {
         &self,
         make: impl FnOnce(&State) -> Result<(Vec<Record>, T), EditorError>,
     ) -> Result<T, EditorError> {
-        let folder = self.private()?;
+        let folder = self.folder.private()?;
         let _lock = self.lock_journal(&folder)?;
         let mut state = self.state();
         take_news(&mut state, &folder)?;
@@ -113,17 +159,81 @@ impl Editor {
         Ok(result)
     }
 
+    /// Appends one record.
+    pub(super) fn append(&self, record: Record) -> Result<(), EditorError> {
+        self.record(|_| Ok((vec![record], ())))
+    }
+
+    /// What is known of the document at `path`, or of the last one that was deleted there.
+    pub(super) fn known_at<'l>(
+        &self,
+        ledger: &'l Ledger,
+        path: &NotePath,
+    ) -> Option<&'l DocumentState> {
+        let real = self.folder.root.resolve(path);
+        let real = real.as_ref().unwrap_or(path).as_str();
+        ledger.document(real).or_else(|| ledger.deleted_at(real))
+    }
+
+    /// The full record of an entry.
+    pub(super) fn entry(&self, number: u64) -> Result<Entry, EditorError> {
+        let mut looked_at = None;
+        loop {
+            let mut state = self.state();
+            let card = state
+                .ledger
+                .entry(number)
+                .ok_or(EditorError::EntryNotFound)?;
+            let place = (card.offset, card.len);
+            if looked_at == Some(place) {
+                return Err(EditorError::TextUnknown);
+            }
+            looked_at = Some(place);
+            let folder = self.folder.private_if_there()?;
+            let folder = folder.ok_or(EditorError::TextUnknown)?;
+            match state.journal.read_at(&folder, place.0, place.1)? {
+                Some(Record::Intent(entry) | Record::Done(entry)) if entry.number == number => {
+                    return Ok(*entry);
+                }
+                // Another process may have rewritten the journal; else the place is damaged.
+                _ => self.catch_up(&mut state)?,
+            }
+        }
+    }
+
+    pub(super) fn step(&self, number: u64, document: u64) -> Result<Step, EditorError> {
+        let entry = self.entry(number)?;
+        entry
+            .steps
+            .into_iter()
+            .find(|step| step.document == document)
+            .ok_or(EditorError::EntryNotFound)
+    }
+
+    /// The document that holds the section of an id, as far as is known without looking.
+    pub(super) fn document_of(&self, id: &str) -> Option<NotePath> {
+        // A journal that cannot be read is reported by whoever looks at the document.
+        let state = self.current_state().ok()?;
+        let path = match state.ledger.document_of(id) {
+            Some(known) => known.path.clone(),
+            None => self.sighted_with(&state, id),
+        };
+        NotePath::parse_vault(&path?).ok()
+    }
+
     /// Takes the lock of the journal and the ids.
     pub(super) fn lock_journal(&self, folder: &PrivateFolder) -> Result<HeldLock, EditorError> {
-        let deadline = Instant::now() + self.limits.lock_timeout;
-        folder
-            .lock(JOURNAL_LOCK, deadline, &|| false)
-            .map_err(|error| EditorError::io(&error))?
-            .ok_or(EditorError::Busy)
+        self.lock(folder, JOURNAL_LOCK)
+    }
+
+    fn lock(&self, folder: &PrivateFolder, name: &str) -> Result<HeldLock, EditorError> {
+        let deadline = Instant::now() + self.lock_timeout;
+        let lock = folder.lock(name, deadline, &|| false)?;
+        lock.ok_or(EditorError::Busy)
     }
 
     fn first_header(&self, ledger: &Ledger) -> Header {
-        let created = (self.clock)();
+        let created = self.now();
         let next = ledger.next();
         Header {
             version: VERSION,
@@ -143,13 +253,11 @@ impl Editor {
         stop: &dyn Fn() -> bool,
     ) -> Result<DocumentLocks, EditorError> {
         let names: BTreeSet<String> = paths.into_iter().map(lock_name).collect();
-        let folder = self.private()?;
-        let deadline = Instant::now() + self.limits.lock_timeout;
+        let folder = self.folder.private()?;
+        let deadline = Instant::now() + self.lock_timeout;
         let mut locks = DocumentLocks::default();
         for name in names {
-            let lock = folder
-                .lock(&name, deadline, stop)
-                .map_err(|error| EditorError::io(&error))?;
+            let lock = folder.lock(&name, deadline, stop)?;
             match lock {
                 Some(lock) => locks.held.insert(name, lock),
                 None if stop() => return Err(EditorError::Cancelled),

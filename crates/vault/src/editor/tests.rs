@@ -25,6 +25,7 @@ use sectile_markdown::{LetterCase, edit::PayloadHeadings};
 use tempfile::TempDir;
 
 use super::*;
+use crate::ReadError;
 
 pub(super) const SAMPLE: &str = "# Title\n\nIntro text.\n\n## Alpha\n\nAlpha body.\n\n### Alpha child\n\nChild body.\n\n## Beta\n\nBeta body.\n\n## Gamma\n\nGamma body.\n";
 

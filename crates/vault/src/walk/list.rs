@@ -56,6 +56,19 @@ impl Root {
         self.listed(folder, walk, stop, Wanted::Documents)
     }
 
+    /// Like [`Self::list`], for the root itself: every document that [`Root::walk`] comes to, with its stamp.
+    ///
+    /// # Errors
+    /// [`WalkError`] when the root cannot be read, or `stop` said so.
+    pub fn list_all(
+        &self,
+        walk: &Walk,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<(NotePath, FileStamp)>, WalkError> {
+        let root = self.dir().map_err(unreadable)?;
+        list_below(&root, &top(), walk, stop, Wanted::Documents)
+    }
+
     /// The Markdown documents that lie directly in the root, with stamps, sorted. Folders are not looked into.
     ///
     /// # Errors
@@ -256,36 +269,47 @@ impl Root {
         let root = self.dir().map_err(unreadable)?;
         let rules = rules_above(&root, &path, walk)?.ok_or_else(absent)?;
         let base = open_folder(&root, folder).map_err(unreadable)?;
-        let mut found = Files::listing(wanted);
-        let mut folders = vec![Folder {
+        let folder = Folder {
             path: folder.to_owned(),
             rules,
-        }];
-        while let Some(next) = folders.pop() {
-            if stop() {
-                return Err(WalkError::Stopped);
-            }
-            // Paths are those from the root, for the rules; folders are opened from the one that was asked for.
-            let below = next.path.strip_prefix(folder).unwrap_or_default();
-            let opened = match below.trim_start_matches('/') {
-                "" => base.try_clone(),
-                below => open_folder(&base, below),
-            };
-            let is_base = below.is_empty();
-            match opened.and_then(|dir| next.read(&dir, walk, &mut found, &mut folders)) {
-                Err(error) if is_base => return Err(unreadable(error)),
-                // It went away, or is not ours to read; then so are the files in it.
-                Ok(()) | Err(_) => {}
-            }
-        }
-        let mut files: Vec<(NotePath, FileStamp)> = found
-            .listed()
-            .into_iter()
-            .filter_map(|(file, stamp)| Some((file.below(folder)?, stamp)))
-            .collect();
-        files.sort_unstable_by(|one, other| one.0.cmp(&other.0));
-        Ok(files)
+        };
+        let files = list_below(&base, &folder, walk, stop, wanted)?.into_iter();
+        Ok(files
+            .filter_map(|(file, stamp)| Some((file.below(&folder.path)?, stamp)))
+            .collect())
     }
+}
+
+/// The files below `folder`, which is open as `base`: paths from the root, and stamps, sorted.
+fn list_below(
+    base: &Dir,
+    folder: &Folder,
+    walk: &Walk,
+    stop: &dyn Fn() -> bool,
+    wanted: Wanted,
+) -> Result<Vec<(NotePath, FileStamp)>, WalkError> {
+    let mut found = Files::listing(wanted);
+    let mut folders = vec![folder.clone()];
+    while let Some(next) = folders.pop() {
+        if stop() {
+            return Err(WalkError::Stopped);
+        }
+        // Paths are those from the root, for the rules; folders are opened from the one that was asked for.
+        let below = next.path.strip_prefix(&folder.path).unwrap_or_default();
+        let opened = match below.trim_start_matches('/') {
+            "" => base.try_clone(),
+            below => open_folder(base, below),
+        };
+        let is_base = below.is_empty();
+        match opened.and_then(|dir| next.read(&dir, walk, &mut found, &mut folders)) {
+            Err(error) if is_base => return Err(unreadable(error)),
+            // It went away, or is not ours to read; then so are the files in it.
+            Ok(()) | Err(_) => {}
+        }
+    }
+    let mut files = found.listed();
+    files.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+    Ok(files)
 }
 
 impl Files {

@@ -7,9 +7,11 @@ use std::{
 };
 
 use sectile_backends::{Postgres, PostgresSettings, Waiting};
-use sectile_library::{Question, StorageError, VectorIndexing as _, VectorSearch as _};
+use sectile_library::{
+    Question, SearchQuery, StorageError, VectorIndexing as _, VectorSearch as _,
+};
 use sectile_markdown::Digest;
-use sectile_retrieval::{Embedder, EmbeddingReader, Query};
+use sectile_retrieval::{Embedder, EmbeddingReader};
 use sectile_test_servers::{Fault, Postgres as Server, Proxy};
 
 use super::fixture::{
@@ -269,8 +271,7 @@ fn what_nobody_waits_for_is_cancelled_in_the_database() {
         let searching = scope.spawn(|| {
             postgres.search(&Question {
                 collection: "docs",
-                query: &Query::parse("water").unwrap(),
-                text: "water",
+                query: &SearchQuery::parse("water").unwrap(),
                 most: 5,
                 stop: &|| is_gone.load(Ordering::Relaxed),
             })

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use sectile_backends::{Postgres, PostgresSettings, Waiting};
 use sectile_library::{
-    Change, IndexedNotebook, LocatedHits, Question, SharedState, StorageError, VectorIndexing as _,
-    VectorSearch as _,
+    Change, IndexedNotebook, LocatedHits, Question, SearchQuery, SharedState, StorageError,
+    VectorIndexing as _, VectorSearch as _,
 };
 use sectile_markdown::{Digest, NotePath, Span};
 use sectile_retrieval::{
@@ -184,8 +184,7 @@ pub(crate) fn ask(
 ) -> Result<LocatedHits, StorageError> {
     postgres.search(&Question {
         collection,
-        query: &Query::parse(text).unwrap(),
-        text,
+        query: &SearchQuery::parse(text).unwrap(),
         most,
         stop: &|| false,
     })

@@ -301,9 +301,9 @@ async fn not_too_many_answers_are_kept() {
     };
     for index in 0..MAX_KEPT {
         let place = contexts.place(&bearer(index.to_string()), "one");
-        *place.kept.lock().unwrap() = Some(kept.clone());
+        *place.kept.lock() = Some(kept.clone());
     }
-    let count = || contexts.places.lock().unwrap().len();
+    let count = || contexts.places.lock().len();
     assert_eq!(count(), MAX_KEPT);
     // Full of answers that count: another one is asked for each time.
     let late = bearer("late".to_owned());

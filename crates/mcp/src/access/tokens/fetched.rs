@@ -2,18 +2,19 @@
 //! more than once at a time.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use parking_lot::Mutex;
+use sectile_client::{Client, Target};
 
 use super::{
     invalid,
     keys::{Algorithm, Key, KeySet},
 };
 use crate::access::Denied;
-use sectile_client::{Client, Target};
 
 /// How long nobody is asked again because of a key that is missing, or because the last time failed. Tokens with made-up
 /// keys must not become requests to somebody else.
@@ -89,7 +90,7 @@ impl Fetched {
         }
         let latest = previous.0.state().latest;
         let old = (self.0.clock)().checked_sub(self.0.keep);
-        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.state.lock();
         state.latest = latest.map(|(set, since)| (set, old.map_or(since, |old| old.min(since))));
     }
 
@@ -138,8 +139,7 @@ impl Fetched {
 
 impl Inner {
     fn state(&self) -> State {
-        let state = self.state.lock();
-        state.unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.lock().clone()
     }
 
     /// Asks for the set, unless that was done since it had been asked for `seen` times.
@@ -158,7 +158,7 @@ impl Inner {
             .and_then(|reply| KeySet::parse(&reply.body))
             .filter(|set| !set.is_empty());
         let now = (self.clock)();
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.asked = Some(now);
         state.times += 1;
         state.failed = set.is_none();

@@ -1,9 +1,9 @@
 //! What a world with tools, resources and prompts lists, reads and fills.
 
-use sectile_mcp::{Access, Policy, run};
+use sectile_mcp::{Access, Policy};
 use serde_json::{Value, json};
 
-use super::{ALPHA, BETA, Client, RESOURCES, shelve, spec, tool};
+use super::{ALPHA, BETA, Client, RESOURCES, call_shelve, spec, tool};
 use crate::fixture::{Era, initialize};
 
 #[tokio::test]
@@ -238,11 +238,7 @@ async fn hints_follow_from_what_a_tool_may_change() {
         ("shelve", Access::Write),
         ("burn", Access::Destructive),
     ]
-    .map(|(name, access)| {
-        tool(name, access, |shelf, arguments, context| {
-            run(shelf, arguments, context, shelve)
-        })
-    })
+    .map(|(name, access)| tool(name, access, call_shelve))
     .into();
     let mut client = Client::connect(Era::Handshake, spec, Policy::default()).await;
     let answer = client.ask("tools/list", json!({})).await;

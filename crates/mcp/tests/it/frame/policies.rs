@@ -211,7 +211,7 @@ impl Log {
     pub(super) fn record(&self) -> tracing::subscriber::DefaultGuard {
         // Without a subscriber on every thread, one that has none can switch an event off for all of them.
         let everywhere = tracing_subscriber::fmt().with_writer(io::sink).finish();
-        tracing::subscriber::set_global_default(everywhere).ok();
+        drop(tracing::subscriber::set_global_default(everywhere));
         let writer = self.clone();
         let subscriber = tracing_subscriber::fmt()
             .json()

@@ -5,7 +5,10 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use sectile_mcp::{
     Surface, Unobserved,
     access::Rates,
-    http::{Door, DoorSettings, HttpSettings, ListenerSettings, Origins, SessionBounds, serve},
+    http::{
+        AuthenticationSettings, AuthenticationStep, HttpSettings, ListenerSettings, Origins,
+        SessionBounds, serve,
+    },
 };
 use serde_json::Value;
 use tokio::{
@@ -55,7 +58,7 @@ pub(super) fn http_settings() -> HttpSettings {
             head_timeout: PATIENCE,
             max_head_bytes: 32 << 10,
         },
-        door: Arc::new(Door::new(DoorSettings {
+        authentication: Arc::new(AuthenticationStep::new(AuthenticationSettings {
             authenticator: None,
             roles: Arc::default(),
             rates: Rates::new(0, 0),

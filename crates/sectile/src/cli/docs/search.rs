@@ -13,7 +13,7 @@ use crate::{
 pub(super) fn search(args: &DocsSearchArgs) -> Result<(), CliError> {
     let (docs, settings) = world(&args.documents)?;
     let json = args.json;
-    let most = settings.max_sections;
+    let most = settings.written.max_sections;
     if args
         .max_sections
         .is_some_and(|wanted| wanted == 0 || wanted > most)

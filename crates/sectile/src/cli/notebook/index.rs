@@ -30,10 +30,9 @@ use super::{
 use crate::{
     cli::{
         interrupt::Interrupt,
-        library::Opened,
         ui::{CliError, DIM, NAME, Styled, counted, print, tell, visible},
     },
-    worlds::editor,
+    worlds::{editor, notebook::Opened},
 };
 
 /// The most rounds over notebooks that change while the second tier is being filled.

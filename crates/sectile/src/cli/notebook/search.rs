@@ -3,18 +3,15 @@
 use std::{cmp::Reverse, slice, sync::Arc};
 
 use sectile_library::{
-    LibraryError,
+    LibraryError, SearchQuery,
     shelf::{Found, Hit, Shelf},
 };
 use serde_json::json;
 
 use super::{args::SearchArgs, collections, failed, open, require};
 use crate::{
-    cli::{
-        library::Opened,
-        ui::{CliError, DIM, NAME, Styled, print, visible},
-    },
-    worlds::editor,
+    cli::ui::{CliError, DIM, NAME, Styled, print, visible},
+    worlds::{editor, notebook::Opened},
 };
 
 /// The number of characters shown of a passage.
@@ -24,7 +21,7 @@ pub(super) fn search(args: &SearchArgs) -> Result<(), CliError> {
     let storage = open(&args.root)?;
     if !args.all {
         require(&storage, &args.collection)?;
-        let found = search_one(&storage, args, &args.collection, &args.query.join(" "))
+        let found = search_one(&storage, args, &args.collection, &parsed(&args.query)?)
             .map_err(|error| failed(&error))?;
         return match args.json {
             true => print(format_args!("{}\n", as_json(&found))),
@@ -32,11 +29,17 @@ pub(super) fn search(args: &SearchArgs) -> Result<(), CliError> {
         };
     }
     let query = [slice::from_ref(&args.collection), &args.query].concat();
-    let found = search_all(&storage, args, &query.join(" "))?;
+    let found = search_all(&storage, args, &query)?;
     match args.json {
         true => print(format_args!("{}\n", found.as_json())),
         false => print(found.shown()),
     }
+}
+
+/// Parses a query.
+fn parsed(words: &[String]) -> Result<SearchQuery, CliError> {
+    SearchQuery::parse(words.join(" "))
+        .map_err(|error| CliError::failed(visible(&error.to_string())))
 }
 
 /// Returns the best passages of a collection.
@@ -44,14 +47,14 @@ fn search_one(
     storage: &Opened,
     args: &SearchArgs,
     collection: &str,
-    query: &str,
+    query: &SearchQuery,
 ) -> Result<Found, LibraryError> {
     let place = storage
         .indexes(args.index.as_deref())
         .of(collection, None)?;
     let library = Arc::clone(&storage.library);
     let shelf = Shelf::open(library, collection, place, editor::now, &|| false)?;
-    shelf.refresh()?;
+    shelf.refresh(&|| false)?;
     shelf.search(query, args.most, &|| false)
 }
 
@@ -64,13 +67,19 @@ struct FoundInAll {
 }
 
 /// Returns the best passages of all collections. One is open at a time.
-fn search_all(storage: &Opened, args: &SearchArgs, query: &str) -> Result<FoundInAll, CliError> {
+fn search_all(
+    storage: &Opened,
+    args: &SearchArgs,
+    query: &[String],
+) -> Result<FoundInAll, CliError> {
     let mut all = FoundInAll {
         hits: Vec::new(),
         collections: Vec::new(),
     };
-    for collection in collections(storage)? {
-        let mut found = match search_one(storage, args, &collection, query) {
+    let collections = collections(storage)?;
+    let query = parsed(query)?;
+    for collection in collections {
+        let mut found = match search_one(storage, args, &collection, &query) {
             // It was removed after the names were listed.
             Err(LibraryError::CollectionNotFound) => continue,
             found => found.map_err(|error| failed(&error))?,

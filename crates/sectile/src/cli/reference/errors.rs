@@ -1,7 +1,7 @@
 //! The page of error codes: those of the frame, then those of each world.
 
 use super::page::Page;
-use crate::mcp::{ErrorCard, ErrorList, UnknownTool, WorldCard, frame_errors};
+use crate::mcp::{ErrorList, ErrorRow, UnknownTool, WorldCard, frame_errors};
 
 pub(super) fn page(worlds: &[WorldCard]) -> String {
     let mut page = Page::new(
@@ -40,29 +40,29 @@ fn write(page: &mut Page, owner: &str, list: &ErrorList) {
     if !list.form.is_empty() {
         page.paragraph(list.form);
     }
-    for group in distinct(list.codes.iter().map(|card| card.group)) {
+    for group in distinct(list.codes.iter().map(|row| row.group)) {
         page.heading(3, format_args!("Errors of {owner}: {group}"));
-        let cards = list.codes.iter().filter(|card| card.group == group);
-        let cards: Vec<&ErrorCard> = cards.collect();
-        let rows: Vec<[String; 3]> = distinct(cards.iter().map(|card| card.code))
+        let of_group = list.codes.iter().copied().filter(|row| row.group == group);
+        let of_group: Vec<&ErrorRow> = of_group.collect();
+        let lines: Vec<[String; 3]> = distinct(of_group.iter().map(|row| row.code))
             .into_iter()
-            .map(|code| row(code, &cards))
+            .map(|code| line(code, &of_group))
             .collect();
-        page.table(["code", "what is wrong", "what to do"], &rows);
+        page.table(["code", "what is wrong", "what to do"], &lines);
     }
 }
 
-/// Returns one row for all causes of a code.
-fn row(code: &str, cards: &[&ErrorCard]) -> [String; 3] {
-    let of_code = || cards.iter().filter(|card| card.code == code);
-    let numbers = distinct(of_code().filter_map(|card| card.number));
+/// One line of the page for all causes of a code.
+fn line(code: &str, rows: &[&ErrorRow]) -> [String; 3] {
+    let of_code = || rows.iter().filter(|row| row.code == code);
+    let numbers = distinct(of_code().filter_map(|row| row.number));
     let numbers: Vec<String> = numbers.iter().map(i32::to_string).collect();
     let name = match numbers.as_slice() {
         [] => format!("`{code}`"),
         numbers => format!("`{code}` ({})", numbers.join(" or ")),
     };
-    let causes = distinct(of_code().map(|card| card.meaning));
-    let recoveries = distinct(of_code().map(|card| card.recovery));
+    let causes = distinct(of_code().map(|row| row.meaning));
+    let recoveries = distinct(of_code().map(|row| row.recovery));
     [name, told(&causes), told(&recoveries)]
 }
 

@@ -71,7 +71,9 @@ impl<'s> Reader<'s> {
             text += &format!(": {}", description.replace('\n', " "));
         }
         let object = self.object(schema);
+        let forms = self.forms(schema);
         let below = match object {
+            _ if !forms.is_empty() => forms,
             Some(object) if is_among(object, outer) => {
                 text += " Each has these same fields again.";
                 Vec::new()
@@ -98,11 +100,12 @@ impl<'s> Reader<'s> {
             return format!("one of {}", as_code(words.iter().map(|(word, _)| word)));
         }
         if let Some(alternatives) = alternatives(target) {
-            let kinds: Vec<String> = alternatives
+            let mut kinds: Vec<String> = alternatives
                 .iter()
                 .filter(|one| self.side == Side::Answer || !is_null(one))
                 .map(|one| self.kind(one))
                 .collect();
+            kinds.dedup();
             return self.with_range(kinds.join(" or "), target);
         }
         let name = match target.get("type").and_then(Value::as_str) {
@@ -166,6 +169,16 @@ impl<'s> Reader<'s> {
             .find(|one| one.schema.get("properties").is_some())
     }
 
+    /// The forms that a value, or one in its list, may have, where a field of each says which it is.
+    fn forms(&self, schema: &'s Value) -> Vec<Item> {
+        let target = self.target(schema).schema;
+        let target = target
+            .get("items")
+            .map_or(target, |items| self.target(items).schema);
+        let forms = alternatives(target).into_iter().flatten();
+        forms.filter_map(form).collect()
+    }
+
     /// Returns the allowed values as items, if the schema explains them.
     fn explained_words(&self, schema: &'s Value) -> Vec<Item> {
         let target = self.target(schema).schema;
@@ -198,6 +211,27 @@ impl<'s> Reader<'s> {
 
 fn is_among(object: Target<'_>, outer: &[Target<'_>]) -> bool {
     object.name.is_some() && outer.iter().any(|one| one.name == object.name)
+}
+
+/// A form in a line: the field that says which it is, then the names of the others.
+fn form(schema: &Value) -> Option<Item> {
+    let properties = schema.get("properties")?.as_object()?;
+    let (tag, word) = properties
+        .iter()
+        .find_map(|(name, field)| Some((name, field.get("const")?)))?;
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |name: &String| required.is_some_and(|all| all.iter().any(|one| one == name));
+    let others = properties.keys().filter(|name| *name != tag);
+    let others: Vec<String> = others
+        .map(|name| match is_required(name) {
+            true => format!("`{name}` (required)"),
+            false => format!("`{name}`"),
+        })
+        .collect();
+    Some(Item {
+        text: format!("`{tag}` `{}`: {}", shown(word), others.join(", ")),
+        below: Vec::new(),
+    })
 }
 
 /// Returns the values of an enumeration, with their descriptions.

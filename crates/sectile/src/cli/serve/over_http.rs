@@ -12,10 +12,12 @@ use crate::{
     config::{self, AccessSettings, FrontSettings, Mistakes, Settings},
     mcp::{
         Surface,
-        http::{self, Door, DoorSettings, HttpSettings, ListenerSettings, ServerTls},
+        http::{
+            self, AuthenticationSettings, AuthenticationStep, HttpSettings, ListenerSettings,
+            ServerTls,
+        },
     },
     observe::{Metrics, Watch},
-    worlds,
 };
 
 /// The parts that can be replaced while the server runs.
@@ -104,7 +106,7 @@ fn http_settings(
             head_timeout: front.receive_timeout,
             max_head_bytes: front.max_head_bytes,
         },
-        door: Arc::new(Door::new(DoorSettings {
+        authentication: Arc::new(AuthenticationStep::new(AuthenticationSettings {
             authenticator: replaceable.authenticator.clone(),
             roles: Arc::clone(&replaceable.roles),
             rates: Rates::new(front.rates.0, front.rates.1),
@@ -171,8 +173,7 @@ fn read_again(args: &ServeArgs) -> Result<AccessSettings, Mistakes> {
     let (file, flags) = sources(args);
     let loaded = config::load(file.as_deref(), &flags)?;
     let base = folder_of(file.as_deref());
-    let cards = || worlds::cards_in(&loaded.raw.docs.namespace);
-    AccessSettings::resolve(&loaded, &base, &cards)
+    AccessSettings::resolve(&loaded, &base)
 }
 
 impl Replaceable {

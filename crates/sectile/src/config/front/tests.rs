@@ -1,9 +1,6 @@
 //! Settings of the front door that must be refused, and what is made of those that are not.
 
-use crate::{
-    config::{layers::load_with, settings::Settings},
-    worlds,
-};
+use crate::config::{layers::load_with, settings::Settings};
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
@@ -24,7 +21,7 @@ fn resolve(text: &str, environment: &[(&str, &str)]) -> Result<Settings, String>
         .collect();
     let file = folder.path().join("sectile.toml");
     let loaded = load_with(Some(&file), &environment, &[]).map_err(|error| error.to_string())?;
-    Settings::resolve(&loaded, folder.path(), worlds::cards_in).map_err(|error| error.to_string())
+    Settings::resolve(&loaded, folder.path()).map_err(|error| error.to_string())
 }
 
 fn tokens(more: &str) -> String {

@@ -7,7 +7,7 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::{ConfigError, Mistakes, Origin, Spot};
+use crate::settings::{ConfigError, Mistakes, Origin, Spot};
 
 /// Lines and columns of everything in one file, by path: `server.tools.denylist.0`.
 #[derive(Default)]

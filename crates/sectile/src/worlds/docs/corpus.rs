@@ -14,25 +14,47 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use schemars::JsonSchema;
 use sectile_retrieval::{MAX_PASSAGES, Section, sections};
 use sectile_vault::{
     LeftOut, NotePath, PassedOver, Place, ReadError, Root, RootError, Walk, WalkError,
 };
 
+use serde::{Deserialize, Serialize};
+
 use self::described::{Described, describe};
-pub(crate) use self::skipped::{SkipReason, Skipped};
+pub(crate) use self::{
+    described::MAX_SLUG,
+    skipped::{SkipReason, Skipped},
+};
+use super::{DocsDocument, DocsPath, DocsSettings};
 
 /// What a document is good for, in the order in which roles are listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+// Doc comments on the variants would change the schema of the settings.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Role {
-    /// Concepts and invariants.
+    // Concepts and invariants.
     Reasoning,
-    /// Which tool, and when.
+    // Which tool, and when.
     Decision,
-    /// Names, schemas and formats.
+    // Names, schemas and formats.
     Ontology,
-    /// Recipes.
+    // Recipes.
+    #[default]
     Pattern,
 }
 
@@ -86,36 +108,6 @@ pub(crate) struct Embedded {
     pub(crate) bytes: &'static [u8],
 }
 
-/// What to load.
-#[derive(Clone, Debug)]
-pub(crate) struct CorpusSettings {
-    pub(crate) include_embedded: bool,
-    /// The folder that paths of the settings count from, where somebody named it.
-    pub(crate) root: Option<GivenPath>,
-    pub(crate) listed: Vec<Listed>,
-    pub(crate) extra_paths: Vec<GivenPath>,
-    pub(crate) max_doc_bytes: u64,
-    pub(crate) max_total_bytes: u64,
-    pub(crate) max_docs: usize,
-}
-
-/// A place as its owner wrote it, and where that is.
-#[derive(Clone, Debug)]
-pub(crate) struct GivenPath {
-    pub(crate) written: String,
-    pub(crate) location: PathBuf,
-}
-
-/// A document that is listed by itself. What its front matter says comes before what the list says.
-#[derive(Clone, Debug)]
-pub(crate) struct Listed {
-    pub(crate) path: GivenPath,
-    pub(crate) slug: Option<String>,
-    pub(crate) title: Option<String>,
-    pub(crate) role: Role,
-    pub(crate) description: Option<String>,
-}
-
 /// Folders below one extra path. A path that was meant to be another one must not keep the server from starting.
 const MOST_FOLDERS: usize = 100_000;
 
@@ -152,7 +144,7 @@ impl Origin {
 
 impl Corpus {
     /// Reads everything that `settings` name. A document that cannot be had is skipped, and the rest counts.
-    pub(crate) fn load(settings: &CorpusSettings, embedded: &[Embedded]) -> Self {
+    pub(crate) fn load(settings: &DocsSettings, embedded: &[Embedded]) -> Self {
         let mut loader = Loader {
             settings,
             corpus: Self::default(),
@@ -165,12 +157,12 @@ impl Corpus {
         if let Some(root) = &settings.root {
             loader.root(root);
         }
-        if settings.include_embedded {
+        if settings.written.include_default_docs {
             for document in embedded {
                 loader.embedded(document);
             }
         }
-        for listed in &settings.listed {
+        for listed in &settings.documents {
             loader.listed(listed);
         }
         for path in &settings.extra_paths {
@@ -187,7 +179,7 @@ impl Corpus {
 
 /// A corpus in the making.
 struct Loader<'a> {
-    settings: &'a CorpusSettings,
+    settings: &'a DocsSettings,
     corpus: Corpus,
     total_bytes: u64,
     sections: usize,
@@ -205,7 +197,7 @@ struct Candidate<'a> {
     name: &'a str,
     file_name: &'a str,
     origin: Origin,
-    listed: Option<&'a Listed>,
+    listed: Option<&'a DocsDocument>,
 }
 
 impl Loader<'_> {
@@ -217,7 +209,7 @@ impl Loader<'_> {
             origin: Origin::Manual,
             listed: None,
         };
-        let limit = self.settings.max_doc_bytes;
+        let limit = self.settings.written.max_doc_bytes;
         let too_large = document.bytes.len() as u64 > limit;
         let bytes = match self.room_for_one_more() {
             Err(reason) => Err(reason),
@@ -227,7 +219,7 @@ impl Loader<'_> {
         self.take(&candidate, bytes);
     }
 
-    fn listed(&mut self, listed: &Listed) {
+    fn listed(&mut self, listed: &DocsDocument) {
         let label = label(&listed.path.written);
         match Place::at(&listed.path.location) {
             Ok(Place::File(root, note)) => {
@@ -246,13 +238,13 @@ impl Loader<'_> {
     }
 
     /// A folder is named to get documents from it, so one that does not exist is a mistake.
-    fn root(&mut self, root: &GivenPath) {
+    fn root(&mut self, root: &DocsPath) {
         if let Err(RootError::NotFound) = Place::at(&root.location) {
             self.corpus.missing.push(label(&root.written));
         }
     }
 
-    fn extra_path(&mut self, path: &GivenPath) {
+    fn extra_path(&mut self, path: &DocsPath) {
         let label = label(&path.written);
         match Place::at(&path.location) {
             Ok(Place::File(root, note)) => {
@@ -277,8 +269,8 @@ impl Loader<'_> {
         root: &Root,
         note: &NotePath,
         label: &str,
-        path: &GivenPath,
-        listed: Option<&Listed>,
+        path: &DocsPath,
+        listed: Option<&DocsDocument>,
     ) {
         let name = Path::new(&path.written).file_name();
         let name = name.and_then(|name| name.to_str());
@@ -399,12 +391,12 @@ impl Loader<'_> {
     /// The bytes of a file. Nothing is read that could not be kept anyway.
     fn read(&self, root: &Root, note: &NotePath) -> Result<Cow<'static, [u8]>, SkipReason> {
         self.room_for_one_more()?;
-        let bytes = root.read(note, self.settings.max_doc_bytes)?;
+        let bytes = root.read(note, self.settings.written.max_doc_bytes)?;
         Ok(Cow::Owned(bytes))
     }
 
     fn room_for_one_more(&self) -> Result<(), SkipReason> {
-        let limit = self.settings.max_docs;
+        let limit = self.settings.written.max_docs;
         if self.corpus.documents.len() < limit {
             Ok(())
         } else {
@@ -425,7 +417,7 @@ impl Loader<'_> {
         if sectile_markdown::trim(text).is_empty() {
             return Err(SkipReason::Empty);
         }
-        let limit = self.settings.max_total_bytes;
+        let limit = self.settings.written.max_total_bytes;
         if self.total_bytes + bytes.len() as u64 > limit {
             return Err(SkipReason::OverTotal { limit });
         }
@@ -474,7 +466,7 @@ impl Loader<'_> {
     }
 
     /// Something that was named by itself, of which clients may know the last part of the path.
-    fn skip_named(&mut self, label: String, listed: Option<&Listed>, reason: SkipReason) {
+    fn skip_named(&mut self, label: String, listed: Option<&DocsDocument>, reason: SkipReason) {
         let name = file_name(&label).to_owned();
         self.skip(Skipped::new(label, &name, listed, reason));
     }

@@ -1,6 +1,6 @@
 //! What one caller may see, and the index of exactly that.
 
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use sectile_markdown::Digest;
 use sectile_retrieval::{Index, Meanings, Passage, Section};
@@ -38,7 +38,7 @@ impl Docs {
         let skipped: Vec<usize> = (0..self.skipped.len())
             .filter(|at| sees_all && may_see(&self.skipped[*at].uri))
             .collect();
-        let mut shelves = self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shelves = self.shelves.lock();
         if let Some(at) = shelves
             .iter()
             .position(|shelf| shelf.documents == documents && shelf.skipped == skipped)

@@ -2,10 +2,10 @@
 
 mod docs_search;
 
-use super::{Docs, Offer};
+use super::{Docs, DocsSection};
 use crate::mcp::Tool;
 
 /// All tools, in listing order.
-pub(super) fn table(namespace: &str, offer: Offer) -> Vec<Tool<Docs>> {
-    vec![docs_search::tool(namespace, offer)]
+pub(super) fn table(settings: &DocsSection) -> Vec<Tool<Docs>> {
+    vec![docs_search::tool(settings)]
 }

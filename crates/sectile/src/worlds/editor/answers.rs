@@ -15,7 +15,8 @@ use super::{
     resources,
 };
 use crate::mcp::{
-    Answer, CallContext, Confirmation, Facts, Failure, JsonObject, output_schema, run,
+    Answer, CallContext, Confirmation, Facts, Failure, JsonObject, Tool, ToolBuilder, decode,
+    output_schema,
 };
 
 /// What a write did.
@@ -204,17 +205,26 @@ pub(super) struct Write {
     options: WriteOptions,
 }
 
-/// Handles a call of a tool that writes: `planned` says what, the rest is the same for all.
-pub(super) fn write_as<P: DeserializeOwned>(
+/// Finishes a tool that writes: `planned` says what, the rest is the same for all.
+pub(super) fn write_tool<P: DeserializeOwned + JsonSchema + 'static>(
+    tool: ToolBuilder<EditorWorld>,
+    planned: fn(&EditorWorld, P, &CallContext) -> Result<Write, Failure>,
+) -> Tool<EditorWorld> {
+    tool.call_raw::<P, Written>(move |world, arguments, context| {
+        write_as(world, arguments, context, planned)
+    })
+}
+
+fn write_as<P: DeserializeOwned>(
     world: &EditorWorld,
     arguments: JsonObject,
     context: &CallContext,
     planned: fn(&EditorWorld, P, &CallContext) -> Result<Write, Failure>,
 ) -> Result<Answer, Failure> {
     let digest = arguments_digest(&arguments);
-    run(world, arguments, context, |world, params, context| {
-        world.write(planned(world, params, context)?, digest, context)
-    })
+    let write = planned(world, decode(arguments)?, context)?;
+    let (output, facts) = world.write(write, digest, context)?;
+    Answer::new(&output, facts)
 }
 
 impl Write {

@@ -12,7 +12,6 @@ use super::{
     EditorWorld,
     errors::{About, failure_about},
     failure,
-    params::WriteOptions,
 };
 use crate::mcp::{CallContext, Failure, MAX_OFFERED, nearest, nearest_paths, quoted};
 
@@ -146,13 +145,13 @@ impl EditorWorld {
     /// by itself, so there only what the call names counts.
     pub(super) fn document_unless_id(
         &self,
-        options: &WriteOptions,
+        given: Option<&str>,
         id: Option<&str>,
         context: &CallContext,
     ) -> Result<Option<NotePath>, Failure> {
-        match (&options.path, id) {
+        match (given, id) {
             (None, Some(_)) => Ok(self.editor.only().cloned()),
-            (given, _) => self.document(given.as_deref(), context),
+            _ => self.document(given, context),
         }
     }
 

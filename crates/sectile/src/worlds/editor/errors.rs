@@ -3,27 +3,35 @@
 mod table;
 mod words;
 
+use schemars::JsonSchema;
 use sectile_markdown::edit::{EditError, Escape};
 use sectile_vault::editor::{Candidate, EditorError};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::{
-    table::{Row, TABLE, row},
+    table::{INVALID_ARGUMENTS, INVALID_PARAMS, TABLE, number, row_of},
     words::{offered, what},
 };
-use crate::mcp::{Envelope, ErrorCard, ErrorList, Failure, FailureKind, JsonObject, Said};
+use crate::mcp::{Envelope, ErrorList, Failure, JsonObject, Said};
 
-pub(super) use self::{table::Cause, words::About};
+pub(super) use self::{
+    table::{CURSOR_STALE, INVALID_CURSOR},
+    words::About,
+};
 
-/// Where errors go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Where the errors of the editor world go.
+// Doc comments on the variants would change the schema of the settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum ErrorStyle {
-    /// JSON-RPC errors, as the contract has it.
+    // Results for clients that are known to hide protocol errors, and JSON-RPC errors for all others.
+    #[default]
+    Auto,
+    // JSON-RPC errors, as the contract has it.
     Protocol,
-    /// Tool results with `isError`, for clients that hide protocol errors from the model.
+    // Tool results with `isError`, for clients that hide protocol errors from the model.
     Result,
-    /// Results for clients that are known to hide protocol errors, and JSON-RPC errors for all others.
-    Suited,
 }
 
 impl ErrorStyle {
@@ -31,18 +39,8 @@ impl ErrorStyle {
         match self {
             Self::Protocol => protocol_error,
             Self::Result => error_result,
-            Self::Suited => suited_error,
+            Self::Auto => suited_error,
         }
-    }
-}
-
-const INVALID_PARAMS: i32 = -32602;
-const APPLICATION_ERROR: i32 = -32000;
-
-fn number(kind: FailureKind) -> i32 {
-    match kind {
-        FailureKind::InvalidArguments | FailureKind::InvalidPath => INVALID_PARAMS,
-        _ => APPLICATION_ERROR,
     }
 }
 
@@ -54,7 +52,7 @@ fn parts(failure: &Failure) -> (i32, String, Value) {
     }
     if failure.detail.is_none() {
         let name = failure.name();
-        failure = failure.with_detail(name, row(&Cause::Arguments).recovery, JsonObject::new());
+        failure = failure.with_detail(name, INVALID_ARGUMENTS.recovery, JsonObject::new());
     }
     let message = failure.told();
     let mut data = JsonObject::new();
@@ -108,15 +106,9 @@ pub(crate) fn error_object(failure: &Failure) -> Value {
     json!({ "code": code, "message": message, "data": data })
 }
 
-/// What a caller did that the editor itself never saw, with its stable word and what to do next.
-pub(super) fn refused(cause: &Cause<'_>, message: &'static str) -> Failure {
-    let row = row(cause);
-    Failure::new(row.kind, message).with_detail(row.code, row.recovery, JsonObject::new())
-}
-
 /// Arguments that do not go together.
 pub(super) fn bad_arguments(message: &'static str) -> Failure {
-    refused(&Cause::Arguments, message)
+    INVALID_ARGUMENTS.failure(message)
 }
 
 /// A failure of the editor, as callers get it.
@@ -126,7 +118,7 @@ pub(crate) fn failure(error: &EditorError) -> Failure {
 
 /// The same, with the names of what the call is about.
 pub(super) fn failure_about(error: &EditorError, about: &About<'_>) -> Failure {
-    let row = row(&Cause::Editor(error));
+    let row = row_of(error);
     let (lead, names) = offered(error);
     Failure::new(row.kind, what(error, about))
         .with_detail(row.code, row.recovery, facts(error))
@@ -135,13 +127,6 @@ pub(super) fn failure_about(error: &EditorError, about: &About<'_>) -> Failure {
 
 /// What this world can answer instead of a result.
 pub(super) fn list() -> ErrorList {
-    let card = |row: &Row| ErrorCard {
-        group: row.group,
-        code: row.code,
-        number: Some(number(row.kind)),
-        meaning: row.meaning,
-        recovery: row.recovery,
-    };
     ErrorList {
         form: "JSON-RPC errors: `data.kind` is the code, and `data.recovery` says what to do. There may be candidates, texts \
                or limits beside them. `message` has the most important of it in at most 400 characters: what is wrong and \
@@ -149,7 +134,7 @@ pub(super) fn list() -> ErrorList {
                -32602 it begins with `Invalid params`. A client that is known to show its model only `message`, or nothing, \
                gets the same object, with `code`, `message` and `data`, as the text of a tool result with `isError`; the \
                setting `editor.errors` makes it `result` or `protocol` for all.",
-        codes: TABLE.iter().map(card).collect(),
+        codes: TABLE.to_vec(),
     }
 }
 

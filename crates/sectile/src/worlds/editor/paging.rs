@@ -3,7 +3,7 @@
 use sectile_markdown::Digest;
 use sectile_vault::editor::short_hash;
 
-use super::errors::{Cause, refused};
+use super::errors::{CURSOR_STALE, INVALID_CURSOR};
 use crate::mcp::Failure;
 
 /// A place in a text or list, valid while the document is what it was.
@@ -24,14 +24,10 @@ impl Cursor {
             .and_then(|(offset, of)| Some((offset.parse().ok()?, of)));
         match parsed {
             Some((offset, of)) if of == state => Ok(Self { offset, state }),
-            Some(_) => Err(refused(
-                &Cause::StaleCursor,
-                "The document has changed since the cursor was given.",
-            )),
-            None => Err(refused(
-                &Cause::StrangeCursor,
-                "Invalid arguments: this is not a cursor.",
-            )),
+            Some(_) => {
+                Err(CURSOR_STALE.failure("The document has changed since the cursor was given."))
+            }
+            None => Err(INVALID_CURSOR.failure("Invalid arguments: this is not a cursor.")),
         }
     }
 

@@ -2,12 +2,12 @@
 
 use schemars::JsonSchema;
 use sectile_markdown::edit::PayloadHeadings;
-use sectile_vault::editor::{At, Relative, Scope, SectionRef};
+use sectile_vault::editor::{At, Operation, Relative, Scope, SectionRef};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::errors::bad_arguments;
-use crate::mcp::{Failure, JsonObject, input_schema};
+use super::{EditorWorld, answers::Write, errors::bad_arguments};
+use crate::mcp::{CallContext, Failure, JsonObject, input_schema};
 
 /// The schema of arguments that are put together from several types.
 pub(super) fn closed_schema<T: JsonSchema>() -> JsonObject {
@@ -50,6 +50,33 @@ pub(super) struct WriteOptions {
     pub(super) reason: Option<String>,
     /// Your name for this request: a retry with the same one is not done twice and gets the first answer.
     pub(super) request_id: Option<String>,
+}
+
+/// The arguments that a tool has for one change of a document: those of a call, and of an edit of `apply_edits`.
+pub(super) trait EditArguments: Sized {
+    /// The name of the tool.
+    const TOOL: &'static str;
+    /// What a call answers when the change was made.
+    const DONE: &'static str;
+
+    /// The change that they ask for, in the document at `path` where one is named.
+    fn operation(
+        self,
+        world: &EditorWorld,
+        path: Option<&str>,
+        context: &CallContext,
+    ) -> Result<Operation, Failure>;
+
+    /// What a call of the tool with these arguments writes.
+    fn write(
+        self,
+        world: &EditorWorld,
+        options: WriteOptions,
+        context: &CallContext,
+    ) -> Result<Write, Failure> {
+        let operation = self.operation(world, options.path.as_deref(), context)?;
+        Ok(Write::new(Self::TOOL, Self::DONE, operation).with(options))
+    }
 }
 
 /// Which text of a section.

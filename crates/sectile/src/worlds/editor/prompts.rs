@@ -6,7 +6,6 @@ use sectile_vault::editor::{EditorError, SectionRef};
 use super::{
     EditorWorld,
     errors::{About, bad_arguments},
-    params::WriteOptions,
 };
 use crate::mcp::{CallContext, CompletionRequest, Failure, JsonObject, Prompt, PromptArgument};
 
@@ -103,11 +102,9 @@ fn section_content(
     match (text(arguments, "section_content"), is_named) {
         (Some(content), false) => Ok(content),
         (None, true) => {
-            let options = WriteOptions {
-                path: text(arguments, "path"),
-                ..WriteOptions::default()
-            };
-            let path = world.document_unless_id(&options, section.id.as_deref(), context)?;
+            let given = text(arguments, "path");
+            let path =
+                world.document_unless_id(given.as_deref(), section.id.as_deref(), context)?;
             let (view, position) = world
                 .editor
                 .find_section(path.as_ref(), &section, LetterCase::MayDiffer)

@@ -32,31 +32,31 @@ use crate::mcp::Tool;
 /// All tools, in listing order: reading, the edits of the contract, more edits, whole documents, the past.
 pub(super) fn table(extent: Extent) -> Vec<Tool<EditorWorld>> {
     let mut tools = vec![
-        list_sections::TOOL,
-        get_section::TOOL,
-        get_document::TOOL,
-        insert_section::TOOL,
-        update_section::TOOL,
-        delete_section::TOOL,
-        move_section::TOOL,
-        rename_section::TOOL,
-        edit_text::TOOL,
-        set_front_matter::TOOL,
-        apply_edits::TOOL,
-        apply_plan::TOOL,
-        undo::TOOL,
-        redo::TOOL,
-        history::TOOL,
-        get_revision::TOOL,
-        check_links::TOOL,
+        list_sections::tool(),
+        get_section::tool(),
+        get_document::tool(),
+        insert_section::tool(),
+        update_section::tool(),
+        delete_section::tool(),
+        move_section::tool(),
+        rename_section::tool(),
+        edit_text::tool(),
+        set_front_matter::tool(),
+        apply_edits::tool(),
+        apply_plan::tool(),
+        undo::tool(),
+        redo::tool(),
+        history::tool(),
+        get_revision::tool(),
+        check_links::tool(),
     ];
     if extent == Extent::Folder {
         tools.extend([
-            list_documents::TOOL,
-            open_document::TOOL,
-            create_document::TOOL,
-            rename_document::TOOL,
-            delete_document::TOOL,
+            list_documents::tool(),
+            open_document::tool(),
+            create_document::tool(),
+            rename_document::tool(),
+            delete_document::tool(),
         ]);
     }
     tools

@@ -4,11 +4,12 @@
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, Weak, mpsc},
+    sync::{Arc, Weak, mpsc},
     time::Duration,
 };
 
 use notify::{Event, EventKind, RecursiveMode, Watcher as _};
+use parking_lot::Mutex;
 use sectile_vault::{Root, editor::Editor};
 use tokio::sync::broadcast;
 
@@ -70,7 +71,7 @@ fn watch(
     path: &Path,
     mode: RecursiveMode,
 ) -> notify::Result<()> {
-    let mut watching = watching.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut watching = watching.lock();
     watching.watch(path, mode)
 }
 

@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 
+use std::time::Duration;
+
 use super::*;
 use crate::{
-    mcp::Tool,
-    structure::{MetadataFacets, SectionSource},
+    mcp::{Facts, Tool},
+    worlds::note_structure::{metadata_facets::MetadataFacets, section_source::SectionSource},
 };
 use sectile_client::ClientSettings;
 
@@ -209,7 +211,13 @@ async fn nobody_is_asked_without_an_identity() {
         extra_roots: None,
     });
     let store = Target::parse("http://127.0.0.1:9").unwrap();
-    let hosted = Hosted::new(store, client.unwrap(), None, (1, Duration::from_secs(60)));
+    let hosted = Hosted::new(&HostedSettings {
+        store,
+        client: client.unwrap(),
+        gateway_secret: None,
+        breaker_failures: 1,
+        breaker_pause: Duration::from_secs(60),
+    });
     let hosted = Arc::new(hosted);
     for tool in spec().tools {
         let crate::mcp::Handler::Waiting(handle) = tool.handler else {

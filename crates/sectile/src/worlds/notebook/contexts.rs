@@ -8,16 +8,16 @@
 use std::{
     cmp::Reverse,
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard},
+    sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use sectile_library::tiers::Tier;
 use serde::Serialize;
 
 use super::{
     errors::NotebookError,
-    locked,
     seal::Seal,
     streams::{End, Running, Stream, Streams},
     tokens::uuid,
@@ -153,7 +153,7 @@ impl Context {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        locked(&self.state)
+        self.state.lock()
     }
 }
 
@@ -203,7 +203,7 @@ impl Contexts {
             Some(seal) => seal.seal(caller, collection, now)?,
             None => uuid()?,
         };
-        let mut all = locked(&self.all);
+        let mut all = self.all.lock();
         all.retain(|handed| !handed.has_expired(now));
         let context = keep(&mut all, caller, &handle, collection, now);
         Ok((handle, context))
@@ -225,7 +225,7 @@ impl Contexts {
             ),
             None => None,
         };
-        let mut all = locked(&self.all);
+        let mut all = self.all.lock();
         all.retain(|handed| !handed.has_expired(now));
         let found = all
             .iter_mut()
@@ -243,7 +243,8 @@ impl Contexts {
     /// Gives up a context of `caller`, if there is such a one. A sealed handle stays good, for other replicas could not
     /// know; what was kept for it here is gone.
     pub(crate) fn drop_handle(&self, caller: Option<&str>, handle: &str) {
-        locked(&self.all)
+        self.all
+            .lock()
             .retain(|handed| handed.handle != handle || handed.caller.as_deref() != caller);
     }
 }
@@ -437,7 +438,7 @@ mod tests {
         let make = |caller, now| contexts.make(Some(caller), "a", now).expect("a handle").0;
         let of_ada = make("ada", 0);
         let of_eve: Vec<String> = (1..=300).map(|now| make("eve", now)).collect();
-        assert_eq!(locked(&contexts.all).len(), MOST_HANDLES);
+        assert_eq!(contexts.all.lock().len(), MOST_HANDLES);
         assert!(contexts.find(Some("ada"), &of_ada, 300).is_ok());
         assert!(contexts.find(Some("eve"), &of_eve[0], 300).is_err());
         assert!(contexts.find(Some("eve"), &of_eve[299], 300).is_ok());
@@ -451,7 +452,7 @@ mod tests {
         ] {
             assert!(contexts.find(Some(caller), handle, 304).is_ok());
         }
-        assert_eq!(locked(&contexts.all).len(), MOST_HANDLES);
+        assert_eq!(contexts.all.lock().len(), MOST_HANDLES);
     }
 
     fn replica(secret: &str) -> Contexts {

@@ -6,7 +6,7 @@ use sectile_library::{FailedPart, Gone, LibraryError, ids::SourceId};
 use serde_json::{Value, json};
 
 use crate::mcp::{
-    ErrorCard, ErrorList, Failure, FailureKind, JsonObject, Refused, Said, quoted, told,
+    ErrorList, ErrorRow, Failure, FailureKind, JsonObject, Refused, Said, quoted, told,
 };
 
 /// What the caller can do about a part that failed.
@@ -107,10 +107,6 @@ impl From<LibraryError> for NotebookError {
                 argument: "artifact_id",
                 message,
             },
-            LibraryError::Query(error) => Self::AmbiguousRequest {
-                argument: "query",
-                message: error.to_string(),
-            },
             LibraryError::Failed { message, at } => Self::UpstreamFailure { message, at },
             LibraryError::IndexDamaged => Self::IndexDamaged,
             LibraryError::Cancelled => Self::Cancelled,
@@ -118,125 +114,124 @@ impl From<LibraryError> for NotebookError {
     }
 }
 
-/// What is said of one cause.
-struct Row {
-    group: &'static str,
-    kind: FailureKind,
-    code: &'static str,
-    /// One sentence; also the message, where the cause has no words of its own.
-    meaning: &'static str,
-    recovery: &'static str,
-}
-
 const CONTEXT: &str = "the collection context";
 const SOURCES: &str = "passages and artifacts";
 const STREAMS: &str = "result streams";
 const REQUESTS: &str = "requests";
 
-const NO_CONTEXT: Row = Row {
+const NO_CONTEXT: ErrorRow = ErrorRow {
     group: CONTEXT,
     kind: FailureKind::Conflict,
     code: "no_collection_context",
+    number: None,
     meaning: "No active collection. Invoke enter_collection first.",
     recovery: "Call list_collections, then enter_collection",
 };
-const HANDLE_MISSING: Row = Row {
+const HANDLE_MISSING: ErrorRow = ErrorRow {
     recovery: "Call list_collections, then enter_collection, and pass the context_handle that it returns: this client must pass context_handle with every call.",
     ..NO_CONTEXT
 };
-const HANDLE_UNKNOWN: Row = Row {
+const HANDLE_UNKNOWN: ErrorRow = ErrorRow {
     meaning: "No active collection: the context_handle is unknown or has expired.",
     recovery: "Call enter_collection again, and pass the context_handle that it returns.",
     ..NO_CONTEXT
 };
 /// It tells of [`SEALED_HANDLE_S`](super::seal::SEALED_HANDLE_S).
-const SEALED_HANDLE_UNKNOWN: Row = Row {
+const SEALED_HANDLE_UNKNOWN: ErrorRow = ErrorRow {
     recovery: "Call enter_collection again, and pass the context_handle that it returns: it is good for 24 hours.",
     ..HANDLE_UNKNOWN
 };
-const NO_COLLECTION: Row = Row {
+const NO_COLLECTION: ErrorRow = ErrorRow {
     group: CONTEXT,
     kind: FailureKind::NotFound,
     code: "collection_not_found",
+    number: None,
     meaning: "There is no such collection.",
     recovery: "Call list_collections to see the ids of all collections.",
 };
-const CHANGED: Row = Row {
+const CHANGED: ErrorRow = ErrorRow {
     group: SOURCES,
     kind: FailureKind::NotFound,
     code: "source_not_found",
+    number: None,
     meaning: "The notebook has other text at that place now.",
     recovery: "Call semantic_search again to find what it says now.",
 };
-const MOVED: Row = Row {
+const MOVED: ErrorRow = ErrorRow {
     meaning: "The passage has moved.",
     recovery: "Call again with context.new_source_id.",
     ..CHANGED
 };
-const DELETED: Row = Row {
+const DELETED: ErrorRow = ErrorRow {
     meaning: "The notebook is gone, and its passages with it.",
     recovery: "Call semantic_search again to find what there is now.",
     ..CHANGED
 };
-const TOO_LARGE: Row = Row {
+const TOO_LARGE: ErrorRow = ErrorRow {
     meaning: "The notebook is larger now than a notebook may be, so nothing of it is read.",
     recovery: "Ask the operator to divide the notebook, or to raise vault.max_note_bytes.",
     ..CHANGED
 };
-const MALFORMED: Row = Row {
+const MALFORMED: ErrorRow = ErrorRow {
     meaning: "This is not the id of a passage.",
     recovery: "Pass a reference_id exactly as semantic_search returned it.",
     ..CHANGED
 };
-const OUTSIDE: Row = Row {
+const OUTSIDE: ErrorRow = ErrorRow {
     group: SOURCES,
     kind: FailureKind::Conflict,
     code: "source_outside_collection",
+    number: None,
     meaning: "The passage is in another collection, not in the active one.",
     recovery: "Call enter_collection for that collection first, or search in this one.",
 };
-const NO_ARTIFACT: Row = Row {
+const NO_ARTIFACT: ErrorRow = ErrorRow {
     group: SOURCES,
     kind: FailureKind::NotFound,
     code: "artifact_not_found",
+    number: None,
     meaning: "The active collection has no such artifact.",
     recovery: "Call list_artifact_sets to see the ids of all artifacts.",
 };
-const TOKEN: Row = Row {
+const TOKEN: ErrorRow = ErrorRow {
     group: STREAMS,
     kind: FailureKind::NotFound,
     code: "stream_token_invalid",
+    number: None,
     meaning: "The token does not belong to a running stream; context.reason says why.",
     recovery: "Call begin_result_stream to start a new stream.",
 };
-const EXPIRED: Row = Row {
+const EXPIRED: ErrorRow = ErrorRow {
     code: "stream_token_expired",
     meaning: "The stream has expired.",
     ..TOKEN
 };
-const FORBIDDEN: Row = Row {
+const FORBIDDEN: ErrorRow = ErrorRow {
     group: REQUESTS,
     kind: FailureKind::NotFound,
     code: "operation_forbidden",
+    number: None,
     meaning: "This operation is forbidden in Open Notebook world.",
     recovery: "This world is read-only. Use external tools for mutation. tools/list shows all that it offers.",
 };
-const AMBIGUOUS: Row = Row {
+const AMBIGUOUS: ErrorRow = ErrorRow {
     group: REQUESTS,
     kind: FailureKind::InvalidArguments,
     code: "ambiguous_request",
+    number: None,
     meaning: "An argument is missing, unknown, or not what the tool takes; context.argument names it.",
     recovery: "Compare the arguments with the tool's input schema.",
 };
-const UPSTREAM: Row = Row {
+const UPSTREAM: ErrorRow = ErrorRow {
     group: REQUESTS,
     kind: FailureKind::Unavailable,
     code: "upstream_failure",
+    number: None,
     meaning: "The storage of the notebooks failed, or the server did.",
     recovery: "Call again; if it happens again, ask the operator to look at what the recovery text names: the storage that failed, or the server's log.",
 };
 
-const TABLE: [&Row; 16] = [
+const TABLE: [&ErrorRow; 17] = [
     &NO_CONTEXT,
     &HANDLE_MISSING,
     &HANDLE_UNKNOWN,
@@ -253,13 +248,14 @@ const TABLE: [&Row; 16] = [
     &EXPIRED,
     &AMBIGUOUS,
     &UPSTREAM,
+    &FORBIDDEN,
 ];
 
 /// An id is repeated up to this length.
 pub(super) const SHOWN_ID: usize = 1000;
 
 impl NotebookError {
-    fn row(&self) -> &'static Row {
+    fn row(&self) -> &'static ErrorRow {
         match self {
             Self::NoCollectionContext => &NO_CONTEXT,
             Self::HandleMissing => &HANDLE_MISSING,
@@ -483,19 +479,12 @@ pub(crate) fn error_object(failure: &Failure) -> Value {
 
 /// What this world can answer instead of a result.
 pub(super) fn list() -> ErrorList {
-    let card = |row: &&Row| ErrorCard {
-        group: row.group,
-        code: row.code,
-        number: None,
-        meaning: row.meaning,
-        recovery: row.recovery,
-    };
     ErrorList {
         form: "A tool result with `isError`, whose text is `{\"error\": {\"type\": CODE, \"message\": ..., \"recovery\": ..., \
                \"context\": {...}}}`. `context` holds what a program can act on, such as `reason` or `argument`; errors about \
                a passage have its `source_id` beside it. A call that the server refuses, as one that takes too long, is the \
                JSON-RPC error of every world; its `data` has the same object besides, with the code in `context.reason`.",
-        codes: TABLE.iter().chain([&&FORBIDDEN]).map(card).collect(),
+        codes: TABLE.to_vec(),
     }
 }
 
@@ -585,6 +574,16 @@ mod tests {
             let of_source = code.starts_with("source_");
             assert_eq!(said["source_id"].is_string(), of_source, "{said}");
         }
+    }
+
+    #[test]
+    fn every_row_is_listed_and_is_that_of_a_cause() {
+        let mut listed = list().codes;
+        for error in all() {
+            assert!(TABLE.contains(&error.row()), "{error:?}");
+            listed.retain(|row| *row != error.row());
+        }
+        assert_eq!(listed, Vec::<&ErrorRow>::new());
     }
 
     #[test]

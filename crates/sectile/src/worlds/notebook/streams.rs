@@ -7,9 +7,10 @@ pub(super) mod chunks;
 
 use std::{
     collections::{BTreeSet, VecDeque},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use sectile_library::{
     artifacts::{self, LinkedArtifacts},
     ids::SourceId,

@@ -18,43 +18,16 @@ use crate::mcp::Tool;
 /// All tools, in listing order.
 pub(super) fn table(constraints: &Constraints) -> Vec<Tool<NotebookWorld>> {
     vec![
-        describe_world::TOOL,
-        list_collections::TOOL,
-        enter_collection::TOOL,
-        list_artifact_sets::TOOL,
+        describe_world::tool(),
+        list_collections::tool(),
+        enter_collection::tool(),
+        list_artifact_sets::tool(),
         semantic_search::tool(constraints.max_search_results),
-        fetch_passage::TOOL,
-        retrieve_artifact::TOOL,
-        begin_result_stream::TOOL,
-        next_stream_chunk::TOOL,
-        explain_provenance::TOOL,
-        list_constraints::TOOL,
+        fetch_passage::tool(),
+        retrieve_artifact::tool(),
+        begin_result_stream::tool(),
+        next_stream_chunk::tool(),
+        explain_provenance::tool(),
+        list_constraints::tool(),
     ]
-}
-
-/// The names of all tools, in listing order.
-const NAMES: [&str; 11] = [
-    "describe_world",
-    "list_collections",
-    "enter_collection",
-    "list_artifact_sets",
-    "semantic_search",
-    "fetch_passage",
-    "retrieve_artifact",
-    "begin_result_stream",
-    "next_stream_chunk",
-    "explain_provenance",
-    "list_constraints",
-];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_names_are_those_of_the_table() {
-        let table = table(&Constraints::default());
-        let names: Vec<&str> = table.iter().map(|tool| tool.name.as_ref()).collect();
-        assert_eq!(names, NAMES);
-    }
 }

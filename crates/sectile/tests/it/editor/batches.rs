@@ -1,5 +1,7 @@
 //! Several edits at once: all or nothing, as one step.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Value, json};
 
 use super::{APPLICATION_ERROR, INVALID_PARAMS, SAMPLE};
@@ -135,6 +137,153 @@ fn one_edit_that_fails_undoes_all_before_it() {
         nothing,
         (INVALID_PARAMS, "invalid_arguments"),
     );
+}
+
+/// What of a call is no part of an edit.
+const OF_THE_CALL: [&str; 4] = ["confirm", "dry_run", "reason", "request_id"];
+
+/// The forms of an edit, by their operation.
+fn forms(editor: &mut Editor<'_>) -> (Vec<Value>, BTreeMap<String, Value>) {
+    let listing = editor.ask("tools/list", json!({}));
+    let tools = listing["result"]["tools"].as_array().unwrap().clone();
+    let batch = tools.iter().find(|tool| tool["name"] == "apply_edits");
+    let schema = &batch.unwrap()["inputSchema"];
+    let items = schema["properties"]["edits"]["items"]["$ref"]
+        .as_str()
+        .unwrap();
+    let forms = schema.pointer(&items[1..]).unwrap()["oneOf"].as_array();
+    let named = forms.unwrap().iter().map(|form| {
+        let name = form["properties"]["operation"]["const"].as_str().unwrap();
+        (name.to_owned(), form.clone())
+    });
+    let named = named.collect();
+    (tools, named)
+}
+
+#[test]
+fn an_edit_takes_what_the_tool_of_its_name_takes() {
+    for (documents, expected) in [(two_documents(), 10), (TestDocuments::single(SAMPLE), 7)] {
+        let (tools, forms) = forms(&mut documents.open());
+        assert_eq!(forms.len(), expected);
+        for (name, form) in forms {
+            let tool = tools.iter().find(|tool| tool["name"] == name.as_str());
+            let tool = &tool.unwrap()["inputSchema"];
+            let shape = |schema: &Value| {
+                let mut fields = schema["properties"].as_object().unwrap().clone();
+                for field in fields.values_mut() {
+                    let field = field.as_object_mut().unwrap();
+                    field.retain(|keyword, rule| {
+                        keyword != "description"
+                            && (keyword, &*rule) != (&"default".into(), &Value::Null)
+                    });
+                }
+                let required = schema["required"].as_array().cloned().unwrap_or_default();
+                let required = required
+                    .iter()
+                    .map(|name| name.as_str().unwrap().to_owned());
+                let required: BTreeSet<String> = required.collect();
+                (fields, required)
+            };
+            let (mut of_tool, required_by_tool) = shape(tool);
+            of_tool.retain(|name, _| !OF_THE_CALL.contains(&name.as_str()));
+            let (mut of_form, mut required_by_form) = shape(&form);
+            assert!(of_form.remove("operation").is_some());
+            assert!(required_by_form.remove("operation"));
+            assert_eq!(of_form.remove("label").is_some(), name == "insert_section");
+            assert_eq!(of_form, of_tool, "{name}");
+            assert_eq!(required_by_form, required_by_tool, "{name}");
+            assert_eq!(form["additionalProperties"], false, "{name}");
+        }
+    }
+}
+
+#[test]
+fn an_edit_with_a_field_of_another_operation_is_refused() {
+    let documents = two_documents();
+    let mut editor = documents.open();
+    let beta = editor.id_in("a.md", "Beta");
+    let (_, forms) = forms(&mut editor);
+    let names = |form: &Value| -> BTreeSet<String> {
+        let fields = form["properties"].as_object().unwrap();
+        fields.keys().cloned().collect()
+    };
+    let mut all: BTreeSet<String> = forms.values().flat_map(names).collect();
+    all.extend(OF_THE_CALL.map(str::to_owned));
+    for (operation, form) in &forms {
+        let own = names(form);
+        for other in all.difference(&own) {
+            let mut edit = json!({ "operation": operation });
+            for name in form["required"].as_array().unwrap().iter().skip(1) {
+                edit[name.as_str().unwrap()] = json!("x");
+            }
+            edit[other] = json!("x");
+            let good = json!({ "operation": "update_section", "section_id": beta, "content": "x" });
+            let arguments = json!({ "edits": [good, edit] });
+            let refusal = (INVALID_PARAMS, "invalid_arguments");
+            let error = editor.assert_refused("apply_edits", arguments, refusal);
+            let expected = format!("edits[1] ({operation}) takes only: operation, ");
+            let message = error["message"].as_str().unwrap();
+            assert!(message.contains(&expected), "{other}: {message}");
+            for name in &own {
+                assert!(message.contains(name.as_str()), "{name}: {message}");
+            }
+        }
+    }
+    assert_eq!(documents.text("a.md"), SAMPLE);
+}
+
+#[test]
+fn message_about_a_wrong_edit_names_its_place_its_operation_and_the_field() {
+    let documents = two_documents();
+    let mut editor = documents.open();
+    let beta = editor.id_in("a.md", "Beta");
+    for (edit, expected) in [
+        (
+            json!({ "operation": "update_section", "heading": "Beta", "content": "x" }),
+            "edits[0] (update_section) takes only: operation, section_id, content, scope, expected_hash, headings, path.",
+        ),
+        (
+            json!({ "operation": "update_section", "content": "x" }),
+            "edits[0].section_id (update_section) is required.",
+        ),
+        (
+            json!({ "operation": "update_section", "section_id": beta, "content": null }),
+            "edits[0].content (update_section) must be a JSON string.",
+        ),
+        (
+            json!({ "operation": "edit_text", "old_text": "a", "new_text": "b", "scope": "x" }),
+            "edits[0].scope (edit_text) must be one of: body, subtree.",
+        ),
+        (
+            json!({ "operation": "create_document", "content": "x" }),
+            "edits[0].path (create_document) is required.",
+        ),
+        (
+            json!({ "operation": "move_section", "section_id": beta }),
+            "edits[0] (move_section): give either new_position, or place with anchor.",
+        ),
+        (
+            json!({ "operation": "set_front_matter", "path": "a.md", "key": "k" }),
+            "edits[0] (set_front_matter): give either value, or remove: true.",
+        ),
+        (
+            json!({ "operation": "explode" }),
+            "edits[0].operation must be one of: insert_section, update_section, delete_section, ",
+        ),
+        (
+            json!({ "section_id": beta }),
+            "edits[0].operation is required.",
+        ),
+        (json!("explode"), "edits[0] must be a JSON object."),
+    ] {
+        let arguments = json!({ "edits": [edit], "path": "a.md" });
+        let refusal = (INVALID_PARAMS, "invalid_arguments");
+        let error = editor.assert_refused("apply_edits", arguments, refusal);
+        let message = error["message"].as_str().unwrap();
+        let expected = format!("Invalid params: {expected}");
+        assert!(message.starts_with(&expected), "{message}");
+    }
+    assert_eq!(documents.text("a.md"), SAMPLE);
 }
 
 #[test]

@@ -53,8 +53,9 @@ fn a_document_is_named_by_path_by_open_document_or_by_an_id() {
     );
     let next_to_it = json!({ "heading": "N", "content": "n", "place": "after", "anchor": b });
     assert_eq!(editor.ok("insert_section", next_to_it)["path"], "sub/b.md");
-    let next_to_it =
-        json!({ "operation": "insert_section", "heading": "M", "place": "after", "anchor": b });
+    let next_to_it = json!({
+        "operation": "insert_section", "heading": "M", "content": "", "place": "after", "anchor": b,
+    });
     editor.ok("apply_edits", json!({ "edits": [next_to_it] }));
     assert_eq!(
         documents.text("sub/b.md"),

@@ -57,8 +57,8 @@ fn message_of_a_missing_document_names_the_path_and_the_nearest_documents() {
             (
                 "apply_edits",
                 json!({ "edits": [
-                    { "operation": "insert_section", "path": "diary.md", "heading": "x", "position": 0 },
-                    { "operation": "insert_section", "path": "zzz.md", "heading": "x", "position": 0 },
+                    { "operation": "insert_section", "path": "diary.md", "heading": "x", "content": "", "position": 0 },
+                    { "operation": "insert_section", "path": "zzz.md", "heading": "x", "content": "", "position": 0 },
                 ] }),
             ),
         ] {

@@ -131,10 +131,6 @@ fn told() -> Vec<Case> {
         let arguments = json!({ "section_id": section, "content": content });
         ("update_section", arguments)
     };
-    let update_by_heading = |heading: &str, content: &str| {
-        let edit = json!({ "operation": "update_section", "heading": heading, "content": content });
-        ("apply_edits", json!({ "edits": [edit] }))
-    };
     let stale = "# T\n\n## A\n\na\n\n### A1\n\na1\n\n## N\n\nn\nn\nn\n\n## B\n\nSTALE\n";
     vec![
         case(
@@ -180,7 +176,7 @@ fn told() -> Vec<Case> {
         ),
         one(
             "mp_leaf_only_create",
-            update_by_heading("Beta", "X\n"),
+            update("$Beta", "X\n"),
             &SAMPLE.replace("Beta body.", "X"),
         ),
         one(
@@ -191,12 +187,12 @@ fn told() -> Vec<Case> {
         one("mp_bom", update("$A", "X"), "\u{feff}# T\n\n## A\n\nX\n"),
         one(
             "bm_replace_nolevel",
-            update_by_heading("Alpha child", "X"),
+            update("$Alpha child", "X"),
             &SAMPLE.replace("Child body.", "X"),
         ),
         one(
             "bm_setext",
-            update_by_heading("Sub", "X"),
+            update("$Sub", "X"),
             "Title\n=====\n\nBody\n\nSub\n---\n\nX\n",
         ),
     ]
@@ -449,8 +445,10 @@ fn a_deeper_heading_in_a_text_makes_a_subsection() {
 fn a_missing_section_is_never_made_by_an_update() {
     let documents = TestDocuments::single(SAMPLE);
     let mut editor = documents.open();
-    let edit = json!({ "operation": "update_section", "heading": "Betta", "content": "X" });
+    let mut edit = json!({ "section_id": "betta", "content": "X" });
     let refusal = (APPLICATION_ERROR, "section_not_found");
+    editor.assert_refused("update_section", edit.clone(), refusal);
+    edit["operation"] = json!("update_section");
     editor.assert_refused("apply_edits", json!({ "edits": [edit] }), refusal);
     assert_eq!(documents.only(), SAMPLE);
 }

@@ -316,8 +316,9 @@ fn a_heading_is_found_as_list_sections_shows_it_and_as_it_is_written() {
         let expected = MARKED.replace(gone, "");
         assert_eq!(documents.only().trim_end(), expected.trim_end(), "{given}");
         editor.ok("undo", json!({}));
-        let edit = json!({ "operation": "update_section", "heading": given, "content": "New." });
+        let edit = json!({ "operation": "delete_section", "heading": given });
         editor.ok("apply_edits", json!({ "edits": [edit] }));
+        assert_eq!(documents.only().trim_end(), expected.trim_end(), "{given}");
         editor.ok("undo", json!({}));
         assert_eq!(documents.only(), MARKED);
     }
@@ -335,11 +336,9 @@ fn case_is_ignored_for_reading_and_never_for_a_write() {
     ] {
         let read = editor.ok("get_section", json!({ "heading": given }));
         assert_eq!(read["heading"], heading);
-        let update = json!({ "operation": "update_section", "heading": given, "content": "New." });
         let delete = json!({ "operation": "delete_section", "heading": given });
         for (tool, arguments) in [
             ("delete_section", json!({ "heading": given })),
-            ("apply_edits", json!({ "edits": [update] })),
             ("apply_edits", json!({ "edits": [delete] })),
         ] {
             let refusal = (APPLICATION_ERROR, "section_not_found");

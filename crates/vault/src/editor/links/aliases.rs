@@ -57,14 +57,14 @@ pub(super) fn of(bytes: &[u8]) -> Vec<String> {
 /// The start of a document, with all of its front matter.
 fn front_matter_of(world: &World<'_>, path: &NotePath) -> Option<Vec<u8>> {
     let start = world
-        .editor
-        .root()
+        .folder
+        .root
         .read_start(path, USUAL_FRONT_MATTER)
         .ok()?;
     let is_cut = start.len() as u64 == USUAL_FRONT_MATTER;
     let begins = start.starts_with(b"---") || start.starts_with(b"\xef\xbb\xbf---");
     if is_cut && begins && Source::new(&start).front_matter().is_none() {
-        return world.editor.read(path).ok();
+        return world.folder.read(path).ok();
     }
     Some(start)
 }

@@ -10,8 +10,8 @@ use super::{
     world::{Astray, Side, Target, World},
 };
 use crate::{
-    Editor, NotePath,
-    editor::{EditorError, Watch, is_markdown},
+    NotePath,
+    editor::{EditorError, Watch, folder::DocumentFolder, is_markdown},
 };
 
 /// What a check of links found.
@@ -39,72 +39,67 @@ struct Check<'c, 'w> {
     waiting: BTreeMap<String, Waiting>,
 }
 
-impl Editor {
-    /// Looks for links that lead nowhere, in the document at `path` or in all. Links to the web are not followed.
-    ///
-    /// # Errors
-    /// [`EditorError`] when the document or the folder cannot be read, or the caller gave up.
-    pub fn check_links(
-        &self,
-        path: Option<&NotePath>,
-        watch: Watch<'_>,
-    ) -> Result<LinkCheck, EditorError> {
-        let drafts = BTreeMap::new();
-        let world = World::new(self, &drafts, watch.stop);
-        let mut check = Check {
-            world: &world,
-            links: 0,
-            broken: Vec::new(),
-            waiting: BTreeMap::new(),
-        };
-        let mut documents = 0;
-        if let Some(path) = path {
-            self.check_path(path)?;
-            let located = self.root.locate(path)?;
-            let bytes = self.read(located.path())?;
-            check.document(located.path(), &bytes, watch)?;
-            documents += 1;
-        } else {
-            let all = world.documents()?;
-            check.broken.extend(world.unread_folders());
-            for (done, path) in all.iter().enumerate() {
-                watch.check()?;
-                (watch.progress)(done as u64, Some(all.len() as u64));
-                match self.read(path) {
-                    Ok(bytes) => {
-                        check.document(path, &bytes, watch)?;
-                        documents += 1;
-                    }
-                    Err(error) => {
-                        let unread = BrokenLink::unread(path.as_str(), &error);
-                        check.broken.extend(unread);
-                    }
+/// Looks for links that lead nowhere, in the document at `path` or in all.
+pub(crate) fn check(
+    folder: &DocumentFolder,
+    path: Option<&NotePath>,
+    watch: Watch<'_>,
+) -> Result<LinkCheck, EditorError> {
+    let drafts = BTreeMap::new();
+    let world = World::new(folder, &drafts, watch.stop);
+    let mut check = Check {
+        world: &world,
+        links: 0,
+        broken: Vec::new(),
+        waiting: BTreeMap::new(),
+    };
+    let mut documents = 0;
+    if let Some(path) = path {
+        folder.check_path(path)?;
+        let located = folder.root.locate(path)?;
+        let bytes = folder.read(located.path())?;
+        check.document(located.path(), &bytes, watch)?;
+        documents += 1;
+    } else {
+        let all = world.documents()?;
+        check.broken.extend(world.unread_folders());
+        for (done, path) in all.iter().enumerate() {
+            watch.check()?;
+            (watch.progress)(done as u64, Some(all.len() as u64));
+            match folder.read(path) {
+                Ok(bytes) => {
+                    check.document(path, &bytes, watch)?;
+                    documents += 1;
+                }
+                Err(error) => {
+                    let unread = BrokenLink::unread(path.as_str(), &error);
+                    check.broken.extend(unread);
                 }
             }
         }
-        for (path, waiting) in std::mem::take(&mut check.waiting) {
-            watch.check()?;
-            let path = NotePath::parse_vault(&path).ok();
-            if let Some(bytes) = path.and_then(|path| self.read(&path).ok()) {
-                check.headings(&bytes, waiting);
-            }
-        }
-        if let Some(error) = world.trouble() {
-            return Err(error);
-        }
-        let Check {
-            links, mut broken, ..
-        } = check;
-        broken.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
-        let more = broken.len().saturating_sub(MOST_NAMED);
-        broken.truncate(MOST_NAMED);
-        Ok(LinkCheck {
-            documents,
-            links,
-            broken,
-            more,
-        })
     }
+    for (path, waiting) in std::mem::take(&mut check.waiting) {
+        watch.check()?;
+        let path = NotePath::parse_vault(&path).ok();
+        if let Some(bytes) = path.and_then(|path| folder.read(&path).ok()) {
+            check.headings(&bytes, waiting);
+        }
+    }
+    if let Some(error) = world.trouble() {
+        return Err(error);
+    }
+    let Check {
+        links, mut broken, ..
+    } = check;
+    broken.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
+    let more = broken.len().saturating_sub(MOST_NAMED);
+    broken.truncate(MOST_NAMED);
+    Ok(LinkCheck {
+        documents,
+        links,
+        broken,
+        more,
+    })
 }
 
 impl Check<'_, '_> {

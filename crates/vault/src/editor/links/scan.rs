@@ -20,36 +20,36 @@ use super::{
 };
 use crate::{
     NotePath,
-    editor::{EditorError, Watch, conflict::lines, draft::Draft},
+    editor::{EditorError, Watch, draft::Draft, read::section::lines},
     work,
 };
 
 /// What a scan found.
 #[derive(Default)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// By the path that the document has now.
-    pub(super) fixes: BTreeMap<String, Fixes>,
-    pub(super) broken: Broken,
+    pub(crate) fixes: BTreeMap<String, Fixes>,
+    pub(crate) broken: Broken,
 }
 
 /// What one document needs.
-pub(super) struct Fixes {
-    pub(super) path: NotePath,
+pub(crate) struct Fixes {
+    pub(crate) path: NotePath,
     /// Of the bytes that were looked at.
-    pub(super) digest: Digest,
-    pub(super) fixes: Vec<Fix>,
+    pub(crate) digest: Digest,
+    pub(crate) fixes: Vec<Fix>,
 }
 
 /// New spellings in one link.
-pub(super) struct Fix {
-    pub(super) at: usize,
-    pub(super) changes: Vec<Change>,
+pub(crate) struct Fix {
+    pub(crate) at: usize,
+    pub(crate) changes: Vec<Change>,
     /// What to report when they cannot be made.
-    pub(super) otherwise: BrokenLink,
+    pub(crate) otherwise: BrokenLink,
     expected: Place,
     /// Which of the document's links it is.
     number: usize,
-    pub(super) in_front_matter: bool,
+    pub(crate) in_front_matter: bool,
 }
 
 pub(super) struct Scan<'s, 't> {
@@ -122,7 +122,6 @@ impl<'s, 't> Scan<'s, 't> {
     pub(super) fn everywhere(
         &self,
         concerned: &[usize],
-        read: &dyn Fn(&NotePath) -> Result<Vec<u8>, EditorError>,
         watch: Watch<'_>,
     ) -> Result<Found, EditorError> {
         let documents = self.world.documents()?;
@@ -154,7 +153,7 @@ impl<'s, 't> Scan<'s, 't> {
                 self.page(&page, from, true, watch, &mut found)?;
                 continue;
             }
-            match read(from) {
+            match self.world.folder.read(from) {
                 Ok(bytes) => {
                     let names = |needles: &Vec<String>| may_name(&bytes, needles);
                     if needles.as_ref().is_none_or(names) {
@@ -632,7 +631,7 @@ fn may_name(bytes: &[u8], needles: &[String]) -> bool {
 }
 
 /// The ids of the sections in which offsets lie.
-pub(super) fn sections_at(draft: &Draft, offsets: &BTreeSet<usize>) -> BTreeSet<String> {
+pub(crate) fn sections_at(draft: &Draft, offsets: &BTreeSet<usize>) -> BTreeSet<String> {
     let starts: Vec<usize> = draft
         .document
         .top_level()

@@ -15,8 +15,8 @@ use super::{
     reason,
 };
 use crate::{
-    Editor, NotePath,
-    editor::{EditorError, draft::Draft, is_markdown},
+    NotePath,
+    editor::{EditorError, draft::Draft, folder::DocumentFolder, is_markdown},
     fs::Thing,
     walk::{Files, PassedOver},
     work,
@@ -79,7 +79,7 @@ pub(super) struct Drafted<'t> {
 }
 
 pub(super) struct World<'t> {
-    pub(super) editor: &'t Editor,
+    pub(super) folder: &'t DocumentFolder,
     pub(super) stop: &'t dyn Fn() -> bool,
     pub(super) drafts: Vec<Drafted<'t>>,
     before: HashMap<&'t str, usize>,
@@ -118,7 +118,7 @@ struct Names {
 
 impl<'t> World<'t> {
     pub(super) fn new(
-        editor: &'t Editor,
+        folder: &'t DocumentFolder,
         drafts: &'t BTreeMap<String, Draft>,
         stop: &'t dyn Fn() -> bool,
     ) -> Self {
@@ -141,7 +141,7 @@ impl<'t> World<'t> {
             }
         }
         Self {
-            editor,
+            folder,
             stop,
             before,
             after,
@@ -254,16 +254,7 @@ impl<'t> World<'t> {
 
     fn names(&self) -> Result<&Names, &EditorError> {
         self.names
-            .get_or_init(|| {
-                let files = match self.editor.only() {
-                    Some(only) => Files {
-                        documents: vec![only.clone()],
-                        ..Files::default()
-                    },
-                    None => self.editor.root.files(&self.editor.walk, self.stop)?,
-                };
-                Ok(Names::new(files))
-            })
+            .get_or_init(|| Ok(Names::new(self.folder.files(self.stop)?)))
             .as_ref()
     }
 
@@ -285,7 +276,7 @@ impl<'t> World<'t> {
         }
         let note = NotePath::parse_vault(path).ok();
         let note = note.filter(|note| note.as_str() == path);
-        let thing = note.and_then(|note| self.editor.root.find(&note));
+        let thing = note.and_then(|note| self.folder.root.find(&note));
         self.things
             .borrow_mut()
             .insert(path.to_owned(), thing.clone());
@@ -385,7 +376,7 @@ impl<'t> World<'t> {
     }
 
     fn follow(&self, side: Side, from: &str, own: &Target, link: &Link) -> Result<Target, Astray> {
-        let only = self.editor.only().map(NotePath::as_str);
+        let only = self.folder.only.as_ref().map(NotePath::as_str);
         let exists = |path: &str| match only {
             Some(only) => path == only,
             None => self.is_listed(path) || self.file(side, path).is_some(),
@@ -478,7 +469,7 @@ impl<'t> World<'t> {
             return known.clone();
         }
         let note = NotePath::parse_vault(path).ok().filter(is_markdown);
-        let bytes = note.and_then(|note| self.editor.read(&note).ok());
+        let bytes = note.and_then(|note| self.folder.read(&note).ok());
         let anchors = bytes.map(|bytes| Rc::new(Anchors::new(&Source::new(&bytes))));
         self.anchors
             .borrow_mut()

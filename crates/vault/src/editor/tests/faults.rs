@@ -145,7 +145,7 @@ impl Scenario {
         let back = match self {
             Self::Purge => return None,
             Self::DeleteDocument => {
-                let last = editor.state().ledger.entries().next_back()?.number;
+                let last = editor.store.state().ledger.entries().next_back()?.number;
                 undo_entry(last)
             }
             Self::Redo => undo("a.md", false),
@@ -401,7 +401,10 @@ fn check_whole(folder: &Path, what: &str) {
         assert_eq!(view.ids(), other.ids(), "{what}");
     }
     assert!(editor.damage().is_empty(), "{what}: {:?}", editor.damage());
-    assert!(editor.state().ledger.pending(None).is_empty(), "{what}");
+    assert!(
+        editor.store.state().ledger.pending(None).is_empty(),
+        "{what}"
+    );
     let private = folder.join(".sectile");
     check_displaced(&private, what);
     let beside = files(folder, true);

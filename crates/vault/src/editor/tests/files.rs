@@ -186,7 +186,7 @@ fn what_is_not_a_regular_file_is_refused_and_nothing_blocks() {
 fn running_out_of_descriptors_is_said() {
     for number in [23, 24] {
         let error = std::io::Error::from_raw_os_error(number);
-        assert_eq!(EditorError::io(&error), EditorError::TooManyOpenFiles);
+        assert_eq!(EditorError::from(error), EditorError::TooManyOpenFiles);
     }
     let read = EditorError::from(ReadError::TooManyOpenFiles);
     assert_eq!(read, EditorError::TooManyOpenFiles);
@@ -196,11 +196,21 @@ fn running_out_of_descriptors_is_said() {
 #[test]
 fn a_lock_is_handed_over() {
     let bench = Bench::new(&[("a.md", SAMPLE)]);
-    let held = bench.editor.lock_documents(["a.md"], &|| false).unwrap();
+    let held = bench
+        .editor
+        .store
+        .lock_documents(["a.md"], &|| false)
+        .unwrap();
     let impatient = bench.reopened();
-    assert!(impatient.try_lock_documents(["a.md"]).unwrap().is_none());
+    assert!(
+        impatient
+            .store
+            .try_lock_documents(["a.md"])
+            .unwrap()
+            .is_none()
+    );
     let asked = std::cell::Cell::new(0);
-    let given_up = impatient.lock_documents(["a.md"], &|| {
+    let given_up = impatient.store.lock_documents(["a.md"], &|| {
         asked.set(asked.get() + 1);
         asked.get() > 2
     });
@@ -208,10 +218,16 @@ fn a_lock_is_handed_over() {
     std::thread::scope(|threads| {
         let patient = threads.spawn(|| {
             let editor = bench.reopened();
-            editor.lock_documents(["a.md"], &|| false).map(|_| ())
+            editor.store.lock_documents(["a.md"], &|| false).map(|_| ())
         });
         drop(held);
         assert_eq!(patient.join().unwrap(), Ok(()));
     });
-    drop(bench.editor.lock_documents(["a.md"], &|| false).unwrap());
+    drop(
+        bench
+            .editor
+            .store
+            .lock_documents(["a.md"], &|| false)
+            .unwrap(),
+    );
 }

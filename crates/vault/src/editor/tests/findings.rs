@@ -11,7 +11,7 @@ fn an_outside_edit_while_undo_waits_for_the_lock_is_no_deadlock() {
     let beta = bench.id("a.md", "Beta");
     bench.write(update("a.md", by_id(&beta), "Ours.")).unwrap();
     let other = bench.reopened();
-    let held = other.lock_documents(["a.md"], &|| false).unwrap();
+    let held = other.store.lock_documents(["a.md"], &|| false).unwrap();
     let held = RefCell::new(Some(held));
     let outside = bench.text("a.md").replace("Gamma body.", "Outside.");
     let stop = || {

@@ -151,7 +151,7 @@ fn what_is_not_a_document_is_not_written_even_when_the_history_is_trusted() {
         ));
         let editor = open(folder.path());
         editor.view(&note("README.md")).unwrap();
-        assert!(editor.state().ledger.pending(None).is_empty(), "{to}");
+        assert!(editor.store.state().ledger.pending(None).is_empty(), "{to}");
         assert!(!folder.path().join(to).exists(), "{to}");
         assert_eq!(fs::read_to_string(folder.path().join(path)).unwrap(), text);
     }
@@ -193,7 +193,7 @@ fn an_editor_of_one_document_settles_what_concerns_several() {
     let folder = repository(&[("a.md", SAMPLE, "b.md")]);
     trust(folder.path(), &options()).unwrap();
     let editor = Editor::document(&folder.path().join("README.md"), options()).unwrap();
-    assert!(editor.state().ledger.pending(None).is_empty());
+    assert!(editor.store.state().ledger.pending(None).is_empty());
     assert!(!folder.path().join("a.md").exists());
     let text = fs::read_to_string(folder.path().join("b.md")).unwrap();
     assert_eq!(text, SAMPLE);

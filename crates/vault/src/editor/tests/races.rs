@@ -198,7 +198,7 @@ fn check_made(race: Race, folder: &Path, made: &MadeEdits) {
         assert!(count > 0, "the outside writer's section");
     }
     assert!(editor.damage().is_empty());
-    assert!(editor.state().ledger.pending(None).is_empty());
+    assert!(editor.store.state().ledger.pending(None).is_empty());
     let left = fs::read_dir(folder.join(".sectile/tmp")).unwrap().count();
     assert_eq!(left, 0, "temporary files are left");
 }
@@ -208,7 +208,7 @@ fn check_made(race: Race, folder: &Path, made: &MadeEdits) {
 fn check_history(race: Race, folder: &Path, made: &MadeEdits) {
     let editor = race.open(folder);
     let cards: Vec<_> = {
-        let state = editor.state();
+        let state = editor.store.state();
         state.ledger.entries().cloned().collect()
     };
     let ours = cards.iter().filter(|card| card.kind == Kind::Edit);
@@ -218,7 +218,7 @@ fn check_history(race: Race, folder: &Path, made: &MadeEdits) {
         assert_eq!(pair[0].steps[0].after, pair[1].steps[0].before);
     }
     for (number, (_, words)) in made {
-        let entry = editor.entry(*number).unwrap();
+        let entry = editor.store.entry(*number).unwrap();
         let changes = entry.steps[0].changes().unwrap();
         let mut texts = changes
             .iter()

@@ -186,6 +186,36 @@ fn a_folder_swapped_for_a_link_is_never_walked_through() {
 }
 
 #[test]
+fn everything_that_a_walk_comes_to_is_listed_with_stamps() {
+    let (folder, root) = folder(&[
+        (".gitignore", "drafts/\n"),
+        ("b.md", "four"),
+        ("a/b.markdown", ""),
+        ("a/in/.gitignore", "left-out.md\n"),
+        ("a/in/left-out.md", ""),
+        ("a/in/c.md", "text!"),
+        ("ab/x.md", ""),
+        ("drafts/x.md", ""),
+        (".hidden/x.md", ""),
+        ("x.txt", ""),
+    ]);
+    symlink("a", folder.path().join("link")).unwrap();
+    let all = Walk::default();
+    let listed = root.list_all(&all, &|| false);
+    let expected = ["a/b.markdown", "a/in/c.md", "ab/x.md", "b.md"];
+    assert_eq!(names(listed.clone()), expected);
+    assert_eq!(listed.unwrap()[1].1.bytes, 5);
+    let walked = root.walk(&all, &|| false).unwrap();
+    assert_eq!(
+        walked,
+        expected.map(|name| NotePath::parse_vault(name).unwrap())
+    );
+    let some = walk(&["a/"], &["in"]);
+    assert_eq!(names(root.list_all(&some, &|| false)), ["a/b.markdown"]);
+    assert_eq!(root.list_all(&all, &|| true), Err(WalkError::Stopped));
+}
+
+#[test]
 fn documents_at_the_top_are_listed_without_what_is_below() {
     let (folder, root) = folder(&[
         (".gitignore", "left-out.md\n"),

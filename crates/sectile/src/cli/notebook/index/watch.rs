@@ -99,7 +99,10 @@ fn round(
         watches.entry(collection.clone()).or_insert_with(|| {
             let news = Arc::clone(news);
             let changed = Box::new(move || news.changed());
-            indexing.library.watch(&collection, changed)
+            indexing
+                .library
+                .notebook_storage()
+                .watch(&collection, changed)
         });
         let since = Instant::now();
         let is_behind =

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use sectile_markdown::{Digest, Mapping, Source, Value, is_slug, slug};
 
-use super::{Listed, Role, is_md};
+use super::{DocsDocument, Role, is_md};
 
-pub(super) const MAX_SLUG: usize = 64;
+pub(crate) const MAX_SLUG: usize = 64;
 /// Characters kept of a title.
 const MAX_TITLE: usize = 200;
 /// Characters kept of a description that somebody wrote as one.
@@ -23,7 +23,7 @@ pub(super) struct Described {
     pub(super) problems: Vec<String>,
 }
 
-pub(super) fn describe(bytes: &[u8], file_name: &str, listed: Option<&Listed>) -> Described {
+pub(super) fn describe(bytes: &[u8], file_name: &str, listed: Option<&DocsDocument>) -> Described {
     let source = Source::new(bytes);
     let stem = stem(file_name);
     let mut front_matter = FrontMatter::read(&source);

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use super::{Listed, described::slug_of_file, file_name};
+use super::{DocsDocument, described::slug_of_file, file_name};
 
 /// A document, or a place for documents, that is not loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ impl Skipped {
     pub(super) fn new(
         label: String,
         name: &str,
-        listed: Option<&Listed>,
+        listed: Option<&DocsDocument>,
         reason: SkipReason,
     ) -> Self {
         let slug = listed.and_then(|listed| listed.slug.clone());

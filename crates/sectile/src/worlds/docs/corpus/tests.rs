@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
+use crate::worlds::docs::DocsSection;
 
 fn folder<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -20,17 +21,20 @@ fn folder<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> TempDir {
 }
 
 /// Settings with these extra paths and listed documents, written relative to `folder`.
-fn settings(folder: &TempDir, extra: &[&str], listed: &[&str]) -> CorpusSettings {
-    let given = |written: &&str| GivenPath {
+fn settings(folder: &TempDir, extra: &[&str], listed: &[&str]) -> DocsSettings {
+    let given = |written: &&str| DocsPath {
         written: (*written).to_owned(),
         location: folder.path().join(written),
     };
-    CorpusSettings {
-        include_embedded: true,
-        root: None,
-        listed: listed
+    DocsSettings {
+        written: DocsSection {
+            max_doc_bytes: 100,
+            max_total_bytes: 1000,
+            ..DocsSection::default()
+        },
+        documents: listed
             .iter()
-            .map(|written| Listed {
+            .map(|written| DocsDocument {
                 path: given(written),
                 slug: None,
                 title: None,
@@ -39,9 +43,7 @@ fn settings(folder: &TempDir, extra: &[&str], listed: &[&str]) -> CorpusSettings
             })
             .collect(),
         extra_paths: extra.iter().map(given).collect(),
-        max_doc_bytes: 100,
-        max_total_bytes: 1000,
-        max_docs: 32,
+        ..DocsSettings::default()
     }
 }
 
@@ -129,10 +131,8 @@ fn the_manual_then_the_list_then_extra_paths_in_order_of_path() {
     assert_eq!(&*first.bytes, b"\xef\xbb\xbf# First\n");
     assert_eq!(&*corpus.documents[5].bytes, b"# A\r\n");
 
-    let without = CorpusSettings {
-        include_embedded: false,
-        ..settings
-    };
+    let mut without = settings;
+    without.written.include_default_docs = false;
     assert_eq!(Corpus::load(&without, MANUAL).documents[0].slug, "first");
 }
 
@@ -234,7 +234,7 @@ fn limits_hold_for_the_manual_too_and_smaller_documents_may_still_fit() {
         ("c.md", &[b'c'; 30]),
     ]);
     let mut settings = settings(&folder, &["."], &[]);
-    settings.max_total_bytes = 100;
+    settings.written.max_total_bytes = 100;
     let corpus = Corpus::load(&settings, &MANUAL[1..]);
     check(
         &corpus,
@@ -242,14 +242,14 @@ fn limits_hold_for_the_manual_too_and_smaller_documents_may_still_fit() {
         &["b.md max_total_bytes"],
     );
     assert_eq!(corpus.total_bytes(), 98);
-    settings.max_docs = 2;
+    settings.written.max_docs = 2;
     check(
         &Corpus::load(&settings, &MANUAL[1..]),
         &["tools docs/tools.md", "a a.md"],
         &["b.md max_docs", "c.md max_docs"],
     );
-    settings.max_docs = 1;
-    settings.max_doc_bytes = 10;
+    settings.written.max_docs = 1;
+    settings.written.max_doc_bytes = 10;
     check(
         &Corpus::load(&settings, MANUAL),
         &["tools docs/tools.md"],
@@ -319,7 +319,7 @@ fn absolute_paths_are_shown_by_their_last_part() {
     let mut settings = settings(&folder, &[], &[]);
     for below in ["guides", "guides/nothing.md", ""] {
         let location = folder.path().join(below);
-        settings.extra_paths.push(GivenPath {
+        settings.extra_paths.push(DocsPath {
             written: location.to_str().unwrap().to_owned(),
             location,
         });
@@ -445,8 +445,8 @@ proptest! {
         let load = |files: &[(String, Vec<u8>)]| {
             let folder = folder(files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())));
             let mut settings = settings(&folder, &["."], &[]);
-            settings.max_docs = 6;
-            settings.max_total_bytes = 300;
+            settings.written.max_docs = 6;
+            settings.written.max_total_bytes = 300;
             Corpus::load(&settings, MANUAL)
         };
         let corpus = load(&named);

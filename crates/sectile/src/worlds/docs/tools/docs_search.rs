@@ -5,34 +5,25 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::{
-    Docs, Offer,
+    Docs, DocsSection,
     answer::{Answered, DEFAULT_SECTIONS},
     corpus::Role,
 };
-use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, JsonObject, Pace, Tool, input_schema,
-    output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Failure, JsonObject, Tool, input_schema, output_schema};
 
-pub(super) fn tool(namespace: &str, offer: Offer) -> Tool<Docs> {
-    Tool {
-        name: format!("{}_docs_search", namespace.replace('-', "_")).into(),
-        title: "Search the documentation",
-        description: "Search the documentation for guidance. Answers the sections that fit the query best, each with its text and its URI; an empty query gives an overview. Names of tools, settings and errors, and \"quoted phrases\", are found as they are.",
-        access: Access::Read,
-        idempotent: true,
-        open_world: false,
-        // The first question of callers who see the same documents has these indexed.
-        pace: Pace::Slow,
-        input: input(offer.max_sections),
-        output: if offer.meaning_as_last_resort {
-            output_schema::<Answered>
-        } else {
-            output_by_words
-        },
-        handler: Handler::Blocking(|docs, arguments, context| {
-            run(docs, arguments, context, handle)
-        }),
+pub(super) fn tool(settings: &DocsSection) -> Tool<Docs> {
+    let name = format!("{}_docs_search", settings.namespace.replace('-', "_"));
+    let most = settings.max_sections.clamp(1, 10);
+    // Slow, since the first question of callers who see the same documents has these indexed.
+    let tool = Tool::read(
+        name,
+        "Search the documentation",
+        "Search the documentation for guidance. Answers the sections that fit the query best, each with its text and its URI; an empty query gives an overview. Names of tools, settings and errors, and \"quoted phrases\", are found as they are.",
+    )
+    .input(move || input(most));
+    match settings.meaning_as_last_resort {
+        true => tool.call(handle),
+        false => tool.output(output_by_words).call(handle),
     }
 }
 
@@ -49,36 +40,22 @@ struct Params {
 }
 
 /// The schema of the arguments, with the most sections that the settings allow.
-fn input(max_sections: usize) -> fn() -> JsonObject {
-    fn schema<const MOST: usize>() -> JsonObject {
-        let mut schema = input_schema::<Params>();
-        let (usual, of_overview) = (DEFAULT_SECTIONS.min(MOST), Role::ALL.len().min(MOST));
-        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-            // As the contract has it: left out or a number, never null.
-            let max_sections = json!({
-                "type": "integer",
-                "minimum": 1,
-                "maximum": MOST,
-                "description": format!(
-                    "The most sections to answer. When it is left out: {usual}, and in an overview {of_overview}."
-                ),
-            });
-            properties.insert("max_sections".to_owned(), max_sections);
-        }
-        schema
+fn input(most: usize) -> JsonObject {
+    let mut schema = input_schema::<Params>();
+    let (usual, of_overview) = (DEFAULT_SECTIONS.min(most), Role::ALL.len().min(most));
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        // As the contract has it: left out or a number, never null.
+        let max_sections = json!({
+            "type": "integer",
+            "minimum": 1,
+            "maximum": most,
+            "description": format!(
+                "The most sections to answer. When it is left out: {usual}, and in an overview {of_overview}."
+            ),
+        });
+        properties.insert("max_sections".to_owned(), max_sections);
     }
-    match max_sections {
-        0 | 1 => schema::<1>,
-        2 => schema::<2>,
-        3 => schema::<3>,
-        4 => schema::<4>,
-        5 => schema::<5>,
-        6 => schema::<6>,
-        7 => schema::<7>,
-        8 => schema::<8>,
-        9 => schema::<9>,
-        _ => schema::<10>,
-    }
+    schema
 }
 
 /// The schema of answers when only words decide.

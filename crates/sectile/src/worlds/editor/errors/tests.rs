@@ -9,7 +9,7 @@ use sectile_vault::{
 };
 
 use super::*;
-use crate::mcp::{CallContext, MAX_MESSAGE_CHARS};
+use crate::mcp::{CallContext, ErrorRow, MAX_MESSAGE_CHARS};
 
 /// A section with `name` wherever it can have one.
 fn named(name: &str) -> Candidate {
@@ -170,14 +170,17 @@ fn said(error: &EditorError, path: Option<&NotePath>, heading: &str) -> (i32, St
 }
 
 #[test]
-fn every_code_of_the_table_is_tried() {
-    let tried: BTreeSet<&str> = all("x")
+fn every_row_of_the_table_is_tried_and_no_other_is() {
+    let told = |row: &ErrorRow| (row.code, row.meaning);
+    let tried: BTreeSet<(&str, &str)> = all("x")
         .iter()
-        .map(|error| row(&Cause::Editor(error)).code)
-        .chain(["invalid_cursor", "cursor_stale", "invalid_arguments"])
+        .map(row_of)
+        .chain([&INVALID_CURSOR, &CURSOR_STALE, &INVALID_ARGUMENTS])
+        .map(told)
         .collect();
-    let known: BTreeSet<&str> = TABLE.iter().map(|row| row.code).collect();
-    assert_eq!(tried, known);
+    let listed: Vec<(&str, &str)> = TABLE.map(told).to_vec();
+    assert_eq!(tried.len(), listed.len());
+    assert_eq!(tried, listed.into_iter().collect());
 }
 
 #[test]

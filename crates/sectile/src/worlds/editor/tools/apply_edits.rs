@@ -1,46 +1,44 @@
 //! `apply_edits`: several edits, in several documents, all or nothing.
 
-use std::borrow::Cow;
-
-use schemars::JsonSchema;
-use sectile_vault::{
-    NotePath,
-    editor::{
-        CreateDocument, DeleteDocument, DeleteSection, EditText, InsertSection, MoveSection,
-        Operation, RenameDocument, RenameSection, SetFrontMatter, UpdateSection,
-    },
-};
+use schemars::{JsonSchema, Schema};
+use sectile_vault::editor::Operation;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::{
-    EditorWorld,
-    answers::{Write, Written, write_as},
-    errors::bad_arguments,
-    params::{HeadingsWord, PlaceWord, ScopeWord, WriteOptions, at, closed_schema, section},
-    values::yaml_value,
+use super::{
+    super::{
+        EditorWorld,
+        answers::{Write, write_tool},
+        errors::bad_arguments,
+        params::{EditArguments, WriteOptions, closed_schema},
+    },
+    create_document::CreateDocumentArguments,
+    delete_document::DeleteDocumentArguments,
+    delete_section::DeleteSectionArguments,
+    edit_text::EditTextArguments,
+    insert_section::InsertSectionArguments,
+    move_section::MoveSectionArguments,
+    rename_document::RenameDocumentArguments,
+    rename_section::RenameSectionArguments,
+    set_front_matter::SetFrontMatterArguments,
+    update_section::UpdateSectionArguments,
 };
-use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schema};
+use crate::mcp::{CallContext, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("apply_edits"),
-    title: "Apply edits",
-    description: "Make several edits, in one or more documents, all or nothing, as one entry of the history. Later edits see what earlier ones did; a section made with label \"x\" is section_id \"@x\" for later ones.",
-    access: Access::Destructive,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: closed_schema::<Params>,
-    output: output_schema::<Written>,
-    handler: Handler::Blocking(|world, arguments, context| {
-        write_as(world, arguments, context, planned)
-    }),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    let tool = Tool::destructive(
+        "apply_edits",
+        "Apply edits",
+        "Make several edits, in one or more documents, all or nothing, as one entry of the history. Later edits see what earlier ones did; a section made with label \"x\" is section_id \"@x\" for later ones.",
+    )
+    .input(closed_schema::<Params>);
+    write_tool(tool, planned)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Params {
-    /// The edits, in order.
-    edits: Vec<OneEdit>,
+    /// The edits, in order. The operation of each is the name of a tool, and its other fields are arguments of that tool.
+    edits: Vec<BatchEdit>,
     /// Agree to a deletion that is larger than the configured size.
     #[serde(default)]
     confirm: bool,
@@ -48,236 +46,145 @@ struct Params {
     options: WriteOptions,
 }
 
-/// What an edit does: the tool of the same name.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Does {
-    InsertSection,
-    UpdateSection,
-    DeleteSection,
-    MoveSection,
-    RenameSection,
-    EditText,
-    SetFrontMatter,
-    CreateDocument,
-    RenameDocument,
-    DeleteDocument,
-}
-
-impl Does {
-    /// The tool of the same name.
-    fn tool(self) -> &'static str {
-        match self {
-            Self::InsertSection => "insert_section",
-            Self::UpdateSection => "update_section",
-            Self::DeleteSection => "delete_section",
-            Self::MoveSection => "move_section",
-            Self::RenameSection => "rename_section",
-            Self::EditText => "edit_text",
-            Self::SetFrontMatter => "set_front_matter",
-            Self::CreateDocument => "create_document",
-            Self::RenameDocument => "rename_document",
-            Self::DeleteDocument => "delete_document",
-        }
-    }
-}
-
-/// One edit: what it does, and the arguments of the tool of that name.
+/// One edit: the name of a tool, and arguments of that tool.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct OneEdit {
-    /// What it does.
-    operation: Does,
+#[serde(tag = "operation", rename_all = "snake_case")]
+#[schemars(transform = close_forms)]
+enum BatchEdit {
+    InsertSection(DocumentEdit<LabelledInsertion>),
+    UpdateSection(DocumentEdit<UpdateSectionArguments>),
+    DeleteSection(DocumentEdit<DeleteSectionArguments>),
+    MoveSection(DocumentEdit<MoveSectionArguments>),
+    RenameSection(DocumentEdit<RenameSectionArguments>),
+    EditText(DocumentEdit<EditTextArguments>),
+    SetFrontMatter(DocumentEdit<SetFrontMatterArguments>),
+    CreateDocument(NamedDocumentEdit<CreateDocumentArguments>),
+    RenameDocument(DocumentEdit<RenameDocumentArguments>),
+    DeleteDocument(NamedDocumentEdit<DeleteDocumentArguments>),
+}
+
+/// An edit that may leave it to the call to name the document.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(inline)]
+struct DocumentEdit<A> {
+    #[serde(flatten)]
+    arguments: A,
     /// Document; without one, that of the call.
     path: Option<String>,
-    section_id: Option<String>,
-    heading: Option<String>,
-    content: Option<String>,
-    position: Option<u64>,
-    new_position: Option<u64>,
-    place: Option<PlaceWord>,
-    anchor: Option<String>,
-    to_path: Option<String>,
-    #[schemars(range(min = 1, max = 6))]
-    level: Option<u8>,
-    #[serde(default)]
-    scope: ScopeWord,
-    #[serde(default)]
-    headings: HeadingsWord,
-    expected_hash: Option<String>,
-    old_text: Option<String>,
-    new_text: Option<String>,
-    #[schemars(range(min = 1, max = 10_000))]
-    expected_count: Option<usize>,
-    key: Option<String>,
-    #[serde(default, deserialize_with = "given")]
-    value: Option<Value>,
-    #[serde(default)]
-    remove: bool,
-    new_path: Option<String>,
-    repair_links: Option<bool>,
-    /// A name for the section that insert_section makes, for later edits of this call.
+}
+
+/// An edit that has to name the document itself.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(inline)]
+struct NamedDocumentEdit<A> {
+    #[serde(flatten)]
+    arguments: A,
+    /// Document, as a path relative to the folder.
+    path: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct LabelledInsertion {
+    #[serde(flatten)]
+    arguments: InsertSectionArguments,
+    /// A name for the new section, for later edits of this call.
     label: Option<String>,
 }
 
-/// Tells a value of null from no value.
-fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
+impl EditArguments for LabelledInsertion {
+    const TOOL: &'static str = InsertSectionArguments::TOOL;
+    const DONE: &'static str = InsertSectionArguments::DONE;
+
+    fn operation(
+        self,
+        world: &EditorWorld,
+        path: Option<&str>,
+        context: &CallContext,
+    ) -> Result<Operation, Failure> {
+        self.arguments.insertion(self.label, world, path, context)
+    }
+}
+
+/// Lets no form have other fields than its own, and leaves out what the tools themselves say of their arguments.
+fn close_forms(schema: &mut Schema) {
+    const SAID_HERE: [&str; 2] = ["path", "label"];
+    let forms = schema.get_mut("oneOf").and_then(Value::as_array_mut);
+    for form in forms.into_iter().flatten().filter_map(Value::as_object_mut) {
+        form.shift_remove("description");
+        form.insert("additionalProperties".to_owned(), false.into());
+        let properties = form.get_mut("properties").and_then(Value::as_object_mut);
+        for (name, property) in properties.into_iter().flatten() {
+            if let Some(property) = property.as_object_mut()
+                && !SAID_HERE.contains(&name.as_str())
+            {
+                property.shift_remove("description");
+            }
+        }
+    }
 }
 
 fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
     if params.edits.is_empty() {
         return Err(bad_arguments("Invalid arguments: edits is empty."));
     }
-    let operations = params
-        .edits
-        .into_iter()
-        .map(|edit| operation(world, edit, &params.options, context))
+    let call = BatchCall {
+        world,
+        path: params.options.path.as_deref(),
+        context,
+    };
+    let edits = params.edits.into_iter().enumerate();
+    let operations = edits
+        .map(|(index, edit)| call.operation(index, edit))
         .collect::<Result<Vec<_>, _>>()?;
     Ok(Write::batch("apply_edits", "Edits applied.", operations)
         .confirmed(params.confirm)
         .with(params.options))
 }
 
-fn needed<T>(value: Option<T>, message: &'static str) -> Result<T, Failure> {
-    value.ok_or_else(|| bad_arguments(message))
+/// What all edits of a call have in common.
+struct BatchCall<'a> {
+    world: &'a EditorWorld,
+    path: Option<&'a str>,
+    context: &'a CallContext,
 }
 
-fn operation(
-    world: &EditorWorld,
-    edit: OneEdit,
-    options: &WriteOptions,
-    context: &CallContext,
-) -> Result<Operation, Failure> {
-    if !context.may_use(edit.operation.tool()) {
-        return Err(bad_arguments(
-            "Invalid arguments: an operation is not available here.",
-        ));
-    }
-    let own = WriteOptions {
-        path: edit.path.clone().or_else(|| options.path.clone()),
-        ..WriteOptions::default()
-    };
-    let of_section = || world.document_unless_id(&own, edit.section_id.as_deref(), context);
-    let target = section(edit.section_id.clone(), None);
-    let expected_hash = edit.expected_hash.clone();
-    Ok(match edit.operation {
-        Does::InsertSection => Operation::Insert(InsertSection {
-            path: world.document_unless_id(&own, edit.anchor.as_deref(), context)?,
-            heading: needed(
-                edit.heading,
-                "Invalid arguments: insert_section needs heading.",
-            )?,
-            content: edit.content.unwrap_or_default(),
-            at: at(edit.position, edit.place, edit.anchor, "position")?,
-            level: edit.level,
-            headings: edit.headings.into(),
-            label: edit.label,
-        }),
-        Does::UpdateSection => Operation::Update(UpdateSection {
-            path: of_section()?,
-            section: section(edit.section_id.clone(), edit.heading),
-            content: needed(
-                edit.content,
-                "Invalid arguments: update_section needs content.",
-            )?,
-            scope: edit.scope.into(),
-            headings: edit.headings.into(),
-            expected_hash,
-        }),
-        Does::DeleteSection => Operation::Delete(DeleteSection {
-            path: of_section()?,
-            section: section(edit.section_id.clone(), edit.heading),
-            expected_hash,
-        }),
-        Does::MoveSection => Operation::Move(MoveSection {
-            path: of_section()?,
-            section: target,
-            at: at(
-                edit.new_position,
-                edit.place,
-                edit.anchor.clone(),
-                "new_position",
-            )?,
-            to: edit
-                .to_path
-                .as_deref()
-                .map(|path| world.path(path))
-                .transpose()?,
-            level: edit.level,
-            expected_hash,
-        }),
-        Does::RenameSection => Operation::Rename(RenameSection {
-            path: of_section()?,
-            section: target,
-            heading: needed(
-                edit.heading,
-                "Invalid arguments: rename_section needs heading.",
-            )?,
-            level: edit.level,
-            repair_links: edit.repair_links.unwrap_or(true),
-            expected_hash,
-        }),
-        Does::EditText => Operation::EditText(EditText {
-            path: of_section()?,
-            section: edit.section_id.clone().map(|id| section(Some(id), None)),
-            old_text: needed(
-                edit.old_text,
-                "Invalid arguments: edit_text needs old_text.",
-            )?,
-            new_text: needed(
-                edit.new_text,
-                "Invalid arguments: edit_text needs new_text.",
-            )?,
-            expected_count: edit.expected_count.unwrap_or(1),
-            scope: edit.scope.into(),
-            expected_hash,
-        }),
-        Does::SetFrontMatter
-        | Does::CreateDocument
-        | Does::RenameDocument
-        | Does::DeleteDocument => {
-            let path = world.named_document(own.path.as_deref(), context)?;
-            document_operation(world, edit, path)?
+impl BatchCall<'_> {
+    fn operation(&self, index: usize, edit: BatchEdit) -> Result<Operation, Failure> {
+        match edit {
+            BatchEdit::InsertSection(edit) => self.made(index, edit.arguments, edit.path),
+            BatchEdit::UpdateSection(edit) => self.made(index, edit.arguments, edit.path),
+            BatchEdit::DeleteSection(edit) => self.made(index, edit.arguments, edit.path),
+            BatchEdit::MoveSection(edit) => self.made(index, edit.arguments, edit.path),
+            BatchEdit::RenameSection(edit) => self.made(index, edit.arguments, edit.path),
+            BatchEdit::EditText(edit) => self.made(index, edit.arguments, edit.path),
+            BatchEdit::SetFrontMatter(edit) => self.made(index, edit.arguments, edit.path),
+            BatchEdit::CreateDocument(edit) => self.made(index, edit.arguments, edit.path),
+            BatchEdit::RenameDocument(edit) => self.made(index, edit.arguments, edit.path),
+            BatchEdit::DeleteDocument(edit) => self.made(index, edit.arguments, edit.path),
         }
-    })
-}
+    }
 
-/// An edit of a document as a whole.
-fn document_operation(
-    world: &EditorWorld,
-    edit: OneEdit,
-    path: NotePath,
-) -> Result<Operation, Failure> {
-    Ok(match edit.operation {
-        Does::CreateDocument => Operation::CreateDocument(CreateDocument {
-            path,
-            content: edit.content.unwrap_or_default(),
-        }),
-        Does::RenameDocument => Operation::RenameDocument(RenameDocument {
-            path,
-            new_path: world.path(&needed(
-                edit.new_path,
-                "Invalid arguments: rename_document needs new_path.",
-            )?)?,
-            repair_links: edit.repair_links.unwrap_or(true),
-        }),
-        Does::DeleteDocument => Operation::DeleteDocument(DeleteDocument {
-            path,
-            expected_hash: edit.expected_hash,
-        }),
-        _ => Operation::SetFrontMatter(SetFrontMatter {
-            path: Some(path),
-            key: needed(edit.key, "Invalid arguments: set_front_matter needs key.")?,
-            value: match (&edit.value, edit.remove) {
-                (Some(value), false) => Some(yaml_value(value)?),
-                (None, true) => None,
-                _ => {
-                    return Err(bad_arguments(
-                        "Invalid arguments: set_front_matter needs value, or remove: true.",
-                    ));
-                }
-            },
-        }),
-    })
+    /// The change that the edit at `index` asks for.
+    fn made<A: EditArguments>(
+        &self,
+        index: usize,
+        arguments: A,
+        path: impl Into<Option<String>>,
+    ) -> Result<Operation, Failure> {
+        if !self.context.may_use(A::TOOL) {
+            return Err(bad_arguments(
+                "Invalid arguments: an operation is not available here.",
+            ));
+        }
+        let path: Option<String> = path.into();
+        let path = path.as_deref().or(self.path);
+        let made = arguments.operation(self.world, path, self.context);
+        made.map_err(|mut failure| {
+            if let Some(what) = failure.message.strip_prefix("Invalid arguments: ") {
+                let message = format!("Invalid arguments: edits[{index}] ({}): {what}", A::TOOL);
+                failure.message = message.into();
+            }
+            failure
+        })
+    }
 }

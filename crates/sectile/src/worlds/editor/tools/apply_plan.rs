@@ -1,28 +1,20 @@
 //! `apply_plan`: writes exactly what a dry run showed.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::editor::{EditorError, Watch};
 use serde::Deserialize;
 
 use super::super::{EditorWorld, answers::Written, errors::About};
-use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("apply_plan"),
-    title: "Apply plan",
-    description: "Write exactly the bytes that a dry run showed, or fail if a document has changed since.",
-    access: Access::Destructive,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: input_schema::<Params>,
-    output: output_schema::<Written>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    Tool::destructive(
+        "apply_plan",
+        "Apply plan",
+        "Write exactly the bytes that a dry run showed, or fail if a document has changed since.",
+    )
+    .call(handle)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

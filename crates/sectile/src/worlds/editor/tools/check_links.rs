@@ -1,28 +1,20 @@
 //! `check_links`: which links lead nowhere.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::editor::Watch;
 use serde::{Deserialize, Serialize};
 
 use super::super::{EditorWorld, answers::LeadsNowhere, errors::About};
-use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("check_links"),
-    title: "Check links",
-    description: "Find links that lead nowhere: to documents, files, #anchors, [[wiki#headings]] and [[wiki#^blocks]] that do not exist, in the text, in HTML and in front matter, but not in code and %%comments%%. Looks at one document, or at all of them without a path. URLs are not checked.",
-    access: Access::Read,
-    idempotent: true,
-    open_world: false,
-    pace: Pace::Slow,
-    input: input_schema::<Params>,
-    output: output_schema::<Checked>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    Tool::read(
+        "check_links",
+        "Check links",
+        "Find links that lead nowhere: to documents, files, #anchors, [[wiki#headings]] and [[wiki#^blocks]] that do not exist, in the text, in HTML and in front matter, but not in code and %%comments%%. Looks at one document, or at all of them without a path. URLs are not checked.",
+    )
+    .call(handle)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

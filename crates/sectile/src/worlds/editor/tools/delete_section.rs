@@ -1,41 +1,41 @@
 //! `delete_section`: a section goes, with all that is below it.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::editor::{DeleteSection, Operation};
 use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, write_as},
-    params::{WriteOptions, closed_schema, section},
+    answers::{Write, write_tool},
+    params::{EditArguments, WriteOptions, closed_schema, section},
 };
-use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schema};
+use crate::mcp::{CallContext, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("delete_section"),
-    title: "Delete section",
-    description: "Delete a section and all its subsections, by section_id or by a heading that only one section has. `undo` brings it back.",
-    access: Access::Destructive,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: closed_schema::<Params>,
-    output: output_schema::<Written>,
-    handler: Handler::Blocking(|world, arguments, context| {
-        write_as(world, arguments, context, planned)
-    }),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    let tool = Tool::destructive(
+        "delete_section",
+        "Delete section",
+        "Delete a section and all its subsections, by section_id or by a heading that only one section has. `undo` brings it back.",
+    )
+    .input(closed_schema::<Params>);
+    write_tool(tool, planned)
+}
 
+/// What an edit of `apply_edits` takes as well.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
+pub(super) struct DeleteSectionArguments {
     /// The section. Or give heading.
     section_id: Option<String>,
     /// Heading of the section, as list_sections shows it or as it is written, when only one has it.
     heading: Option<String>,
     /// subtree_hash that you read: the section is deleted only if it still is what you saw.
     expected_hash: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    #[serde(flatten)]
+    edit: DeleteSectionArguments,
     /// Agree to a deletion that is larger than the configured size.
     #[serde(default)]
     confirm: bool,
@@ -43,13 +43,25 @@ struct Params {
     options: WriteOptions,
 }
 
+impl EditArguments for DeleteSectionArguments {
+    const TOOL: &'static str = "delete_section";
+    const DONE: &'static str = "Section deleted.";
+
+    fn operation(
+        self,
+        world: &EditorWorld,
+        path: Option<&str>,
+        context: &CallContext,
+    ) -> Result<Operation, Failure> {
+        Ok(Operation::Delete(DeleteSection {
+            path: world.document_unless_id(path, self.section_id.as_deref(), context)?,
+            section: section(self.section_id, self.heading),
+            expected_hash: self.expected_hash,
+        }))
+    }
+}
+
 fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    let operation = Operation::Delete(DeleteSection {
-        path: world.document_unless_id(&params.options, params.section_id.as_deref(), context)?,
-        section: section(params.section_id, params.heading),
-        expected_hash: params.expected_hash,
-    });
-    Ok(Write::new("delete_section", "Section deleted.", operation)
-        .confirmed(params.confirm)
-        .with(params.options))
+    let write = params.edit.write(world, params.options, context)?;
+    Ok(write.confirmed(params.confirm))
 }

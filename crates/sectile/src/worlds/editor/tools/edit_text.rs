@@ -1,35 +1,29 @@
 //! `edit_text`: other words for the same passage.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::editor::{EditText, Operation};
 use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, write_as},
-    params::{ScopeWord, WriteOptions, closed_schema, section},
+    answers::{Write, write_tool},
+    params::{EditArguments, ScopeWord, WriteOptions, closed_schema, section},
 };
-use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schema};
+use crate::mcp::{CallContext, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("edit_text"),
-    title: "Edit text",
-    description: "Replace a passage inside a section by another. old_text must occur exactly expected_count times there (once unless you say otherwise), so it can never hit the wrong place.",
-    access: Access::Write,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: closed_schema::<Params>,
-    output: output_schema::<Written>,
-    handler: Handler::Blocking(|world, arguments, context| {
-        write_as(world, arguments, context, planned)
-    }),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    let tool = Tool::write(
+        "edit_text",
+        "Edit text",
+        "Replace a passage inside a section by another. old_text must occur exactly expected_count times there (once unless you say otherwise), so it can never hit the wrong place.",
+    )
+    .input(closed_schema::<Params>);
+    write_tool(tool, planned)
+}
 
+/// What an edit of `apply_edits` takes as well.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
+pub(super) struct EditTextArguments {
     /// What is there now, exactly.
     old_text: String,
     /// What shall be there.
@@ -46,6 +40,12 @@ struct Params {
     /// hash that you read (subtree_hash for scope subtree). Without a section_id, document_hash: the text is edited only
     /// if the document still is what you saw.
     expected_hash: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    #[serde(flatten)]
+    edit: EditTextArguments,
     #[serde(flatten)]
     options: WriteOptions,
 }
@@ -54,15 +54,28 @@ fn once() -> usize {
     1
 }
 
+impl EditArguments for EditTextArguments {
+    const TOOL: &'static str = "edit_text";
+    const DONE: &'static str = "Text edited.";
+
+    fn operation(
+        self,
+        world: &EditorWorld,
+        path: Option<&str>,
+        context: &CallContext,
+    ) -> Result<Operation, Failure> {
+        Ok(Operation::EditText(EditText {
+            path: world.document_unless_id(path, self.section_id.as_deref(), context)?,
+            section: self.section_id.map(|id| section(Some(id), None)),
+            old_text: self.old_text,
+            new_text: self.new_text,
+            expected_count: self.expected_count,
+            scope: self.scope.into(),
+            expected_hash: self.expected_hash,
+        }))
+    }
+}
+
 fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    let operation = Operation::EditText(EditText {
-        path: world.document_unless_id(&params.options, params.section_id.as_deref(), context)?,
-        section: params.section_id.map(|id| section(Some(id), None)),
-        old_text: params.old_text,
-        new_text: params.new_text,
-        expected_count: params.expected_count,
-        scope: params.scope.into(),
-        expected_hash: params.expected_hash,
-    });
-    Ok(Write::new("edit_text", "Text edited.", operation).with(params.options))
+    params.edit.write(world, params.options, context)
 }

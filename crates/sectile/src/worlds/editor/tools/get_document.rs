@@ -1,7 +1,5 @@
 //! `get_document`: the whole text of a document.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::editor::{page, short_hash};
 use serde::{Deserialize, Serialize};
@@ -11,22 +9,16 @@ use super::super::{
     errors::About,
     paging::{Cursor, Part},
 };
-use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("get_document"),
-    title: "Get document",
-    description: "Read a whole document as Markdown, front matter included. Long documents come in pages with partial: true; prefer list_sections and get_section.",
-    access: Access::Read,
-    idempotent: true,
-    open_world: false,
-    pace: Pace::Slow,
-    input: input_schema::<Params>,
-    output: output_schema::<DocumentText>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    Tool::read(
+        "get_document",
+        "Get document",
+        "Read a whole document as Markdown, front matter included. Long documents come in pages with partial: true; prefer list_sections and get_section.",
+    )
+    .call(handle)
+}
 
 /// How not to lose the rest of a document.
 const ADVICE: &str = "Do not take it for the whole text.";

@@ -1,7 +1,5 @@
 //! `get_revision`: a document as it was.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_markdown::Digest;
 use sectile_vault::editor::{page, short_hash};
@@ -12,22 +10,16 @@ use super::super::{
     errors::About,
     paging::{Cursor, Part},
 };
-use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("get_revision"),
-    title: "Get revision",
-    description: "Read a document as it was after an entry of its history; entry 0 is before the first. A long text comes in pages with partial: true.",
-    access: Access::Read,
-    idempotent: true,
-    open_world: false,
-    pace: Pace::Slow,
-    input: input_schema::<Params>,
-    output: output_schema::<RevisionText>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    Tool::read(
+        "get_revision",
+        "Get revision",
+        "Read a document as it was after an entry of its history; entry 0 is before the first. A long text comes in pages with partial: true.",
+    )
+    .call(handle)
+}
 
 /// How not to lose the rest of a document.
 const ADVICE: &str = "Do not take it for the whole text.";

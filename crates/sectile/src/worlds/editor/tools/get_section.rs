@@ -1,7 +1,5 @@
 //! `get_section`: the text of one section.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_markdown::LetterCase;
 use sectile_vault::editor::{SectionRef, page, part_hash};
@@ -11,24 +9,18 @@ use super::super::{
     EditorWorld,
     errors::About,
     paging::{Cursor, Part},
-    params::{ScopeWord, WriteOptions},
+    params::ScopeWord,
 };
-use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("get_section"),
-    title: "Get section",
-    description: "Read one section: heading, content, position, and the hashes to pass as expected_hash. content is the section's own text; scope subtree adds its subsections. A long text comes in pages with partial: true; follow next_cursor for the rest.",
-    access: Access::Read,
-    idempotent: true,
-    open_world: false,
-    pace: Pace::Slow,
-    input: input_schema::<Params>,
-    output: output_schema::<SectionText>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    Tool::read(
+        "get_section",
+        "Get section",
+        "Read one section: heading, content, position, and the hashes to pass as expected_hash. content is the section's own text; scope subtree adds its subsections. A long text comes in pages with partial: true; follow next_cursor for the rest.",
+    )
+    .call(handle)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -95,11 +87,8 @@ fn handle(
     params: Params,
     context: &CallContext,
 ) -> Result<(SectionText, Facts), Failure> {
-    let options = WriteOptions {
-        path: params.path,
-        ..WriteOptions::default()
-    };
-    let path = world.document_unless_id(&options, params.section_id.as_deref(), context)?;
+    let given = params.path.as_deref();
+    let path = world.document_unless_id(given, params.section_id.as_deref(), context)?;
     let wanted = SectionRef {
         id: params.section_id,
         heading: params.heading,

@@ -1,28 +1,20 @@
 //! `history`: what was done to a document or section.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::editor::HistoryFilter;
 use serde::{Deserialize, Serialize};
 
 use super::super::{EditorWorld, errors::About, resources::HistoryLine};
-use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("history"),
-    title: "History",
-    description: "List the history of a document, newest first: who changed what, when and why, with diffs if wanted. Edits by other programs are entries too. Give section_id for the history of one section.",
-    access: Access::Read,
-    idempotent: true,
-    open_world: false,
-    pace: Pace::Slow,
-    input: input_schema::<Params>,
-    output: output_schema::<History>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    Tool::read(
+        "history",
+        "History",
+        "List the history of a document, newest first: who changed what, when and why, with diffs if wanted. Edits by other programs are entries too. Give section_id for the history of one section.",
+    )
+    .call(handle)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

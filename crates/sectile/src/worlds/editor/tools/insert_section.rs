@@ -1,35 +1,30 @@
 //! `insert_section`: a new section.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::editor::{InsertSection, Operation};
 use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, inserted_schema, write_as},
-    params::{HeadingsWord, PlaceWord, WriteOptions, at, closed_schema},
+    answers::{Write, inserted_schema, write_tool},
+    params::{EditArguments, HeadingsWord, PlaceWord, WriteOptions, at, closed_schema},
 };
-use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool};
+use crate::mcp::{CallContext, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("insert_section"),
-    title: "Insert section",
-    description: "Insert a new section at a position or next to another section. The answer has its section_id. Without level, it takes the level of the section now at that place; an insert that would give another section a new parent is refused.",
-    access: Access::Write,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: closed_schema::<Params>,
-    output: inserted_schema,
-    handler: Handler::Blocking(|world, arguments, context| {
-        write_as(world, arguments, context, planned)
-    }),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    let tool = Tool::write(
+        "insert_section",
+        "Insert section",
+        "Insert a new section at a position or next to another section. The answer has its section_id. Without level, it takes the level of the section now at that place; an insert that would give another section a new parent is refused.",
+    )
+    .input(closed_schema::<Params>)
+    .output(inserted_schema);
+    write_tool(tool, planned)
+}
 
+/// What an edit of `apply_edits` takes as well.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
+pub(super) struct InsertSectionArguments {
     /// Heading in one line, without # marks.
     heading: String,
     /// Text below the heading. Blank lines around it are taken care of.
@@ -46,19 +41,51 @@ struct Params {
     /// What to do with headings in content.
     #[serde(default)]
     headings: HeadingsWord,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    #[serde(flatten)]
+    edit: InsertSectionArguments,
     #[serde(flatten)]
     options: WriteOptions,
 }
 
+impl InsertSectionArguments {
+    /// The section to insert, which later edits of the same call name by `label`.
+    pub(super) fn insertion(
+        self,
+        label: Option<String>,
+        world: &EditorWorld,
+        path: Option<&str>,
+        context: &CallContext,
+    ) -> Result<Operation, Failure> {
+        Ok(Operation::Insert(InsertSection {
+            path: world.document_unless_id(path, self.anchor.as_deref(), context)?,
+            heading: self.heading,
+            content: self.content,
+            at: at(self.position, self.place, self.anchor, "position")?,
+            level: self.level,
+            headings: self.headings.into(),
+            label,
+        }))
+    }
+}
+
+impl EditArguments for InsertSectionArguments {
+    const TOOL: &'static str = "insert_section";
+    const DONE: &'static str = "Section inserted.";
+
+    fn operation(
+        self,
+        world: &EditorWorld,
+        path: Option<&str>,
+        context: &CallContext,
+    ) -> Result<Operation, Failure> {
+        self.insertion(None, world, path, context)
+    }
+}
+
 fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    let operation = Operation::Insert(InsertSection {
-        path: world.document_unless_id(&params.options, params.anchor.as_deref(), context)?,
-        heading: params.heading,
-        content: params.content,
-        at: at(params.position, params.place, params.anchor, "position")?,
-        level: params.level,
-        headings: params.headings.into(),
-        label: None,
-    });
-    Ok(Write::new("insert_section", "Section inserted.", operation).with(params.options))
+    params.edit.write(world, params.options, context)
 }

@@ -1,28 +1,20 @@
 //! `list_documents`: the documents of the folder.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_markdown::Digest;
 use serde::{Deserialize, Serialize};
 
 use super::super::{EditorWorld, errors::About, paging::Cursor};
-use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("list_documents"),
-    title: "List documents",
-    description: "List the Markdown documents of the folder by path. Files that .gitignore leaves out are not listed.",
-    access: Access::Read,
-    idempotent: true,
-    open_world: false,
-    pace: Pace::Slow,
-    input: input_schema::<Params>,
-    output: output_schema::<DocumentList>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    Tool::read(
+        "list_documents",
+        "List documents",
+        "List the Markdown documents of the folder by path. Files that .gitignore leaves out are not listed.",
+    )
+    .call(handle)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,28 +1,20 @@
 //! `list_sections`: all sections of a document, without their text.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::editor::short_hash;
 use serde::{Deserialize, Serialize};
 
 use super::super::{EditorWorld, answers::ListedSection, errors::About, paging::Cursor};
-use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("list_sections"),
-    title: "List sections",
-    description: "List the sections of a document with their ids, headings, positions, levels and hashes, in order, without text.",
-    access: Access::Read,
-    idempotent: true,
-    open_world: false,
-    pace: Pace::Slow,
-    input: input_schema::<Params>,
-    output: output_schema::<SectionList>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    Tool::read(
+        "list_sections",
+        "List sections",
+        "List the sections of a document with their ids, headings, positions, levels and hashes, in order, without text.",
+    )
+    .call(handle)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,35 +1,29 @@
 //! `move_section`: a section goes elsewhere, with all that is below it.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::editor::{MoveSection, Operation};
 use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, write_as},
-    params::{PlaceWord, WriteOptions, at, closed_schema, section},
+    answers::{Write, write_tool},
+    params::{EditArguments, PlaceWord, WriteOptions, at, closed_schema, section},
 };
-use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schema};
+use crate::mcp::{CallContext, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("move_section"),
-    title: "Move section",
-    description: "Move a section with its subsections to another position, next to another section, or into another document. Levels follow the new place, ids stay, links are repaired when the document changes.",
-    access: Access::Write,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: closed_schema::<Params>,
-    output: output_schema::<Written>,
-    handler: Handler::Blocking(|world, arguments, context| {
-        write_as(world, arguments, context, planned)
-    }),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    let tool = Tool::write(
+        "move_section",
+        "Move section",
+        "Move a section with its subsections to another position, next to another section, or into another document. Levels follow the new place, ids stay, links are repaired when the document changes.",
+    )
+    .input(closed_schema::<Params>);
+    write_tool(tool, planned)
+}
 
+/// What an edit of `apply_edits` takes as well.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
+pub(super) struct MoveSectionArguments {
     /// The section.
     section_id: String,
     /// The index that its heading has after the move.
@@ -45,23 +39,37 @@ struct Params {
     level: Option<u8>,
     /// subtree_hash that you read. A section that has changed since is moved as it is now, and the answer says merged.
     expected_hash: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    #[serde(flatten)]
+    edit: MoveSectionArguments,
     #[serde(flatten)]
     options: WriteOptions,
 }
 
+impl EditArguments for MoveSectionArguments {
+    const TOOL: &'static str = "move_section";
+    const DONE: &'static str = "Section moved.";
+
+    fn operation(
+        self,
+        world: &EditorWorld,
+        path: Option<&str>,
+        context: &CallContext,
+    ) -> Result<Operation, Failure> {
+        Ok(Operation::Move(MoveSection {
+            path: world.document_unless_id(path, Some(&self.section_id), context)?,
+            section: section(Some(self.section_id), None),
+            at: at(self.new_position, self.place, self.anchor, "new_position")?,
+            to: self.to_path.map(|path| world.path(&path)).transpose()?,
+            level: self.level,
+            expected_hash: self.expected_hash,
+        }))
+    }
+}
+
 fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    let operation = Operation::Move(MoveSection {
-        path: world.document_unless_id(&params.options, Some(&params.section_id), context)?,
-        section: section(Some(params.section_id), None),
-        at: at(
-            params.new_position,
-            params.place,
-            params.anchor,
-            "new_position",
-        )?,
-        to: params.to_path.map(|path| world.path(&path)).transpose()?,
-        level: params.level,
-        expected_hash: params.expected_hash,
-    });
-    Ok(Write::new("move_section", "Section moved.", operation).with(params.options))
+    params.edit.write(world, params.options, context)
 }

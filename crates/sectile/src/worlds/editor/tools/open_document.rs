@@ -1,28 +1,20 @@
 //! `open_document`: makes a document the default of the connection.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::editor::short_hash;
 use serde::{Deserialize, Serialize};
 
 use super::super::{EditorWorld, errors::About, metadata::Metadata};
-use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("open_document"),
-    title: "Open document",
-    description: "Make a document the default for this connection, so that later calls need no path. Answers what is in it.",
-    access: Access::Read,
-    idempotent: true,
-    open_world: false,
-    pace: Pace::Slow,
-    input: input_schema::<Params>,
-    output: output_schema::<Opened>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    Tool::read(
+        "open_document",
+        "Open document",
+        "Make a document the default for this connection, so that later calls need no path. Answers what is in it.",
+    )
+    .call(handle)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,35 +1,29 @@
 //! `rename_section`: another heading for a section, and the links to it.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::editor::{Operation, RenameSection};
 use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, write_as},
-    params::{WriteOptions, closed_schema, section},
+    answers::{Write, write_tool},
+    params::{EditArguments, WriteOptions, closed_schema, section},
 };
-use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schema};
+use crate::mcp::{CallContext, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("rename_section"),
-    title: "Rename section",
-    description: "Change the heading of a section, and its level if wanted. Links to it (#anchors and [[wiki#links]]) are repaired in all documents in the same step; one `undo` takes all of it back.",
-    access: Access::Write,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: closed_schema::<Params>,
-    output: output_schema::<Written>,
-    handler: Handler::Blocking(|world, arguments, context| {
-        write_as(world, arguments, context, planned)
-    }),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    let tool = Tool::write(
+        "rename_section",
+        "Rename section",
+        "Change the heading of a section, and its level if wanted. Links to it (#anchors and [[wiki#links]]) are repaired in all documents in the same step; one `undo` takes all of it back.",
+    )
+    .input(closed_schema::<Params>);
+    write_tool(tool, planned)
+}
 
+/// What an edit of `apply_edits` takes as well.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
+pub(super) struct RenameSectionArguments {
     /// The section.
     section_id: String,
     /// The new heading in one line, without # marks.
@@ -42,6 +36,12 @@ struct Params {
     repair_links: bool,
     /// hash of the own text that you read.
     expected_hash: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    #[serde(flatten)]
+    edit: RenameSectionArguments,
     #[serde(flatten)]
     options: WriteOptions,
 }
@@ -50,14 +50,27 @@ fn yes() -> bool {
     true
 }
 
+impl EditArguments for RenameSectionArguments {
+    const TOOL: &'static str = "rename_section";
+    const DONE: &'static str = "Section renamed.";
+
+    fn operation(
+        self,
+        world: &EditorWorld,
+        path: Option<&str>,
+        context: &CallContext,
+    ) -> Result<Operation, Failure> {
+        Ok(Operation::Rename(RenameSection {
+            path: world.document_unless_id(path, Some(&self.section_id), context)?,
+            section: section(Some(self.section_id), None),
+            heading: self.heading,
+            level: self.level,
+            repair_links: self.repair_links,
+            expected_hash: self.expected_hash,
+        }))
+    }
+}
+
 fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    let operation = Operation::Rename(RenameSection {
-        path: world.document_unless_id(&params.options, Some(&params.section_id), context)?,
-        section: section(Some(params.section_id), None),
-        heading: params.heading,
-        level: params.level,
-        repair_links: params.repair_links,
-        expected_hash: params.expected_hash,
-    });
-    Ok(Write::new("rename_section", "Section renamed.", operation).with(params.options))
+    params.edit.write(world, params.options, context)
 }

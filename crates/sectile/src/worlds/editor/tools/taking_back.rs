@@ -9,7 +9,7 @@ use super::super::{
     answers::{Written, actor, arguments_digest},
     params::{WriteOptions, closed_schema},
 };
-use crate::mcp::{Answer, CallContext, Facts, Failure, JsonObject, run};
+use crate::mcp::{Answer, CallContext, Facts, Failure, JsonObject, Tool, ToolBuilder, decode};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Params {
@@ -20,7 +20,7 @@ struct Params {
 }
 
 /// The arguments. There is no plan for what is taken back.
-pub(super) fn schema() -> JsonObject {
+fn schema() -> JsonObject {
     let mut schema = closed_schema::<Params>();
     let dry_run = schema
         .get_mut("properties")
@@ -31,16 +31,18 @@ pub(super) fn schema() -> JsonObject {
     schema
 }
 
+/// Finishes `undo` or `redo`.
 pub(super) fn take_back(
-    world: &EditorWorld,
-    arguments: JsonObject,
-    context: &CallContext,
+    tool: ToolBuilder<EditorWorld>,
     redo: bool,
     message: &'static str,
-) -> Result<Answer, Failure> {
-    let digest = arguments_digest(&arguments);
-    run(world, arguments, context, |world, params, context| {
-        handle(world, params, context, (redo, digest), message)
+) -> Tool<EditorWorld> {
+    let tool = tool.input(schema);
+    tool.call_raw::<Params, Written>(move |world, arguments, context| {
+        let digest = arguments_digest(&arguments);
+        let params = decode(arguments)?;
+        let (output, facts) = handle(world, params, context, (redo, digest), message)?;
+        Answer::new(&output, facts)
     })
 }
 

@@ -1,35 +1,29 @@
 //! `update_section`: another text for a section.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_vault::editor::{Operation, UpdateSection};
 use serde::Deserialize;
 
 use super::super::{
     EditorWorld,
-    answers::{Write, Written, write_as},
-    params::{HeadingsWord, ScopeWord, WriteOptions, closed_schema, section},
+    answers::{Write, write_tool},
+    params::{EditArguments, HeadingsWord, ScopeWord, WriteOptions, closed_schema, section},
 };
-use crate::mcp::{Access, CallContext, Failure, Handler, Pace, Tool, output_schema};
+use crate::mcp::{CallContext, Failure, Tool};
 
-pub(super) const TOOL: Tool<EditorWorld> = Tool {
-    name: Cow::Borrowed("update_section"),
-    title: "Update section",
-    description: "Replace the text of a section. Its heading stays, and so do its subsections unless scope is subtree. Writing back what get_section gave changes nothing. A section that get_section gives in pages is replaced only with all of them and whole_hash; edit_text changes a passage of it.",
-    access: Access::Write,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: closed_schema::<Params>,
-    output: output_schema::<Written>,
-    handler: Handler::Blocking(|world, arguments, context| {
-        write_as(world, arguments, context, planned)
-    }),
-};
+pub(super) fn tool() -> Tool<EditorWorld> {
+    let tool = Tool::write(
+        "update_section",
+        "Update section",
+        "Replace the text of a section. Its heading stays, and so do its subsections unless scope is subtree. Writing back what get_section gave changes nothing. A section that get_section gives in pages is replaced only with all of them and whole_hash; edit_text changes a passage of it.",
+    )
+    .input(closed_schema::<Params>);
+    write_tool(tool, planned)
+}
 
+/// What an edit of `apply_edits` takes as well.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Params {
+pub(super) struct UpdateSectionArguments {
     /// The section.
     section_id: String,
     /// The new text, without the section's own heading.
@@ -43,18 +37,37 @@ struct Params {
     /// What to do with headings in content.
     #[serde(default)]
     headings: HeadingsWord,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Params {
+    #[serde(flatten)]
+    edit: UpdateSectionArguments,
     #[serde(flatten)]
     options: WriteOptions,
 }
 
+impl EditArguments for UpdateSectionArguments {
+    const TOOL: &'static str = "update_section";
+    const DONE: &'static str = "Section updated.";
+
+    fn operation(
+        self,
+        world: &EditorWorld,
+        path: Option<&str>,
+        context: &CallContext,
+    ) -> Result<Operation, Failure> {
+        Ok(Operation::Update(UpdateSection {
+            path: world.document_unless_id(path, Some(&self.section_id), context)?,
+            section: section(Some(self.section_id), None),
+            content: self.content,
+            scope: self.scope.into(),
+            headings: self.headings.into(),
+            expected_hash: self.expected_hash,
+        }))
+    }
+}
+
 fn planned(world: &EditorWorld, params: Params, context: &CallContext) -> Result<Write, Failure> {
-    let operation = Operation::Update(UpdateSection {
-        path: world.document_unless_id(&params.options, Some(&params.section_id), context)?,
-        section: section(Some(params.section_id), None),
-        content: params.content,
-        scope: params.scope.into(),
-        headings: params.headings.into(),
-        expected_hash: params.expected_hash,
-    });
-    Ok(Write::new("update_section", "Section updated.", operation).with(params.options))
+    params.edit.write(world, params.options, context)
 }

@@ -8,27 +8,22 @@ use serde::{Deserialize, Serialize};
 use super::super::{
     NotebookWorld,
     answers::Searched,
-    check_query,
     errors::NotebookError,
+    search_query,
     streams::{Beginning, Step, Stream},
     tokens::uuid,
 };
-use crate::mcp::{
-    Access, CallContext, Facts, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Tool};
 
-pub(super) const TOOL: Tool<NotebookWorld> = Tool {
-    name: Cow::Borrowed("begin_result_stream"),
-    title: "Begin a result stream",
-    description: "Initiates a pull-based result stream for progressive disclosure. next_stream_chunk pulls from it; nothing is sent by itself.",
-    access: Access::Read,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: input_schema::<Params>,
-    output: output_schema::<Begun>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<NotebookWorld> {
+    Tool::read(
+        "begin_result_stream",
+        "Begin a result stream",
+        "Initiates a pull-based result stream for progressive disclosure. next_stream_chunk pulls from it; nothing is sent by itself.",
+    )
+    .idempotent(false)
+    .call(handle)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -89,9 +84,9 @@ fn handle(
     call: &CallContext,
 ) -> Result<(Begun, Facts), NotebookError> {
     let entered = world.entered(params.context_handle.as_deref(), call)?;
-    check_query(&params.query)?;
+    let query = search_query(&params.query)?;
     let most = world.constraints.max_search_results;
-    let found = world.search(&entered, &params.query, most, call)?;
+    let found = world.search(&entered, &query, most, call)?;
     let total_matches = found.total;
     let before = entered.context.searched_with(found.state.tier);
     let searched = Searched::new(&found.state, before);

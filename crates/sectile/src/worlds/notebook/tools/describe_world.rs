@@ -1,31 +1,23 @@
 //! `describe_world`: what this world is for, and what it refuses.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_library::shelf::IndexState;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    super::{NotebookWorld, answers::retrieval, contexts::AccessRecord, errors::NotebookError},
-    NAMES,
+use super::super::{
+    NotebookWorld, answers::retrieval, contexts::AccessRecord, errors::NotebookError,
 };
-use crate::mcp::{
-    Access, CallContext, Facts, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Tool};
 
-pub(super) const TOOL: Tool<NotebookWorld> = Tool {
-    name: Cow::Borrowed("describe_world"),
-    title: "Describe the world",
-    description: "Returns the purpose, boundaries, prohibitions, and requirements of the Open Notebook world.",
-    access: Access::Read,
-    idempotent: true,
-    open_world: false,
-    pace: Pace::Quick,
-    input: input_schema::<Params>,
-    output: output_schema::<Described>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<NotebookWorld> {
+    Tool::read(
+        "describe_world",
+        "Describe the world",
+        "Returns the purpose, boundaries, prohibitions, and requirements of the Open Notebook world.",
+    )
+    .quick()
+    .call(handle)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -43,7 +35,7 @@ struct Described {
     /// What it keeps to.
     boundaries: Boundaries,
     /// The tools that there are for this caller.
-    available_affordances: Vec<&'static str>,
+    available_affordances: Vec<String>,
     /// What whoever uses an answer must do.
     citation_requirements: CitationRequirements,
     /// Whether answers say where they come from.
@@ -186,10 +178,7 @@ fn handle(
             learning: "forbidden",
             decisions: "forbidden",
         },
-        available_affordances: NAMES
-            .into_iter()
-            .filter(|name| call.may_use(name))
-            .collect(),
+        available_affordances: call.usable_tools().map(str::to_owned).collect(),
         citation_requirements: CitationRequirements {
             passages_must_quote: true,
             artifacts_must_disclaim: true,

@@ -1,28 +1,20 @@
 //! `enter_collection`: the one act that makes notebooks readable.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_library::collection;
 use serde::{Deserialize, Serialize};
 
 use super::super::{NotebookWorld, errors::NotebookError, naming};
-use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Failure, Tool};
 
-pub(super) const TOOL: Tool<NotebookWorld> = Tool {
-    name: Cow::Borrowed("enter_collection"),
-    title: "Enter a collection",
-    description: "Establishes active collection context, restricting all subsequent operations. Replaces the context before it and ends its streams. With leave: true it leaves the context, and nothing can be read.",
-    access: Access::Read,
-    idempotent: true,
-    open_world: false,
-    pace: Pace::Slow,
-    input: input_schema::<Params>,
-    output: output_schema::<EnteredCollection>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<NotebookWorld> {
+    Tool::read(
+        "enter_collection",
+        "Enter a collection",
+        "Establishes active collection context, restricting all subsequent operations. Replaces the context before it and ends its streams. With leave: true it leaves the context, and nothing can be read.",
+    )
+    .call(handle)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,28 +1,20 @@
 //! `explain_provenance`: where a passage or an artifact comes from.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_library::provenance::{self, Provenance};
 use serde::{Deserialize, Serialize};
 
 use super::super::{NotebookWorld, errors::NotebookError, naming, source_id};
-use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Failure, Tool};
 
-pub(super) const TOOL: Tool<NotebookWorld> = Tool {
-    name: Cow::Borrowed("explain_provenance"),
-    title: "Explain provenance",
-    description: "Returns origin, transformation steps, tools, and confidence notes for a source or artifact.",
-    access: Access::Read,
-    idempotent: true,
-    open_world: false,
-    pace: Pace::Slow,
-    input: input_schema::<Params>,
-    output: output_schema::<Explained>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<NotebookWorld> {
+    Tool::read(
+        "explain_provenance",
+        "Explain provenance",
+        "Returns origin, transformation steps, tools, and confidence notes for a source or artifact.",
+    )
+    .call(handle)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -64,7 +56,7 @@ fn handle(
     let provenance = match params.id_type {
         IdType::Source => {
             let id = source_id(&entered, &params.id)?;
-            provenance::of_source(storage, &world.quote(&entered, &id, 0)?, &stop)
+            provenance::of_source(storage, &world.quote(&id, 0)?, &stop)
                 .map_err(NotebookError::from)?
         }
         IdType::Artifact => {

@@ -1,7 +1,5 @@
 //! `fetch_passage`: the exact text of one passage, read and hashed in this call.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_library::quote::Quote;
 use serde::{Deserialize, Serialize};
@@ -11,25 +9,19 @@ use super::super::{
     errors::{NotebookError, about_source},
     source_id,
 };
-use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Failure, Tool};
 
 /// The longest passage that one answer holds, in bytes.
 pub(in super::super) const MOST_BYTES: usize = 1 << 20;
 
-pub(super) const TOOL: Tool<NotebookWorld> = Tool {
-    name: Cow::Borrowed("fetch_passage"),
-    title: "Fetch a passage",
-    description: "Retrieves exact quoted passage with bounded context from source. The bytes are read and hashed in this call; a passage that changed is never quoted.",
-    access: Access::Read,
-    idempotent: true,
-    open_world: false,
-    pace: Pace::Slow,
-    input: input_schema::<Params>,
-    output: output_schema::<Fetched>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<NotebookWorld> {
+    Tool::read(
+        "fetch_passage",
+        "Fetch a passage",
+        "Retrieves exact quoted passage with bounded context from source. The bytes are read and hashed in this call; a passage that changed is never quoted.",
+    )
+    .call(handle)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -154,7 +146,7 @@ fn fetched(
             message: "The passage is longer than one answer may be.".to_owned(),
         });
     }
-    let quote = world.quote(&entered, &id, world.constraints.max_passage_context)?;
+    let quote = world.quote(&id, world.constraints.max_passage_context)?;
     entered
         .context
         .record(world.now(), "fetch_passage", vec![id.to_string()]);

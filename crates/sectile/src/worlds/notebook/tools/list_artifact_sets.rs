@@ -1,28 +1,20 @@
 //! `list_artifact_sets`: what was derived from the active collection.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_library::artifacts::{self, ArtifactSets};
 use serde::{Deserialize, Serialize};
 
 use super::super::{NotebookWorld, errors::NotebookError};
-use crate::mcp::{
-    Access, CallContext, Facts, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Tool};
 
-pub(super) const TOOL: Tool<NotebookWorld> = Tool {
-    name: Cow::Borrowed("list_artifact_sets"),
-    title: "List artifact sets",
-    description: "Returns artifact sets derived from the active collection.",
-    access: Access::Read,
-    idempotent: true,
-    open_world: false,
-    pace: Pace::Slow,
-    input: input_schema::<Params>,
-    output: output_schema::<Listed>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<NotebookWorld> {
+    Tool::read(
+        "list_artifact_sets",
+        "List artifact sets",
+        "Returns artifact sets derived from the active collection.",
+    )
+    .call(handle)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -14,22 +14,17 @@ use super::super::{
     streams::MOST_STREAMS,
     volatile::{VOLATILE, VOLATILE_RULES},
 };
-use crate::mcp::{
-    Access, CallContext, Facts, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Tool};
 
-pub(super) const TOOL: Tool<NotebookWorld> = Tool {
-    name: Cow::Borrowed("list_constraints"),
-    title: "List constraints",
-    description: "Returns mutation prohibitions, scope limits, citation requirements, and refusal conditions.",
-    access: Access::Read,
-    idempotent: true,
-    open_world: false,
-    pace: Pace::Quick,
-    input: input_schema::<Params>,
-    output: output_schema::<Listed>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<NotebookWorld> {
+    Tool::read(
+        "list_constraints",
+        "List constraints",
+        "Returns mutation prohibitions, scope limits, citation requirements, and refusal conditions.",
+    )
+    .quick()
+    .call(handle)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,11 +1,8 @@
 //! `next_stream_chunk`: pulls from a running stream.
 
-use std::{
-    borrow::Cow,
-    sync::{Mutex, MutexGuard, TryLockError},
-    time::Duration,
-};
+use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use sectile_library::artifacts;
 use serde::Deserialize;
@@ -15,22 +12,17 @@ use super::super::{
     errors::NotebookError,
     streams::{Chunk, Reading, Stream},
 };
-use crate::mcp::{
-    Access, CallContext, Facts, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Tool};
 
-pub(super) const TOOL: Tool<NotebookWorld> = Tool {
-    name: Cow::Borrowed("next_stream_chunk"),
-    title: "Pull the next chunk",
-    description: "Retrieves next chunk from active result stream. Each says what it adds and the measured fact why; the last answer is stream_complete.",
-    access: Access::Read,
-    idempotent: false,
-    open_world: false,
-    pace: Pace::Slow,
-    input: input_schema::<Params>,
-    output: output_schema::<Chunk>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<NotebookWorld> {
+    Tool::read(
+        "next_stream_chunk",
+        "Pull the next chunk",
+        "Retrieves next chunk from active result stream. Each says what it adds and the measured fact why; the last answer is stream_complete.",
+    )
+    .idempotent(false)
+    .call(handle)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -51,10 +43,9 @@ fn pulled<'s>(
 ) -> Result<MutexGuard<'s, Stream>, NotebookError> {
     loop {
         match running.try_lock() {
-            Ok(stream) => return Ok(stream),
-            Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) if stop() => return Err(NotebookError::Cancelled),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            Some(stream) => return Ok(stream),
+            None if stop() => return Err(NotebookError::Cancelled),
+            None => std::thread::sleep(PAUSE),
         }
     }
 }
@@ -74,7 +65,7 @@ fn handle(
             if stop() {
                 return Err(NotebookError::Cancelled);
             }
-            world.quote(&entered, id, 0)
+            world.quote(id, 0)
         },
         linked: &|notebooks, most| {
             artifacts::linked_to(storage, &entered.collection, notebooks, most, &stop)

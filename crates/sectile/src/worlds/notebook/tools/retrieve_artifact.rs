@@ -1,28 +1,20 @@
 //! `retrieve_artifact`: derived material, with where it comes from and what it is not.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use sectile_library::artifacts::{self, Artifact};
 use serde::Deserialize;
 
 use super::super::{NotebookWorld, naming};
-use crate::mcp::{
-    Access, CallContext, Facts, Failure, Handler, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, Failure, Tool};
 
-pub(super) const TOOL: Tool<NotebookWorld> = Tool {
-    name: Cow::Borrowed("retrieve_artifact"),
-    title: "Retrieve an artifact",
-    description: "Retrieves full artifact contents with provenance and non-authoritative disclaimer.",
-    access: Access::Read,
-    idempotent: true,
-    open_world: false,
-    pace: Pace::Slow,
-    input: input_schema::<Params>,
-    output: output_schema::<Artifact>,
-    handler: Handler::Blocking(|world, arguments, context| run(world, arguments, context, handle)),
-};
+pub(super) fn tool() -> Tool<NotebookWorld> {
+    Tool::read(
+        "retrieve_artifact",
+        "Retrieve an artifact",
+        "Retrieves full artifact contents with provenance and non-authoritative disclaimer.",
+    )
+    .call(handle)
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -11,12 +11,10 @@ use serde_json::json;
 use super::super::{
     NotebookWorld,
     answers::{ScoreParts, Searched, SourcePointer, score, snippet},
-    check_query,
     errors::NotebookError,
+    search_query,
 };
-use crate::mcp::{
-    Access, CallContext, Facts, Handler, JsonObject, Pace, Tool, input_schema, output_schema, run,
-};
+use crate::mcp::{CallContext, Facts, JsonObject, Tool, input_schema};
 
 /// Most characters of a preview.
 pub(in super::super) const PREVIEW: usize = 100;
@@ -25,20 +23,14 @@ pub(in super::super) const PREVIEW: usize = 100;
 const DEFAULT_K: usize = 10;
 
 pub(super) fn tool(max_search_results: usize) -> Tool<NotebookWorld> {
-    Tool {
-        name: Cow::Borrowed("semantic_search"),
-        title: "Search the collection",
-        description: "Returns ranked reference identifiers for semantic query within active collection. Full text is not included: fetch_passage has it.",
-        access: Access::Read,
-        idempotent: true,
-        open_world: false,
-        pace: Pace::Slow,
-        input: input(max_search_results),
-        output: output_schema::<Answered>,
-        handler: Handler::Blocking(|world, arguments, context| {
-            run(world, arguments, context, handle)
-        }),
-    }
+    let most = max_search_results.clamp(1, 50);
+    Tool::read(
+        "semantic_search",
+        "Search the collection",
+        "Returns ranked reference identifiers for semantic query within active collection. Full text is not included: fetch_passage has it.",
+    )
+    .input(move || input(most))
+    .call(handle)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -53,24 +45,7 @@ struct Params {
 }
 
 /// The schema of the arguments, with the most results that the settings allow.
-fn input(max_search_results: usize) -> fn() -> JsonObject {
-    /// A schema is made by a function without arguments, so there is one for each number.
-    macro_rules! schemas {
-        ($($most:literal)+) => {
-            match max_search_results {
-                $($most => || schema($most),)+
-                0 => || schema(1),
-                _ => || schema(50),
-            }
-        };
-    }
-    schemas! {
-        1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25
-        26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49
-    }
-}
-
-fn schema(most: usize) -> JsonObject {
+fn input(most: usize) -> JsonObject {
     let mut schema = input_schema::<Params>();
     let property = schema
         .get_mut("properties")
@@ -186,10 +161,10 @@ fn handle(
 ) -> Result<(Answered, Facts), NotebookError> {
     let started = Instant::now();
     let entered = world.entered(params.context_handle.as_deref(), call)?;
-    check_query(&params.query)?;
+    let query = search_query(&params.query)?;
     let most = world.constraints.max_search_results;
     let k = params.k.unwrap_or(DEFAULT_K).min(most);
-    let found = world.search(&entered, &params.query, k, call)?;
+    let found = world.search(&entered, &query, k, call)?;
     let before = entered.context.searched_with(found.state.tier);
     let searched = Searched::new(&found.state, before);
     let results: Vec<Reference> = found.hits.into_iter().map(Reference::from).collect();

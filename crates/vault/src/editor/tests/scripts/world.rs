@@ -179,7 +179,7 @@ impl World {
     }
 
     fn number_of(&self, path: &str) -> u64 {
-        let state = self.editor.state();
+        let state = self.editor.store.state();
         state.ledger.document(path).map_or(0, |known| known.id)
     }
 
@@ -206,7 +206,7 @@ impl World {
         }
         let last = self.last_number();
         let cards: Vec<_> = {
-            let state = self.editor.state();
+            let state = self.editor.store.state();
             let new = state.ledger.entries().filter(|card| card.number > last);
             new.cloned().collect()
         };
@@ -575,7 +575,7 @@ impl World {
     /// Every earlier text that the script has seen is still known.
     fn check_history(&self, editor: &Editor, path: &str) {
         // One that nobody edited has no history.
-        let Some(known) = editor.state().ledger.document(path).cloned() else {
+        let Some(known) = editor.store.state().ledger.document(path).cloned() else {
             return;
         };
         for (at, number) in known.entries.iter().enumerate() {

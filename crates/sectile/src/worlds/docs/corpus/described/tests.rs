@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn listed(slug: &str, title: &str, role: Role, description: &str) -> Listed {
-    Listed {
-        path: super::super::GivenPath {
+fn listed(slug: &str, title: &str, role: Role, description: &str) -> DocsDocument {
+    DocsDocument {
+        path: super::super::DocsPath {
             written: String::new(),
             location: std::path::PathBuf::new(),
         },

@@ -1,0 +1,450 @@
+//! Arguments against a tool's schema, before a handler runs.
+//!
+//! Knows the keywords that schemas made from types use. What the caller sent is never repeated: a message names the place
+//! with words of the schema and positions only, such as `edits[2].section_id`.
+
+use std::{cmp::Ordering, fmt};
+
+use serde_json::{Number, Value};
+
+use crate::{Failure, FailureKind, JsonObject};
+
+/// References that may lead from one schema to the next without going deeper into the arguments.
+const MAX_HOPS: usize = 32;
+
+/// Forms that a value may have, as far as whole numbers are looked for in it.
+const MAX_FORMS: usize = 256;
+
+/// Checks `arguments` against an input schema made by [`crate::input_schema`]. Afterwards whole numbers are integers where
+/// the schema wants those, however they were written.
+pub(crate) fn check_arguments(
+    schema: &JsonObject,
+    arguments: &mut JsonObject,
+) -> Result<(), Failure> {
+    let checker = Checker { root: schema };
+    if arguments.values().any(has_fractional_form) {
+        checker.settle_fields(schema, arguments);
+    }
+    checker
+        .fields(schema, arguments, &Place::Root, Others::Refused)
+        .map_err(|wrong| {
+            let message = format!("Invalid arguments: {}", wrong.what);
+            let mut failure = Failure::new(FailureKind::InvalidArguments, message);
+            failure.argument = wrong.argument;
+            failure
+        })
+}
+
+type Verdict = Result<(), Wrong>;
+
+/// What is wrong.
+#[derive(Clone)]
+struct Wrong {
+    /// The argument that it is in, where the schema knows it.
+    argument: Option<String>,
+    /// The end of a sentence.
+    what: String,
+}
+
+struct Checker<'s> {
+    root: &'s JsonObject,
+}
+
+/// Where in the arguments a value is.
+enum Place<'a> {
+    Root,
+    Field(&'a Self, &'a str),
+    Item(&'a Self, usize),
+    /// A field whose name the caller chose.
+    Entry(&'a Self),
+    /// The same place, where the value has the form of this name.
+    Form(&'a Self, &'a str),
+}
+
+impl Place<'_> {
+    /// What is wrong here.
+    fn wrong(&self, how: impl fmt::Display) -> Wrong {
+        Wrong {
+            argument: self.argument().map(str::to_owned),
+            what: match self.form() {
+                Some(form) => format!("{self} ({form}) {how}"),
+                None => format!("{self} {how}"),
+            },
+        }
+    }
+
+    /// The name of the form that the place is in.
+    fn form(&self) -> Option<&str> {
+        match self {
+            Self::Root => None,
+            Self::Form(_, name) => Some(name),
+            Self::Field(parent, _) | Self::Item(parent, _) | Self::Entry(parent) => parent.form(),
+        }
+    }
+
+    /// The argument that the place is in.
+    fn argument(&self) -> Option<&str> {
+        match self {
+            Self::Root | Self::Entry(Place::Root) => None,
+            Self::Field(Place::Root, name) => Some(name),
+            Self::Field(parent, _)
+            | Self::Item(parent, _)
+            | Self::Entry(parent)
+            | Self::Form(parent, _) => parent.argument(),
+        }
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => out.write_str("this tool"),
+            Self::Field(Place::Root, name) => out.write_str(name),
+            Self::Field(parent, name) => write!(out, "{parent}.{name}"),
+            Self::Item(parent, index) => write!(out, "{parent}[{index}]"),
+            Self::Entry(parent) => write!(out, "{parent}.*"),
+            Self::Form(place, _) => place.fmt(out),
+        }
+    }
+}
+
+/// What becomes of fields that a schema does not name.
+#[derive(Clone, Copy)]
+enum Others<'s> {
+    Refused,
+    Checked(&'s Value),
+    Free,
+}
+
+impl Checker<'_> {
+    fn value(&self, schema: &Value, value: &Value, place: &Place<'_>, hops: usize) -> Verdict {
+        let Value::Object(schema) = schema else {
+            return match schema {
+                Value::Bool(false) => Err(place.wrong("is not allowed.")),
+                _ => Ok(()),
+            };
+        };
+        if hops > MAX_HOPS {
+            return Err(place.wrong("cannot be checked."));
+        }
+        for (keyword, rule) in schema {
+            match keyword.as_str() {
+                "type" => has_type(rule, value, place)?,
+                "enum" => is_one_of(rule.as_array().map_or(&[], Vec::as_slice), value, place)?,
+                "const" => is_one_of(std::slice::from_ref(rule), value, place)?,
+                "$ref" => match rule.as_str().and_then(|name| self.definition(name)) {
+                    Some(target) => self.value(target, value, place, hops + 1)?,
+                    None => return Err(place.wrong("cannot be checked.")),
+                },
+                "anyOf" | "oneOf" => {
+                    let forms = rule.as_array().map_or(&[][..], Vec::as_slice);
+                    self.any_form(forms, value, place, hops + 1)?;
+                }
+                "allOf" => {
+                    for form in rule.as_array().into_iter().flatten() {
+                        self.value(form, value, place, hops + 1)?;
+                    }
+                }
+                "items" => {
+                    for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+                        self.value(rule, item, &Place::Item(place, index), 0)?;
+                    }
+                }
+                _ => within_bound(keyword, rule, value, place)?,
+            }
+        }
+        match value {
+            Value::Object(fields) => {
+                let others = match schema.get("additionalProperties") {
+                    Some(Value::Bool(false)) => Others::Refused,
+                    Some(Value::Bool(true)) | None => Others::Free,
+                    Some(schema) => Others::Checked(schema),
+                };
+                self.fields(schema, fields, place, others)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn fields(
+        &self,
+        schema: &JsonObject,
+        fields: &JsonObject,
+        place: &Place<'_>,
+        others: Others<'_>,
+    ) -> Verdict {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let property = |name: &String| properties?.get_key_value(name);
+        if matches!(others, Others::Refused) && fields.keys().any(|name| property(name).is_none()) {
+            let known: Vec<&str> = properties
+                .into_iter()
+                .flat_map(|properties| properties.keys().map(String::as_str))
+                .collect();
+            return Err(match known.as_slice() {
+                [] => place.wrong("takes no arguments."),
+                known => place.wrong(format_args!("takes only: {}.", known.join(", "))),
+            });
+        }
+        let required = schema.get("required").and_then(Value::as_array);
+        for name in required.into_iter().flatten().filter_map(Value::as_str) {
+            if !fields.contains_key(name) {
+                return Err(Place::Field(place, name).wrong("is required."));
+            }
+        }
+        for (name, value) in fields {
+            match (property(name), others) {
+                (Some((name, schema)), _) => {
+                    self.value(schema, value, &Place::Field(place, name), 0)?;
+                }
+                (None, Others::Checked(schema)) => {
+                    self.value(schema, value, &Place::Entry(place), 0)?;
+                }
+                (None, _) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// One of several forms has to fit. When none does, the complaint is that of the form the caller seems to have meant.
+    fn any_form(&self, forms: &[Value], value: &Value, place: &Place<'_>, hops: usize) -> Verdict {
+        let tag = self.tag(forms);
+        let mut meant = Vec::new();
+        for form in forms {
+            let name = tag.and_then(|tag| self.fixed(form, tag)?.as_str());
+            let named = name.map(|name| Place::Form(place, name));
+            match self.value(form, value, named.as_ref().unwrap_or(place), hops) {
+                Ok(()) => return Ok(()),
+                Err(wrong) if self.seems_meant(form, value) => meant.push(wrong),
+                Err(_) => {}
+            }
+        }
+        let constants: Option<Vec<&Value>> = forms.iter().map(|form| form.get("const")).collect();
+        match (meant.as_slice(), constants, tag) {
+            (_, Some(constants), _) => Err(must_be_one_of(constants.into_iter(), place)),
+            ([wrong], ..) => Err(wrong.clone()),
+            ([], None, Some(tag)) => {
+                has_type(&"object".into(), value, place)?;
+                let field = Place::Field(place, tag);
+                let names = forms.iter().filter_map(|form| self.fixed(form, tag));
+                Err(match value.get(tag) {
+                    Some(_) => must_be_one_of(names, &field),
+                    None => field.wrong("is required."),
+                })
+            }
+            _ => Err(place.wrong("has none of the forms it may have.")),
+        }
+    }
+
+    /// Whether a form is not for `null`, and whatever field of it has one fixed value has that one here.
+    fn seems_meant(&self, form: &Value, value: &Value) -> bool {
+        let form = self.target(form);
+        form.get("type").and_then(Value::as_str) != Some("null")
+            && fixed_fields(form).all(|(name, fixed)| value.get(name) == Some(fixed))
+    }
+
+    /// The field that tells the forms apart: each of them has one fixed value for it.
+    fn tag<'v>(&'v self, forms: &'v [Value]) -> Option<&'v str> {
+        let (first, others) = forms.split_first()?;
+        fixed_fields(self.target(first))
+            .map(|(name, _)| name)
+            .find(|name| others.iter().all(|form| self.fixed(form, name).is_some()))
+    }
+
+    /// The fixed value of a field of a form.
+    fn fixed<'v>(&'v self, form: &'v Value, name: &str) -> Option<&'v Value> {
+        let fixed = fixed_fields(self.target(form)).find(|(field, _)| *field == name);
+        fixed.map(|(_, value)| value)
+    }
+
+    /// The schema that a reference leads to, or the schema itself.
+    fn target<'v>(&'v self, schema: &'v Value) -> &'v Value {
+        let name = schema.get("$ref").and_then(Value::as_str);
+        name.and_then(|name| self.definition(name))
+            .unwrap_or(schema)
+    }
+
+    /// Writes whole numbers as integers where the schema takes integers and nothing else that is a number: JSON does not
+    /// tell `1.0` from `1`, and some clients write the former.
+    fn settle(&self, schemas: &[&Value], value: &mut Value) {
+        match value {
+            Value::Number(number) => {
+                if let Some(integer) = integer(number)
+                    && schemas.iter().any(|schema| takes(schema, "integer"))
+                    && !schemas.iter().any(|schema| takes(schema, "number"))
+                {
+                    *value = integer.into();
+                }
+            }
+            Value::Array(items) => {
+                let of_items = schemas.iter().filter_map(|schema| schema.get("items"));
+                let forms = self.forms(of_items);
+                items.iter_mut().for_each(|item| self.settle(&forms, item));
+            }
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    let of_field = schemas.iter().filter_map(|schema| field(schema, name));
+                    self.settle(&self.forms(of_field), value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn settle_fields(&self, schema: &JsonObject, fields: &mut JsonObject) {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        for (name, value) in fields {
+            let of_field = properties.and_then(|properties| properties.get(name));
+            self.settle(&self.forms(of_field), value);
+        }
+    }
+
+    /// The schemas that `of` come to: what they refer to, and all forms that they allow.
+    fn forms<'v>(&'v self, of: impl IntoIterator<Item = &'v Value>) -> Vec<&'v Value> {
+        let mut forms: Vec<&Value> = of.into_iter().collect();
+        let mut at = 0;
+        // Schemas that refer to each other come to an end here as well.
+        while let Some(form) = forms.get(at).copied().filter(|_| at < MAX_FORMS) {
+            let target = form.get("$ref").and_then(Value::as_str);
+            forms.extend(target.and_then(|name| self.definition(name)));
+            for keyword in ["anyOf", "oneOf", "allOf"] {
+                forms.extend(
+                    form.get(keyword)
+                        .and_then(Value::as_array)
+                        .into_iter()
+                        .flatten(),
+                );
+            }
+            at += 1;
+        }
+        forms
+    }
+
+    fn definition(&self, reference: &str) -> Option<&Value> {
+        let name = reference.strip_prefix("#/$defs/")?;
+        self.root.get("$defs")?.get(name)
+    }
+}
+
+/// The fields that have one fixed value, with that value.
+fn fixed_fields(form: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let properties = form.get("properties").and_then(Value::as_object);
+    let all = properties.into_iter().flatten();
+    all.filter_map(|(name, field)| Some((name.as_str(), field.get("const")?)))
+}
+
+/// The schema of the field `name` of an object.
+fn field<'v>(schema: &'v Value, name: &str) -> Option<&'v Value> {
+    let named = schema.get("properties").and_then(|all| all.get(name));
+    named.or_else(|| schema.get("additionalProperties"))
+}
+
+/// Whether the schema names this type.
+fn takes(schema: &Value, kind: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::String(found)) => found == kind,
+        Some(Value::Array(kinds)) => kinds.iter().any(|found| found == kind),
+        _ => false,
+    }
+}
+
+/// Whether there is a number in `value` that is not written as an integer.
+fn has_fractional_form(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.is_f64(),
+        Value::Array(items) => items.iter().any(has_fractional_form),
+        Value::Object(fields) => fields.values().any(has_fractional_form),
+        _ => false,
+    }
+}
+
+/// A number with a fraction of zero as an integer. Beyond the integers that a float holds exactly, it may not be the
+/// number that was written.
+fn integer(number: &Number) -> Option<i64> {
+    const MOST: f64 = 9_007_199_254_740_991.0;
+    let float = number.as_f64().filter(|_| number.is_f64())?;
+    let is_whole = float.fract() == 0.0 && float.abs() <= MOST;
+    #[expect(clippy::cast_possible_truncation, reason = "it is whole and in range")]
+    is_whole.then_some(float as i64)
+}
+
+fn has_type(rule: &Value, value: &Value, place: &Place<'_>) -> Verdict {
+    let Some(expected) = rule.as_str() else {
+        return Ok(());
+    };
+    let fits = match expected {
+        "string" => value.is_string(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "null" => value.is_null(),
+        _ => true,
+    };
+    match fits {
+        true => Ok(()),
+        false => Err(place.wrong(format_args!("must be a JSON {expected}."))),
+    }
+}
+
+fn is_one_of(allowed: &[Value], value: &Value, place: &Place<'_>) -> Verdict {
+    match allowed.contains(value) {
+        true => Ok(()),
+        false => Err(must_be_one_of(allowed.iter(), place)),
+    }
+}
+
+fn must_be_one_of<'v>(allowed: impl Iterator<Item = &'v Value>, place: &Place<'_>) -> Wrong {
+    let words: Vec<String> = allowed
+        .map(|value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        })
+        .collect();
+    match words.as_slice() {
+        [] => place.wrong("is not allowed."),
+        words => place.wrong(format_args!("must be one of: {}.", words.join(", "))),
+    }
+}
+
+fn within_bound(keyword: &str, rule: &Value, value: &Value, place: &Place<'_>) -> Verdict {
+    let Value::Number(bound) = rule else {
+        return Ok(());
+    };
+    let (found, unit) = match (keyword, value) {
+        ("minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum", Value::Number(found)) => {
+            (found.clone(), "")
+        }
+        ("minLength" | "maxLength", Value::String(text)) => {
+            (Number::from(text.chars().count()), " characters long")
+        }
+        ("minItems" | "maxItems", Value::Array(items)) => {
+            (Number::from(items.len()), " items long")
+        }
+        _ => return Ok(()),
+    };
+    let order = compare(&found, bound);
+    let (fits, demand) = match keyword {
+        "exclusiveMinimum" => (order == Ordering::Greater, "more than"),
+        "exclusiveMaximum" => (order == Ordering::Less, "less than"),
+        _ if keyword.starts_with("min") => (order != Ordering::Less, "at least"),
+        _ => (order != Ordering::Greater, "at most"),
+    };
+    match fits {
+        true => Ok(()),
+        false => Err(place.wrong(format_args!("must be {demand} {bound}{unit}."))),
+    }
+}
+
+fn compare(left: &Number, right: &Number) -> Ordering {
+    match (left.as_i128(), right.as_i128()) {
+        (Some(left), Some(right)) => left.cmp(&right),
+        _ => {
+            let (left, right) = (left.as_f64(), right.as_f64());
+            left.partial_cmp(&right).unwrap_or(Ordering::Equal)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

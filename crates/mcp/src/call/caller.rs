@@ -1,0 +1,383 @@
+//! Who made a call, and the way back to them while it runs.
+//!
+//! A handler works on a thread of its own and may not wait for the protocol, so what it wants sent goes as an errand to
+//! the task that awaits it. Calls of quick tools run no errands: a channel would cost more than it brings.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, OnceLock},
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use rmcp::{
+    Peer, RoleServer,
+    model::{
+        CancelledNotificationParam, ClientResult, InputRequiredResult, ProgressNotificationParam,
+        ProgressToken, RequestId, ServerRequest,
+    },
+    service::{PeerRequestOptions, RequestContext},
+};
+use tokio::{
+    runtime::Handle,
+    sync::{mpsc, oneshot},
+    time::timeout_at,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    CallContext, Confirmation, Connection, Pace,
+    access::Identity,
+    call::{
+        policy::Standing,
+        question::{self, Rounds, form},
+        request_facts::RequestFacts,
+    },
+};
+
+/// The least time between two reports of progress.
+const REPORT_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Longest name and version of a client, in bytes; what is longer is cut.
+const MAX_NAME_BYTES: usize = 128;
+
+/// Clients, by the name that they give themselves, that show their model nothing of a JSON-RPC error, or nothing but its
+/// message: no candidates, no texts. `mcp` is what the official Python client is called unless its host says otherwise.
+const MESSAGE_ONLY: [&str; 8] = [
+    "Code - OSS",
+    "Visual Studio Code",
+    "Visual Studio Code - Insiders",
+    "Zed",
+    "claude-ai",
+    "claude-code",
+    "cursor-vscode",
+    "mcp",
+];
+
+/// The beginning of a name that a client gave itself, as much of it as is kept.
+pub(crate) fn cut(name: &str) -> &str {
+    &name[..name.floor_char_boundary(MAX_NAME_BYTES)]
+}
+
+/// The caller, as a transport hands it to the pipeline.
+pub(crate) struct Caller {
+    pub(crate) request: RequestContext<RoleServer>,
+    pub(crate) connection: Option<Arc<Connection>>,
+    pub(crate) facts: RequestFacts,
+}
+
+/// How a call may ask the person at the other end.
+pub(crate) enum Asking {
+    /// Not at all.
+    Never,
+    /// While it waits, until this fires because nobody may be waited for any longer.
+    WhileWaiting(CancellationToken),
+    /// By ending and being called again.
+    InRounds(Box<Rounds>),
+}
+
+/// What a handler wants done for it.
+enum Errand {
+    Report(ProgressNotificationParam),
+    Ask(String, oneshot::Sender<Confirmation>),
+}
+
+/// Takes errands from a handler.
+#[derive(Clone)]
+pub(crate) struct Errands(mpsc::UnboundedSender<Errand>);
+
+impl Errands {
+    /// Waits for the answer, so never to be called where waiting is forbidden. No errand is taken there.
+    pub(crate) fn ask(&self, question: &str) -> Confirmation {
+        let (answer, answered) = oneshot::channel();
+        let sent = self.0.send(Errand::Ask(question.to_owned(), answer));
+        // Nobody is at the desk when the call has ended without its handler.
+        let answer = sent.ok().and_then(|()| answered.blocking_recv().ok());
+        answer.unwrap_or(Confirmation::Declined)
+    }
+}
+
+/// Where the errands of one call arrive.
+pub(crate) struct Desk {
+    request: RequestContext<RoleServer>,
+    asking: Asking,
+    errands: Option<mpsc::UnboundedReceiver<Errand>>,
+    /// A report on its way. It outlives the wait for it, so that the next one does not overtake it.
+    sending: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl Caller {
+    /// What the caller may see.
+    pub(crate) fn standing(&self) -> Standing {
+        self.facts.standing()
+    }
+
+    /// Who it is, where callers sign in.
+    pub(crate) fn identity(&self) -> Option<Arc<Identity>> {
+        self.facts.identity().cloned()
+    }
+
+    pub(crate) fn cancelled(&self) -> CancellationToken {
+        self.request.ct.clone()
+    }
+
+    /// Whether the call belongs to the era without a handshake.
+    pub(crate) fn is_stateless(&self) -> bool {
+        let version = self.request.protocol_version();
+        version.is_some_and(|version| !version.has_initialize())
+    }
+
+    /// Whether the client can show a form to a person.
+    pub(crate) fn can_show_forms(&self) -> bool {
+        let capabilities = self.request.client_capabilities();
+        let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation);
+        // One that names no mode knows forms: there was nothing else once.
+        elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
+    }
+
+    /// Whether the client keeps JSON-RPC errors, or all but their message, from its model.
+    pub(crate) fn hides_errors(&self) -> bool {
+        let client = self.request.client_info();
+        client.is_some_and(|client| MESSAGE_ONLY.contains(&client.name.as_str()))
+    }
+
+    /// What the handler gets, and where its errands arrive.
+    pub(crate) fn into_parts(self, pace: Pace, asking: Asking) -> (CallContext, Desk) {
+        let cancelled = self.cancelled();
+        let is_stateless = self.is_stateless();
+        let identity = self.identity();
+        let Self {
+            request,
+            connection,
+            facts: _,
+        } = self;
+        let (sender, errands) = match pace {
+            Pace::Quick => (None, None),
+            Pace::Slow => {
+                let (sender, receiver) = mpsc::unbounded_channel();
+                (Some(Errands(sender)), Some(receiver))
+            }
+        };
+        let client = match pace {
+            Pace::Quick => None,
+            Pace::Slow => request
+                .client_info()
+                .map(|client| format!("{} {}", cut(&client.name), cut(&client.version))),
+        };
+        let context = CallContext {
+            cancelled,
+            connection,
+            is_stateless,
+            identity,
+            client,
+            progress: Progress::new(&request, sender.as_ref()),
+            errands: sender,
+            surface: OnceLock::new(),
+        };
+        let desk = Desk {
+            request,
+            asking,
+            errands,
+            sending: None,
+        };
+        (context, desk)
+    }
+}
+
+impl Desk {
+    /// Runs errands as they come, until the call has taken `limit`. What a person takes to answer does not count.
+    pub(crate) async fn serve(&mut self, limit: Duration) {
+        let mut deadline = Instant::now() + limit;
+        loop {
+            let errand = match timeout_at(deadline.into(), self.next()).await {
+                Ok(errand) => errand,
+                Err(_) => return,
+            };
+            match errand {
+                Errand::Ask(question, answer) => {
+                    let began = Instant::now();
+                    let confirmation = self.ask(question).await;
+                    deadline += began.elapsed();
+                    if answer.send(confirmation).is_err() {
+                        tracing::debug!("a handler did not wait for its answer");
+                    }
+                }
+                Errand::Report(report) => {
+                    if timeout_at(deadline.into(), self.report(report))
+                        .await
+                        .is_err()
+                    {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reports what a handler that has ended left to report.
+    pub(crate) async fn clear(&mut self) {
+        self.sent().await;
+        while let Some(Ok(errand)) = self.errands.as_mut().map(mpsc::UnboundedReceiver::try_recv) {
+            if let Errand::Report(report) = errand {
+                self.report(report).await;
+            }
+        }
+    }
+
+    /// The question that the call has to end with.
+    pub(crate) fn question(&mut self) -> Option<InputRequiredResult> {
+        match &mut self.asking {
+            Asking::InRounds(rounds) => rounds.question(),
+            Asking::Never | Asking::WhileWaiting(_) => None,
+        }
+    }
+
+    async fn next(&mut self) -> Errand {
+        let errand = match &mut self.errands {
+            Some(errands) => errands.recv().await,
+            None => None,
+        };
+        match errand {
+            Some(errand) => errand,
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn report(&mut self, report: ProgressNotificationParam) {
+        let peer = self.request.peer.clone();
+        self.sending = Some(Box::pin(async move {
+            if peer.notify_progress(report).await.is_err() {
+                tracing::debug!("progress could not be reported");
+            }
+        }));
+        self.sent().await;
+    }
+
+    /// Waits for the report that is on its way.
+    async fn sent(&mut self) {
+        if let Some(sending) = &mut self.sending {
+            sending.await;
+            self.sending = None;
+        }
+    }
+
+    async fn ask(&mut self, question: String) -> Confirmation {
+        match &mut self.asking {
+            Asking::Never => Confirmation::Unsupported,
+            Asking::InRounds(rounds) => rounds.ask(question),
+            Asking::WhileWaiting(ended) => {
+                let peer = self.request.peer.clone();
+                tokio::select! {
+                    biased;
+                    () = ended.cancelled() => Confirmation::Declined,
+                    answer = ask_and_wait(peer, &question) => answer.unwrap_or(Confirmation::Declined),
+                }
+            }
+        }
+    }
+}
+
+/// Runs in the task that handles the request: rmcp sends the question where the answer of that goes.
+async fn ask_and_wait(peer: Peer<RoleServer>, question: &str) -> Option<Confirmation> {
+    let request = ServerRequest::ElicitRequest(form(question)?);
+    let options = PeerRequestOptions::with_timeout(question::PATIENCE);
+    let asked = peer.send_cancellable_request(request, options).await.ok()?;
+    let mut withdrawal = Withdrawal {
+        peer,
+        id: Some(asked.id.clone()),
+    };
+    let answer = asked.await_response().await;
+    withdrawal.id = None;
+    match answer {
+        Ok(ClientResult::ElicitResult(result)) => Some(Confirmation::of(&result)),
+        _ => None,
+    }
+}
+
+/// Takes a question back that nobody waits for any more.
+struct Withdrawal {
+    peer: Peer<RoleServer>,
+    id: Option<RequestId>,
+}
+
+impl Drop for Withdrawal {
+    fn drop(&mut self) {
+        let (Some(id), Ok(runtime)) = (self.id.take(), Handle::try_current()) else {
+            return;
+        };
+        let peer = self.peer.clone();
+        runtime.spawn(async move {
+            let withdrawn = CancelledNotificationParam::new(Some(id), None);
+            if peer.notify_cancelled(withdrawn).await.is_err() {
+                tracing::debug!("a question could not be taken back");
+            }
+        });
+    }
+}
+
+/// How a handler says how far it is. Says nothing unless the caller wants to hear it, or for a tool of [`Pace::Quick`].
+pub struct Progress(Option<Reporter>);
+
+struct Reporter {
+    token: ProgressToken,
+    errands: Errands,
+    last: Mutex<Option<Reported>>,
+}
+
+#[derive(Clone, Copy)]
+struct Reported {
+    done: u64,
+    is_end: bool,
+    at: Instant,
+}
+
+impl Progress {
+    pub(crate) const SILENT: Self = Self(None);
+
+    fn new(request: &RequestContext<RoleServer>, errands: Option<&Errands>) -> Self {
+        let reporter = errands.and_then(|errands| {
+            Some(Reporter {
+                token: request.meta.get_progress_token()?,
+                errands: errands.clone(),
+                last: Mutex::new(None),
+            })
+        });
+        Self(reporter)
+    }
+
+    /// Says that `done` of `total` is done. Cheap, so it may be called after every step: what does not go forward, or
+    /// comes too soon after the last report and is not the end, is left out.
+    pub fn report(&self, done: u64, total: Option<u64>, message: &str) {
+        let Some(reporter) = &self.0 else {
+            return;
+        };
+        let report = Reported {
+            done,
+            is_end: total.is_some_and(|total| done >= total),
+            at: Instant::now(),
+        };
+        let mut last = reporter.last.lock();
+        let is_due = last.is_none_or(|last| {
+            let is_late = report.at.duration_since(last.at) >= REPORT_INTERVAL;
+            report.done > last.done && (is_late || (report.is_end && !last.is_end))
+        });
+        if !is_due {
+            return;
+        }
+        *last = Some(report);
+        let mut report = ProgressNotificationParam::new(reporter.token.clone(), as_number(done));
+        report.total = total.map(as_number);
+        report.message = (!message.is_empty()).then(|| message.to_owned());
+        if reporter.errands.0.send(Errand::Report(report)).is_err() {
+            tracing::debug!("a handler reports after its call has ended");
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "the protocol counts in floating point"
+)]
+fn as_number(count: u64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,227 @@
+//! What belongs together for a client: what a world keeps between its calls, and what it wants to hear of.
+
+use std::{
+    any::{Any, TypeId},
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::access::{KeyMark, Leave};
+
+/// URIs that one client may watch.
+const MAX_WATCHED: usize = 1000;
+/// Bytes of these URIs together.
+const MAX_WATCHED_BYTES: usize = 128 << 10;
+
+/// What is kept between the calls of one client: a few texts, each under a name that the world chose, and values of the
+/// world's own types. All of it goes with the client.
+#[derive(Debug, Default)]
+pub struct Connection {
+    slots: Mutex<BTreeMap<&'static str, String>>,
+    values: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+    watched: Arc<Watched>,
+    /// The leave that came with the client's latest request.
+    leave: Arc<LatestLeave>,
+    /// Ends what tells the client of changes; there is one while it is told.
+    hearing: Mutex<Option<CancellationToken>>,
+    /// Whether there was a time in which it was not told.
+    has_missed: AtomicBool,
+    ended: CancellationToken,
+}
+
+impl Connection {
+    /// A connection that ends when `stopping` fires, if not before.
+    pub(crate) fn until(stopping: &CancellationToken) -> Self {
+        Self {
+            slots: Mutex::default(),
+            values: Mutex::default(),
+            watched: Arc::default(),
+            leave: Arc::default(),
+            hearing: Mutex::default(),
+            has_missed: AtomicBool::new(false),
+            ended: stopping.child_token(),
+        }
+    }
+
+    /// What was kept under `name`.
+    #[must_use]
+    pub fn get(&self, name: &'static str) -> Option<String> {
+        self.slots.lock().get(name).cloned()
+    }
+
+    /// Keeps `value` under `name`, in place of what was there.
+    pub fn set(&self, name: &'static str, value: impl Into<String>) {
+        self.slots.lock().insert(name, value.into());
+    }
+
+    /// Forgets what was kept under `name`.
+    pub fn clear(&self, name: &'static str) {
+        self.slots.lock().remove(name);
+    }
+
+    /// The one value of type `T` that is kept for this client; made now if there is none yet.
+    pub fn value<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Arc<T> {
+        let mut values = self.values.lock();
+        let known = values.get(&TypeId::of::<T>()).cloned();
+        if let Some(value) = known.and_then(|value| value.downcast().ok()) {
+            return value;
+        }
+        let value = Arc::new(make());
+        values.insert(TypeId::of::<T>(), Arc::<T>::clone(&value));
+        value
+    }
+
+    pub(crate) fn watched(&self) -> Arc<Watched> {
+        Arc::clone(&self.watched)
+    }
+
+    pub(crate) fn leave(&self) -> Arc<LatestLeave> {
+        Arc::clone(&self.leave)
+    }
+
+    /// Fires when the client shall no longer be told of changes; `None` when it is being told already.
+    pub(crate) fn begins_to_hear(&self) -> Option<CancellationToken> {
+        let mut hearing = self.hearing.lock();
+        if hearing.is_some() {
+            return None;
+        }
+        let token = self.ended.child_token();
+        *hearing = Some(token.clone());
+        Some(token)
+    }
+
+    /// Whether something may have changed while the client was not told. Asking makes good for it.
+    pub(crate) fn has_missed_changes(&self) -> bool {
+        self.has_missed.swap(false, Ordering::Relaxed)
+    }
+
+    /// Nobody can be told anything until the client comes back.
+    pub(crate) fn rest(&self) {
+        self.leave.rest();
+        if let Some(hearing) = self.hearing.lock().take() {
+            self.has_missed.store(true, Ordering::Relaxed);
+            hearing.cancel();
+        }
+    }
+
+    /// Fires when the client has gone, or nobody may be waited for any longer.
+    pub(crate) fn ended(&self) -> CancellationToken {
+        self.ended.clone()
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.ended.cancel();
+    }
+}
+
+/// The leave that came with the latest request of a client; none where nobody signs in, and while the client is away.
+#[derive(Default)]
+pub(crate) struct LatestLeave {
+    leave: Mutex<Option<Arc<Leave>>>,
+    /// What the key that it was granted on is known by. It stays while the client is away.
+    mark: Mutex<Option<Arc<KeyMark>>>,
+}
+
+impl LatestLeave {
+    pub(crate) fn get(&self) -> Option<Arc<Leave>> {
+        self.leave.lock().clone()
+    }
+
+    pub(crate) fn mark(&self) -> Option<Arc<KeyMark>> {
+        self.mark.lock().clone()
+    }
+
+    pub(crate) fn set(&self, leave: &Arc<Leave>) {
+        self.mark.lock().clone_from(&leave.identity().mark);
+        *self.leave.lock() = Some(Arc::clone(leave));
+    }
+
+    /// The client is away, and will bring another.
+    fn rest(&self) {
+        *self.leave.lock() = None;
+    }
+}
+
+impl fmt::Debug for LatestLeave {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LatestLeave")
+    }
+}
+
+/// The URIs of resources that a client wants to hear of.
+#[derive(Debug, Default)]
+pub(crate) struct Watched(Mutex<Uris>);
+
+#[derive(Debug, Default)]
+struct Uris {
+    all: BTreeSet<String>,
+    bytes: usize,
+}
+
+impl Watched {
+    /// Whether one client may watch this many URIs with this many bytes.
+    pub(crate) fn has_room_for(uris: usize, bytes: usize) -> bool {
+        uris <= MAX_WATCHED && bytes <= MAX_WATCHED_BYTES
+    }
+
+    /// Whether `uri` is watched now, which it is not when there are too many.
+    pub(crate) fn add(&self, uri: String) -> bool {
+        let mut uris = self.0.lock();
+        if uris.all.contains(&uri) {
+            return true;
+        }
+        let bytes = uris.bytes + uri.len();
+        let has_room = Self::has_room_for(uris.all.len() + 1, bytes);
+        if has_room {
+            uris.bytes = bytes;
+            uris.all.insert(uri);
+        }
+        has_room
+    }
+
+    pub(crate) fn remove(&self, uri: &str) {
+        let mut uris = self.0.lock();
+        if uris.all.remove(uri) {
+            uris.bytes -= uri.len();
+        }
+    }
+
+    pub(crate) fn contains(&self, uri: &str) -> bool {
+        self.0.lock().all.contains(uri)
+    }
+
+    pub(crate) fn all(&self) -> BTreeSet<String> {
+        self.0.lock().all.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_watches_is_bounded_in_number_and_in_bytes() {
+        let watched = Watched::default();
+        let added = (0..2000).filter(|number| watched.add(format!("x://{number}")));
+        assert_eq!(added.count(), MAX_WATCHED);
+        let watched = Watched::default();
+        let long = |number: usize| format!("{number:0>4096}");
+        let added = (0..100).filter(|&number| watched.add(long(number)));
+        assert_eq!(added.count(), MAX_WATCHED_BYTES / 4096);
+        assert!(!watched.add(long(99)));
+        assert!(watched.add(long(0)), "it is watched already");
+        watched.remove(&long(0));
+        watched.remove(&long(0));
+        assert!(watched.add(long(99)));
+        assert!(!watched.add(long(98)));
+    }
+}

@@ -1,0 +1,552 @@
+//! What can go wrong with a call, and how it is said.
+//!
+//! A [`Failure`] is an answer of the world: it goes through the world's [`Envelope`]. A [`Refusal`] comes from the frame
+//! before or around the handler and is the same protocol error in every world and on every transport.
+
+use std::borrow::Cow;
+
+use rmcp::model::{ErrorCode, ErrorData};
+use serde_json::{Value, json};
+
+use crate::{
+    Access, JsonObject,
+    call::error_text::{Offer, told},
+    world::naming::Naming,
+};
+
+/// A call that a tool could not meet. The message is for the caller: one sentence that names what it is about, without an
+/// unsafe or absolute path. What to do next is in the detail, and [`Failure::told`] puts both together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What went wrong.
+    pub kind: FailureKind,
+    /// What the caller reads.
+    pub message: Cow<'static, str>,
+    /// The argument that is to blame, where one is, by a name of the tool's schema.
+    pub argument: Option<String>,
+    /// What a program can act on, where the world has such.
+    pub detail: Option<Box<Detail>>,
+    /// The class of what an upstream store answered, for the log.
+    pub upstream: Option<&'static str>,
+}
+
+/// A failure in a form that a program can act on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detail {
+    /// A word that stays the same, such as `section_not_found`. The audit line shows it.
+    pub code: &'static str,
+    /// What the caller can do about it: one sentence.
+    pub recovery: Cow<'static, str>,
+    /// Facts about it. They reach the caller only, never a log.
+    pub data: JsonObject,
+    /// Names that may have been meant.
+    pub offer: Offer,
+}
+
+/// The class of a failure: what a world's envelope and the audit line branch on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The arguments do not fit the tool.
+    InvalidArguments,
+    /// The path is not one the world may resolve.
+    InvalidPath,
+    /// What was asked for is not there.
+    NotFound,
+    /// What was asked for is larger than allowed.
+    TooLarge,
+    /// It is there but the system refuses it.
+    Unreadable,
+    /// It has changed, or is in use, in a way that does not fit the call.
+    Conflict,
+    /// It cannot be had now, but perhaps later.
+    Unavailable,
+    /// Nobody waits for the answer.
+    Cancelled,
+    /// A defect.
+    Internal,
+}
+
+impl Failure {
+    /// A failure with its message.
+    pub fn new(kind: FailureKind, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            argument: None,
+            detail: None,
+            upstream: None,
+        }
+    }
+
+    /// The same failure in a form that a program can act on as well.
+    #[must_use]
+    pub fn with_detail(
+        mut self,
+        code: &'static str,
+        recovery: impl Into<Cow<'static, str>>,
+        data: JsonObject,
+    ) -> Self {
+        self.detail = Some(Box::new(Detail {
+            code,
+            recovery: recovery.into(),
+            data,
+            offer: Offer::default(),
+        }));
+        self
+    }
+
+    /// The same failure for a caller whom `naming` is for. What a failure says in words of the program alone is reworded, and
+    /// so is a recovery that its message ends with; what the caller sent stays as it is.
+    pub(crate) fn worded(mut self, naming: &Naming<'_>) -> Self {
+        if naming.is_plain() {
+            return self;
+        }
+        if let Some(detail) = &mut self.detail
+            && let Cow::Borrowed(recovery) = detail.recovery
+        {
+            detail.recovery = naming.advice(recovery);
+            if let Cow::Owned(message) = &mut self.message
+                && let Some(before) = message.strip_suffix(recovery)
+            {
+                *message = format!("{before}{}", detail.recovery);
+            }
+        }
+        if let Cow::Borrowed(message) = self.message {
+            self.message = naming.advice(message);
+        }
+        self
+    }
+
+    /// The same failure with names that may have been meant. Only one with a detail has a place for them.
+    #[must_use]
+    pub fn offering(mut self, lead: &'static str, names: Vec<String>) -> Self {
+        if let Some(detail) = &mut self.detail {
+            detail.offer = Offer { lead, names };
+        }
+        self
+    }
+
+    /// All that helps in one text, for clients that show nothing else: what is wrong, the names that may have been meant,
+    /// and what to do next.
+    #[must_use]
+    pub fn told(&self) -> String {
+        match &self.detail {
+            Some(detail) => told(&self.message, &detail.offer, &detail.recovery),
+            None => told(&self.message, &Offer::default(), ""),
+        }
+    }
+
+    /// Word for the audit line.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match &self.detail {
+            Some(detail) => detail.code,
+            None => self.kind.name(),
+        }
+    }
+}
+
+impl FailureKind {
+    /// Word for the audit line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InvalidArguments => "invalid_arguments",
+            Self::InvalidPath => "invalid_path",
+            Self::NotFound => "not_found",
+            Self::TooLarge => "too_large",
+            Self::Unreadable => "unreadable",
+            Self::Conflict => "conflict",
+            Self::Unavailable => "unavailable",
+            Self::Cancelled => "cancelled",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+/// How a world says that a call failed.
+pub type Envelope = fn(&Failure) -> Said;
+
+/// A failure as the client gets it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Said {
+    /// A tool result with `isError`, whose text is this JSON. Resources and prompts have no such result: there the frame
+    /// makes a protocol error of the failure's message.
+    Result(Value),
+    /// A JSON-RPC error.
+    Error {
+        /// Its code; none of the protocol's own, which mean something else to clients.
+        code: i32,
+        /// What people read.
+        message: String,
+        /// What programs read.
+        data: Value,
+    },
+    /// A JSON-RPC error, or the same object as a result for a client that keeps such errors from its model.
+    Suited {
+        /// As in an error.
+        code: i32,
+        /// As in an error.
+        message: String,
+        /// As in an error.
+        data: Value,
+    },
+}
+
+impl Said {
+    /// The JSON-RPC error, or the JSON of a result. `hides_errors` says that the client keeps JSON-RPC errors from its model.
+    pub(crate) fn into_result(self, hides_errors: bool) -> Result<Value, ErrorData> {
+        match self {
+            Self::Result(value) => Ok(value),
+            Self::Suited {
+                code,
+                message,
+                data,
+            } if hides_errors => Ok(json!({ "code": code, "message": message, "data": data })),
+            Self::Error {
+                code,
+                message,
+                data,
+            }
+            | Self::Suited {
+                code,
+                message,
+                data,
+            } => Err(ErrorData::new(ErrorCode(code), message, Some(data))),
+        }
+    }
+}
+
+/// What a world, or the frame, can answer instead of a result: for listings and documentation.
+#[derive(Debug, Default)]
+pub struct ErrorList {
+    /// Where in an answer the code stands, and what else is there: a few sentences.
+    pub form: &'static str,
+    /// The codes. One that has several causes occurs once for each.
+    pub codes: Vec<&'static ErrorRow>,
+}
+
+/// One code and one of its causes: what callers are told of it, and what the manual lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorRow {
+    /// What it belongs to, in a few words that fit into a heading.
+    pub group: &'static str,
+    /// The class of the failure.
+    pub kind: FailureKind,
+    /// The word that stays the same.
+    pub code: &'static str,
+    /// The JSON-RPC code beside it, where there is one.
+    pub number: Option<i32>,
+    /// What is wrong: one sentence.
+    pub meaning: &'static str,
+    /// What the caller can do about it: one sentence.
+    pub recovery: &'static str,
+}
+
+impl ErrorRow {
+    /// The row of a world whose failures are told apart by their kind alone: what `kind` means there, and what to do.
+    #[must_use]
+    pub const fn of_kind(kind: FailureKind, meaning: &'static str, recovery: &'static str) -> Self {
+        Self {
+            group: "calls that fail",
+            kind,
+            code: kind.name(),
+            number: None,
+            meaning,
+            recovery,
+        }
+    }
+
+    /// A failure with this cause, which says `message`.
+    pub fn failure(&self, message: impl Into<Cow<'static, str>>) -> Failure {
+        Failure::new(self.kind, message).with_detail(self.code, self.recovery, JsonObject::new())
+    }
+}
+
+/// Declares the refusals with what is said of each, so that none can be made and not be listed. The doc comment of a
+/// refusal is what the list says is wrong.
+macro_rules! refusals {
+    ($(
+        $(#[doc = $meaning:literal])+
+        $name:ident $(($payload:ty = $any:expr))?:
+            $kind:ident, $code:literal, $number:expr, $message:literal, $recovery:literal;
+    )+) => {
+        /// A call that never reached a tool, or whose tool broke.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Refusal {
+            $($(#[doc = $meaning])+ $name $(($payload))?,)+
+        }
+
+        impl Refusal {
+            /// One of each.
+            const ALL: &[Self] = &[$(Self::$name $(($any))?),+];
+
+            fn row(self) -> &'static ErrorRow {
+                match self {
+                    $(Self::$name { .. } => {
+                        const ROW: ErrorRow = ErrorRow {
+                            group: "calls that reach no tool",
+                            kind: FailureKind::$kind,
+                            code: $code,
+                            number: $number,
+                            meaning: concat!($($meaning),+).trim_ascii_start(),
+                            recovery: $recovery,
+                        };
+                        &ROW
+                    })+
+                }
+            }
+
+            /// What is wrong, in our own words.
+            fn sentence(self) -> &'static str {
+                match self {
+                    $(Self::$name { .. } => $message,)+
+                }
+            }
+        }
+    };
+}
+
+refusals! {
+    /// The tool does not exist, or must look as if it did not.
+    UnknownTool(ErrorCode = ErrorCode::METHOD_NOT_FOUND):
+        // Each world has its own number.
+        NotFound, "unknown_tool", None,
+        "Unknown tool.",
+        "Call tools/list to see which tools there are.";
+    /// The prompt does not exist, or must look as if it did not.
+    UnknownPrompt:
+        NotFound, "unknown_prompt", Some(ErrorCode::INVALID_PARAMS.0),
+        "Unknown prompt.",
+        "Call prompts/list to see which prompts there are.";
+    /// The resource does not exist, or must look as if it did not.
+    UnknownResource:
+        NotFound, "unknown_resource", Some(ErrorCode::RESOURCE_NOT_FOUND.0),
+        "Unknown resource.",
+        "Call resources/list to see which resources there are.";
+    /// The resource template does not exist, or must look as if it did not.
+    UnknownTemplate:
+        NotFound, "unknown_template", Some(ErrorCode::INVALID_PARAMS.0),
+        "Unknown resource template.",
+        "Call resources/templates/list to see which templates there are.";
+    /// The request state was not made for this call, or is too old.
+    StrangeState:
+        InvalidArguments, "strange_state", Some(ErrorCode::INVALID_PARAMS.0),
+        "The request state was not made for this call, or is too old.",
+        "Call again without requestState.";
+    /// It exists, but this caller may not use it.
+    Forbidden:
+        Unreadable, "forbidden", Some(-32003),
+        "You may not use this.",
+        "Ask the operator to allow it in [server.auth] allowed_tools.";
+    /// Too many calls are running, overall or for this caller.
+    Busy:
+        Unavailable, "busy", Some(-32072),
+        "Too many calls are running.",
+        "Wait a moment, then call again.";
+    /// The request carries no credentials, or none that are valid here.
+    Unauthenticated:
+        Unreadable, "unauthenticated", Some(-32001),
+        "Valid credentials are required.",
+        "Send a valid bearer token or API key; the WWW-Authenticate header says where to get a token.";
+    /// The credentials are valid, but not for what the request is about.
+    NoAccess:
+        Unreadable, "no_access", Some(-32003),
+        "These credentials give no access here.",
+        "Name one of your vaults in X-Vault-Id, or ask the operator for access.";
+    /// The request carries more than one set of credentials, or repeats a header that may appear only once.
+    AmbiguousCredentials:
+        InvalidArguments, "ambiguous_credentials", Some(ErrorCode::INVALID_REQUEST.0),
+        "The request carries more than one set of credentials.",
+        "Send one Authorization or X-Api-Key header, and at most one X-Vault-Id.";
+    /// The credentials cannot be checked right now.
+    AuthUnavailable:
+        Unavailable, "auth_unavailable", Some(-32076),
+        "The credentials cannot be checked right now.",
+        "Wait a moment, then send the request again.";
+    /// The caller or the address sent more requests than allowed.
+    RateLimited:
+        Unavailable, "rate_limited", Some(-32073),
+        "Too many requests.",
+        "Wait as many seconds as the Retry-After header says, then send the request again.";
+    /// Too many sessions are open.
+    TooManySessions:
+        Unavailable, "too_many_sessions", Some(-32072),
+        "Too many sessions are open.",
+        "End one with DELETE, wait until one is idle, or raise server.http.max_sessions.";
+    /// The call took longer than allowed. The change that it was to make may have been made all the same.
+    TimedOut(Access = Access::Read):
+        Unavailable, "timed_out", Some(-32074),
+        "The call took too long.",
+        "Ask for less, or raise server.limits.call_timeout_ms.";
+    /// The caller gave up. The change that the call was to make may have been made all the same.
+    Cancelled(Access = Access::Read):
+        Cancelled, "cancelled", Some(-32075),
+        "The call was cancelled.",
+        "Call again if the answer is still wanted.";
+    /// The tool failed because of a defect in the server.
+    Internal:
+        Internal, "internal", Some(ErrorCode::INTERNAL_ERROR.0),
+        "Internal error: the tool failed because of a defect in the server.",
+        "Call again; if it happens again, report it with the server's log line.";
+}
+
+/// A call that the frame refuses, as a world is told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The word that stays the same, such as `busy`.
+    pub code: &'static str,
+    /// What is wrong: one sentence.
+    pub message: &'static str,
+    /// What the caller can do about it: one sentence.
+    pub recovery: &'static str,
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            code: refusal.name(),
+            message: refusal.sentence(),
+            recovery: refusal.recovery(),
+        }
+    }
+}
+
+impl Refusal {
+    fn code(self) -> ErrorCode {
+        match self {
+            Self::UnknownTool(code) => code,
+            _ => self
+                .row()
+                .number
+                .map_or(ErrorCode::INTERNAL_ERROR, ErrorCode),
+        }
+    }
+
+    /// Word for the error's `data.kind` and the audit line.
+    pub(crate) fn name(self) -> &'static str {
+        self.row().code
+    }
+
+    /// What is wrong. A code of the protocol's own comes with the protocol's own words.
+    fn message(self) -> &'static str {
+        match self {
+            Self::UnknownTool(ErrorCode::METHOD_NOT_FOUND) => {
+                "Method not found: there is no such tool."
+            }
+            _ => self.sentence(),
+        }
+    }
+
+    /// What the caller can do about it.
+    fn recovery(self) -> &'static str {
+        match self {
+            Self::TimedOut(access) | Self::Cancelled(access) if access != Access::Read => {
+                "The change may have been made all the same. Look at the history, or make the same call again with the same request_id if it had one."
+            }
+            _ => self.row().recovery,
+        }
+    }
+}
+
+/// What the protocol itself has numbers for; there is no word beside these.
+const PROTOCOL_ERRORS: [ErrorRow; 4] = [
+    protocol_error(
+        "-32700",
+        "The message is not JSON, is cut off, or nests too deeply.",
+        "Send one JSON object per message.",
+    ),
+    protocol_error(
+        "-32600",
+        "The message is JSON, but not a JSON-RPC request; its id or the number of its values is beyond the limit; or a request with the same id is still running.",
+        "Read the message of the error, then correct the request.",
+    ),
+    protocol_error(
+        "-32601",
+        "The method does not exist here: this world offers nothing that it applies to.",
+        "Use what the server declared in its capabilities.",
+    ),
+    protocol_error(
+        "-32602",
+        "The parameters of a known method cannot be read.",
+        "Compare them with the method's schema in the protocol.",
+    ),
+];
+
+const fn protocol_error(
+    code: &'static str,
+    meaning: &'static str,
+    recovery: &'static str,
+) -> ErrorRow {
+    ErrorRow {
+        group: "messages that are not calls",
+        kind: FailureKind::InvalidArguments,
+        code,
+        number: None,
+        meaning,
+        recovery,
+    }
+}
+
+/// What the frame answers by itself, in every world.
+#[must_use]
+pub fn frame_errors() -> ErrorList {
+    ErrorList {
+        form: "These are JSON-RPC errors, the same in every world and on every transport. `data.kind` is the code, and \
+               `data.recovery` says what to do; `message` says both what is wrong and what to do. Errors of messages that are not calls have only their number.",
+        codes: Refusal::ALL
+            .iter()
+            .map(|refusal| refusal.row())
+            .chain(&PROTOCOL_ERRORS)
+            .collect(),
+    }
+}
+
+impl From<Refusal> for ErrorData {
+    fn from(refusal: Refusal) -> Self {
+        let (word, recovery) = (refusal.name(), refusal.recovery());
+        let message = told(refusal.message(), &Offer::default(), recovery);
+        let data = json!({ "kind": word, "recovery": recovery });
+        Self::new(refusal.code(), message, Some(data))
+    }
+}
+
+/// A method whose capability this server does not declare.
+pub(crate) fn method_not_found() -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "Method not found", None)
+}
+
+/// A known method whose parameters cannot be decoded.
+pub(crate) fn invalid_params() -> ErrorData {
+    ErrorData::new(ErrorCode::INVALID_PARAMS, "Invalid params", None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MAX_MESSAGE_CHARS;
+
+    #[test]
+    fn message_of_every_refusal_says_what_to_do_next() {
+        let changing = [
+            Refusal::TimedOut(Access::Write),
+            Refusal::Cancelled(Access::Destructive),
+        ];
+        for &refusal in Refusal::ALL.iter().chain(&changing) {
+            let error = ErrorData::from(refusal);
+            let message = error.message.as_ref();
+            assert!(message.chars().count() <= MAX_MESSAGE_CHARS, "{message}");
+            assert!(message.ends_with(refusal.recovery()), "{message}");
+            assert!(message.len() > refusal.recovery().len() + 5, "{message}");
+        }
+    }
+
+    #[test]
+    fn messages_of_the_protocols_own_codes_begin_with_its_words() {
+        let unknown = |code| ErrorData::from(Refusal::UnknownTool(ErrorCode(code))).message;
+        assert!(unknown(-32601).starts_with("Method not found: "));
+        assert!(unknown(-32602).starts_with("Unknown tool. "));
+        assert_eq!(method_not_found().message, "Method not found");
+        assert_eq!(invalid_params().message, "Invalid params");
+    }
+}

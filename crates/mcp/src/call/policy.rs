@@ -1,0 +1,168 @@
+//! Two policies that never mix: what exists (visibility), and who may use it (authorisation).
+//!
+//! Both speak of tools, resources and prompts alike, by name or URI, optionally as `world/name`.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::access::{Acl, Live, Role, Thing};
+pub use crate::access::{Names, qualified};
+
+/// What a surface shows and lets be called.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    /// What exists.
+    pub visibility: Visibility,
+    /// Who may use it.
+    pub authorisation: Authorisation,
+    /// What exists for whom, where callers have roles.
+    pub roles: Arc<Live<Acl>>,
+}
+
+/// The role of a caller. Where nobody signs in, nobody has one, and what exists is there for all.
+pub(crate) type Standing = Option<Role>;
+
+/// Why something does not exist for a caller. Only the audit stream may know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Absence {
+    /// The settings hide it from everybody.
+    Hidden,
+    /// It is not for this role.
+    Role,
+}
+
+impl Absence {
+    /// Word for the audit stream.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Hidden => "hidden",
+            Self::Role => "hidden_from_role",
+        }
+    }
+}
+
+impl Policy {
+    /// Whether `thing` exists for a call by somebody with this standing.
+    pub(crate) fn presence(&self, standing: Standing, thing: Thing<'_>) -> Result<(), Absence> {
+        if !self
+            .visibility
+            .exists(thing.world, thing.name, thing.family)
+        {
+            return Err(Absence::Hidden);
+        }
+        self.role_allows(standing, thing)
+            .then_some(())
+            .ok_or(Absence::Role)
+    }
+
+    /// Whether a listing for somebody with this standing shows `thing`.
+    pub(crate) fn lists(&self, standing: Standing, thing: Thing<'_>) -> bool {
+        self.visibility.lists(thing.world, thing.name, thing.family)
+            && self.role_allows(standing, thing)
+    }
+
+    /// Whether a listing for somebody with this standing may leave something out.
+    pub(crate) fn hides_from_listings(&self, standing: Standing) -> bool {
+        self.visibility.hides_from_listings()
+            || standing.is_some_and(|role| self.roles.get().limits(role))
+    }
+
+    fn role_allows(&self, standing: Standing, thing: Thing<'_>) -> bool {
+        standing.is_none_or(|role| self.roles.get().allows(role, thing))
+    }
+}
+
+/// What exists as far as clients can tell.
+#[derive(Clone, Debug, Default)]
+pub struct Visibility {
+    /// Whether listings are filtered.
+    pub mode: Mode,
+    /// When not empty, only these exist.
+    pub allow: Names,
+    /// These never exist.
+    pub deny: Names,
+}
+
+/// Whether listings are filtered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// A hidden thing is not listed and cannot be called.
+    #[default]
+    Filter,
+    /// Everything is listed; a hidden thing still cannot be called.
+    Passthrough,
+}
+
+/// Who may call what exists.
+#[derive(Clone, Debug, Default)]
+pub struct Authorisation {
+    /// When not empty, only these may be called.
+    pub allowed: Names,
+}
+
+impl Visibility {
+    /// Whether `name` exists for a call. A resource may also go by its template, the `family`.
+    pub fn exists(&self, world: &str, name: &str, family: Option<&str>) -> bool {
+        (self.allow.is_empty() || self.allow.contains(world, name, family))
+            && !self.deny.contains(world, name, family)
+    }
+
+    /// Whether a listing may leave something out.
+    pub(crate) fn hides_from_listings(&self) -> bool {
+        self.mode == Mode::Filter && !(self.allow.is_empty() && self.deny.is_empty())
+    }
+
+    /// Whether `name` is shown in a listing.
+    pub fn lists(&self, world: &str, name: &str, family: Option<&str>) -> bool {
+        self.mode == Mode::Passthrough || self.exists(world, name, family)
+    }
+}
+
+impl Authorisation {
+    /// Whether the caller may use `name`.
+    pub fn permits(&self, world: &str, name: &str, family: Option<&str>) -> bool {
+        self.allowed.is_empty() || self.allowed.contains(world, name, family)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(list: &[&str]) -> Names {
+        Names::new(list.iter().map(|name| (*name).to_owned()))
+    }
+
+    #[test]
+    fn deny_beats_allow_and_an_empty_allowlist_means_all() {
+        let mut visibility = Visibility::default();
+        assert!(visibility.exists("vault", "a", None));
+        visibility.allow = names(&["a", "vault/b"]);
+        visibility.deny = names(&["vault/a"]);
+        assert!(!visibility.exists("vault", "a", None));
+        assert!(visibility.exists("docs", "a", None));
+        assert!(visibility.exists("vault", "b", None));
+        assert!(!visibility.exists("docs", "b", None));
+        assert!(!visibility.lists("vault", "a", None));
+        visibility.mode = Mode::Passthrough;
+        assert!(visibility.lists("vault", "a", None) && !visibility.exists("vault", "a", None));
+    }
+
+    #[test]
+    fn a_resource_goes_by_its_template_too() {
+        let family = Some("x://documents/{+path}");
+        let mut visibility = Visibility {
+            deny: names(&["x://documents/{+path}"]),
+            ..Visibility::default()
+        };
+        assert!(!visibility.exists("editor", "x://documents/a", family));
+        assert!(visibility.exists("editor", "x://other", None));
+        visibility.deny = Names::default();
+        visibility.allow = names(&["editor/x://documents/{+path}"]);
+        assert!(visibility.exists("editor", "x://documents/a", family));
+        assert!(!visibility.exists("docs", "x://documents/a", family));
+    }
+}

@@ -1,0 +1,340 @@
+//! Places that callers share: a number in all and a number for each, and those who wait are let in by turns.
+//!
+//! One caller with many calls has one turn like another with few, so a queue is only ever as long for somebody as there
+//! are callers in it.
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+/// What a caller is known by. Where nobody signs in, all callers are the same one, and it has every place.
+type Caller = Option<String>;
+
+/// How many places there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShareBounds {
+    /// Places in all.
+    pub(crate) max: usize,
+    /// Places of one caller who signed in.
+    pub(crate) per_caller: usize,
+    /// Those who may wait for a place, in all.
+    pub(crate) waiting: usize,
+    /// Those of one caller who signed in.
+    pub(crate) waiting_per_caller: usize,
+}
+
+/// Places that callers share.
+pub(crate) struct Shares {
+    bounds: ShareBounds,
+    state: Mutex<State>,
+}
+
+/// There is no place, and no room to wait for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Full;
+
+#[derive(Default)]
+struct State {
+    taken: usize,
+    waiting: usize,
+    /// Those who have a place or wait for one, and nobody else.
+    callers: HashMap<Caller, Standing>,
+    /// Callers who wait and may have one more place, in the order of their turns. Each is here once.
+    turns: VecDeque<Caller>,
+    tickets: u64,
+}
+
+#[derive(Default)]
+struct Standing {
+    taken: usize,
+    /// Who waits, in the order in which they came.
+    queue: BTreeMap<u64, oneshot::Sender<Share>>,
+    has_turn: bool,
+}
+
+/// A place that is taken, given back when dropped.
+pub(crate) struct Share {
+    shares: Arc<Shares>,
+    caller: Caller,
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut state = self.shares.state.lock();
+        state.taken -= 1;
+        if let Some(standing) = state.callers.get_mut(&self.caller) {
+            standing.taken -= 1;
+        }
+        self.shares.give_turn(&mut state, &self.caller);
+        let unwanted = self.shares.let_in(&mut state);
+        state.forget(&self.caller);
+        drop(state);
+        drop(unwanted);
+    }
+}
+
+/// Somebody who waits; leaves the queue when dropped.
+struct Waiter {
+    shares: Arc<Shares>,
+    caller: Caller,
+    ticket: u64,
+    place: oneshot::Receiver<Share>,
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        let mut state = self.shares.state.lock();
+        let standing = state.callers.get_mut(&self.caller);
+        if standing.is_some_and(|standing| standing.queue.remove(&self.ticket).is_some()) {
+            state.waiting -= 1;
+            state.forget(&self.caller);
+        }
+    }
+}
+
+impl Shares {
+    pub(crate) fn new(bounds: ShareBounds) -> Self {
+        Self {
+            bounds,
+            state: Mutex::default(),
+        }
+    }
+
+    /// A place for `caller`, now or when it is its turn.
+    pub(crate) async fn take(self: &Arc<Self>, caller: Caller) -> Result<Share, Full> {
+        let mut waiter = {
+            let mut state = self.state.lock();
+            // Anyone who waits has been let in as far as possible, so nobody is overtaken.
+            let own = state.callers.get(&caller).map_or(0, |own| own.taken);
+            if state.taken < self.bounds.max && own < self.most(&caller) {
+                return Ok(self.share(&mut state, caller));
+            }
+            self.queue_up(&mut state, caller)?
+        };
+        (&mut waiter.place).await.map_err(|_| Full)
+    }
+
+    /// Whether only one place is taken.
+    pub(crate) fn is_one_taken(&self) -> bool {
+        self.state.lock().taken == 1
+    }
+
+    fn queue_up(self: &Arc<Self>, state: &mut State, caller: Caller) -> Result<Waiter, Full> {
+        let own = state.callers.get(&caller).map_or(0, |own| own.queue.len());
+        let most = match caller {
+            Some(_) => self.bounds.waiting_per_caller,
+            None => self.bounds.waiting,
+        };
+        if state.waiting >= self.bounds.waiting || own >= most {
+            return Err(Full);
+        }
+        let (sender, place) = oneshot::channel();
+        state.tickets += 1;
+        state.waiting += 1;
+        let ticket = state.tickets;
+        let standing = state.callers.entry(caller.clone()).or_default();
+        standing.queue.insert(ticket, sender);
+        self.give_turn(state, &caller);
+        Ok(Waiter {
+            shares: Arc::clone(self),
+            caller,
+            ticket,
+            place,
+        })
+    }
+
+    /// Puts `caller` at the end of the turns if it waits and may have one more place.
+    fn give_turn(&self, state: &mut State, caller: &Caller) {
+        let most = self.most(caller);
+        if let Some(standing) = state.callers.get_mut(caller)
+            && !standing.has_turn
+            && !standing.queue.is_empty()
+            && standing.taken < most
+        {
+            standing.has_turn = true;
+            state.turns.push_back(caller.clone());
+        }
+    }
+
+    /// Lets those in whose turn it is, as long as there are places. Gives back what nobody took, which must not be dropped
+    /// before the state is free.
+    fn let_in(self: &Arc<Self>, state: &mut State) -> Vec<Share> {
+        let mut unwanted = Vec::new();
+        while state.taken < self.bounds.max {
+            let Some(caller) = state.turns.pop_front() else {
+                break;
+            };
+            let first = state.callers.get_mut(&caller).and_then(|standing| {
+                standing.has_turn = false;
+                standing.queue.pop_first()
+            });
+            if let Some((_, sender)) = first {
+                state.waiting -= 1;
+                let share = self.share(state, caller.clone());
+                unwanted.extend(sender.send(share).err());
+            }
+            self.give_turn(state, &caller);
+        }
+        unwanted
+    }
+
+    fn share(self: &Arc<Self>, state: &mut State, caller: Caller) -> Share {
+        state.taken += 1;
+        state.callers.entry(caller.clone()).or_default().taken += 1;
+        Share {
+            shares: Arc::clone(self),
+            caller,
+        }
+    }
+
+    fn most(&self, caller: &Caller) -> usize {
+        match caller {
+            Some(_) => self.bounds.per_caller,
+            None => self.bounds.max,
+        }
+    }
+}
+
+impl State {
+    /// Keeps nothing of a caller that neither has a place nor waits for one.
+    fn forget(&mut self, caller: &Caller) {
+        let Some(standing) = self.callers.get_mut(caller) else {
+            return;
+        };
+        if standing.queue.is_empty() && std::mem::take(&mut standing.has_turn) {
+            self.turns.retain(|other| other != caller);
+        }
+        if standing.taken == 0 && standing.queue.is_empty() {
+            self.callers.remove(caller);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    fn shares(max: usize, per_caller: usize, waiting: usize) -> Arc<Shares> {
+        Arc::new(Shares::new(ShareBounds {
+            max,
+            per_caller,
+            waiting,
+            waiting_per_caller: waiting.min(3),
+        }))
+    }
+
+    fn caller(name: &str) -> Caller {
+        Some(name.to_owned())
+    }
+
+    /// A place that must be there at once.
+    fn now(shares: &Arc<Shares>, name: &str) -> Option<Share> {
+        shares.take(caller(name)).now_or_never()?.ok()
+    }
+
+    #[tokio::test]
+    async fn one_caller_never_has_more_than_its_share() {
+        let shares = shares(4, 2, 0);
+        let held = [now(&shares, "eve"), now(&shares, "eve")];
+        assert!(held.iter().all(Option::is_some));
+        assert!(now(&shares, "eve").is_none());
+        let ada = now(&shares, "ada");
+        assert!(ada.is_some());
+        assert!(!shares.is_one_taken());
+        drop(held);
+        assert!(shares.is_one_taken());
+        let more = now(&shares, "eve");
+        assert!(more.is_some());
+        drop((ada, more));
+        assert!(shares.state.lock().callers.is_empty(), "nobody is kept");
+    }
+
+    #[tokio::test]
+    async fn where_nobody_signs_in_the_one_caller_has_every_place() {
+        let shares = shares(4, 1, 8);
+        let held: Vec<_> = (0..4)
+            .map(|_| shares.take(None).now_or_never().expect("at once"))
+            .collect();
+        assert!(held.iter().all(Result::is_ok));
+        let waiting: Vec<_> = (0..8).map(|_| Box::pin(shares.take(None))).collect();
+        let mut waiting = futures::future::join_all(waiting);
+        assert!((&mut waiting).now_or_never().is_none());
+        assert!(shares.take(None).now_or_never().expect("at once").is_err());
+    }
+
+    #[tokio::test]
+    async fn those_who_wait_are_let_in_by_turns() {
+        let shares = shares(1, 1, 100);
+        let first = now(&shares, "eve").expect("a place");
+        let (order, mut let_in) = tokio::sync::mpsc::unbounded_channel();
+        let mut waiting = Vec::new();
+        for (name, count) in [("eve", 3), ("mal", 3), ("ada", 1)] {
+            for number in 0..count {
+                let (shares, order) = (Arc::clone(&shares), order.clone());
+                waiting.push(tokio::spawn(async move {
+                    let share = shares.take(caller(name)).await.expect("a place");
+                    order.send(format!("{name} {number}")).expect("heard");
+                    drop(share);
+                }));
+                tokio::task::yield_now().await;
+            }
+        }
+        drop((first, order));
+        futures::future::join_all(waiting).await;
+        let mut seen = Vec::new();
+        while let Some(name) = let_in.recv().await {
+            seen.push(name);
+        }
+        let expected = [
+            "mal 0", "ada 0", "eve 0", "mal 1", "eve 1", "mal 2", "eve 2",
+        ];
+        assert_eq!(seen, expected);
+        assert!(shares.state.lock().callers.is_empty());
+        assert!(shares.state.lock().turns.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_queue_is_bounded_for_each_and_those_who_leave_it_leave_nothing() {
+        let shares = shares(1, 1, 4);
+        let held = now(&shares, "eve").expect("a place");
+        for _ in 0..100 {
+            let mut queue: Vec<_> = (0..3)
+                .map(|_| Box::pin(shares.take(caller("eve"))))
+                .collect();
+            for waiter in &mut queue {
+                assert!(waiter.as_mut().now_or_never().is_none());
+            }
+            let fourth = shares.take(caller("eve")).now_or_never();
+            assert!(fourth.is_some_and(|place| place.is_err()), "three may wait");
+            let mut other = Box::pin(shares.take(caller("ada")));
+            assert!(other.as_mut().now_or_never().is_none());
+            let too_many = shares.take(caller("bob")).now_or_never();
+            assert!(too_many.is_some_and(|place| place.is_err()), "four in all");
+        }
+        let state = shares.state.lock();
+        assert_eq!((state.waiting, state.taken), (0, 1));
+        assert_eq!(state.callers.len(), 1);
+        assert!(state.turns.is_empty());
+        drop(state);
+        drop(held);
+        assert!(now(&shares, "ada").is_some());
+    }
+
+    #[tokio::test]
+    async fn a_place_given_to_somebody_who_left_is_not_lost() {
+        let shares = shares(1, 1, 4);
+        let held = now(&shares, "eve").expect("a place");
+        let mut ada = Box::pin(shares.take(caller("ada")));
+        assert!(ada.as_mut().now_or_never().is_none());
+        drop(held);
+        // It has its place by now, and has not looked.
+        drop(ada);
+        assert!(now(&shares, "bob").is_some());
+    }
+}

@@ -1,0 +1,169 @@
+//! One endpoint: a request is authenticated (`authenticate.rs`), admitted (`admit.rs`) and then served by rmcp.
+//!
+//! Every refusal is a JSON-RPC error with the fitting status, and so is whatever rmcp itself turns down in plain text.
+
+use std::{future, sync::Arc, time::Instant};
+
+use axum::{body::Body, extract::Request, response::Response};
+use futures::{StreamExt as _, stream};
+use http::{Method, StatusCode, header};
+use http_body_util::BodyExt as _;
+use rmcp::transport::StreamableHttpService;
+
+use super::{
+    HttpSettings,
+    admit::{AdmissionStep, AdmittedRequest, SESSION_ID, SessionUse},
+    refusal::{SOON, as_json_rpc, foreign_origin, internal, is_json, outcome},
+    sessions::{Opening, Sessions, StreamPlace},
+};
+use crate::{
+    access::Leave,
+    call::{
+        request_facts::{OverloadFlag, RequestFacts},
+        structured::{StructuredSlot, put_in_place},
+    },
+    transport::server::Server,
+};
+
+pub(super) struct Endpoint {
+    pub(super) service: StreamableHttpService<Server, Sessions>,
+    pub(super) tokens_only: bool,
+    pub(super) admission: AdmissionStep,
+    pub(super) settings: HttpSettings,
+}
+
+impl Endpoint {
+    pub(super) async fn handle(&self, request: Request) -> Response {
+        let started = Instant::now();
+        match self.check(request).await {
+            Ok(admitted) => self.serve(admitted).await,
+            Err(refusal) => {
+                let status = refusal.status();
+                tracing::info!(
+                    target: "sectile::call",
+                    outcome = outcome(status),
+                    elapsed_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+                );
+                self.settings.authentication.refused(status);
+                *refusal
+            }
+        }
+    }
+
+    /// What comes before rmcp, in order: the rate of the address, host and origin, sign-in with the rate of the caller, and
+    /// whether the request is one that rmcp may see.
+    async fn check(&self, request: Request) -> Result<AdmittedRequest, Box<Response>> {
+        let (mut parts, body) = request.into_parts();
+        let authentication = &self.settings.authentication;
+        authentication.admit_address(&parts)?;
+        if !self.settings.origins.admit(&parts.headers, &parts.uri) {
+            return Err(foreign_origin());
+        }
+        let leave = authentication.sign_in(&mut parts, self.tokens_only).await?;
+        self.admission.admit(parts, body, leave).await
+    }
+
+    async fn serve(&self, admitted: AdmittedRequest) -> Response {
+        let AdmittedRequest {
+            mut request,
+            session,
+            leave,
+            memory,
+        } = admitted;
+        let connection = match &session {
+            SessionUse::None => None,
+            SessionUse::Opens(opening) => Some(Arc::clone(opening.connection())),
+            SessionUse::Within(using, _) => {
+                using.awake().await;
+                Some(Arc::clone(using.connection()))
+            }
+        };
+        if let (Some(connection), Some(leave)) = (&connection, &leave) {
+            connection.leave().set(leave);
+        }
+        let overload = OverloadFlag::default();
+        let structured = StructuredSlot::default();
+        request.extensions_mut().insert(RequestFacts {
+            leave: leave.clone(),
+            connection,
+            // Where there are sessions, an answer may be part of a stream, whose bytes nobody has at once.
+            structured: (!self.admission.has_sessions()).then(|| structured.clone()),
+            overload: Some(overload.clone()),
+            memory,
+        });
+        let ends_session = request.method() == Method::DELETE;
+        let handled = async {
+            let response = self.service.handle(request).await.map(Body::new);
+            match ends_session {
+                true => ended(as_json_rpc(response)),
+                false => as_json_rpc(response),
+            }
+        };
+        let mut response = match session {
+            SessionUse::None => handled.await,
+            SessionUse::Opens(opening) => {
+                let response = opening.during(handled).await;
+                completing(response, opening)
+            }
+            SessionUse::Within(_using, None) => handled.await,
+            SessionUse::Within(_using, Some(place)) => ending(handled.await, place, leave),
+        };
+        if overload.is_set() && is_json(response.headers()) {
+            *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            response.headers_mut().insert(header::RETRY_AFTER, SOON);
+            self.settings.authentication.refused(response.status());
+        }
+        match structured.take() {
+            Some(text) => completed(response, &text).await,
+            None => response,
+        }
+    }
+}
+
+/// The answer to the end of a session. rmcp says "accepted", which some clients take for a failure: it has ended, and
+/// there is nothing to say about it.
+fn ended(mut response: Response) -> Response {
+    if response.status().is_success() {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        *response.body_mut() = Body::empty();
+        response.headers_mut().remove(header::CONTENT_TYPE);
+    }
+    response
+}
+
+/// The answer to a handshake. Its session is there for good once all of it was sent.
+fn completing(response: Response, opening: Opening) -> Response {
+    if !response.headers().contains_key(SESSION_ID) {
+        return response;
+    }
+    let complete = stream::once(async { opening.complete() });
+    let complete = complete.filter_map(|()| future::ready(None));
+    response.map(|body| Body::from_stream(body.into_data_stream().chain(complete)))
+}
+
+/// A stream of notices, which ends with the leave of the caller who asked for it.
+fn ending(response: Response, place: StreamPlace, leave: Option<Arc<Leave>>) -> Response {
+    let over = async move {
+        match leave {
+            Some(leave) => leave.ended().await,
+            None => future::pending().await,
+        }
+    };
+    response.map(|body| {
+        let notices = body.into_data_stream().take_until(Box::pin(over));
+        Body::from_stream(notices.inspect(move |_| {
+            let _taken = &place;
+        }))
+    })
+}
+
+/// The answer with `text` as its structured content.
+async fn completed(response: Response, text: &str) -> Response {
+    let (parts, body) = response.into_parts();
+    let Ok(bytes) = body.collect().await else {
+        return *internal();
+    };
+    let mut bytes = Vec::from(bytes.to_bytes());
+    put_in_place(&mut bytes, text);
+    Response::from_parts(parts, Body::from(bytes))
+}

@@ -1,0 +1,140 @@
+//! What a message may hold before it is made a tree of values, and what is kept of a handshake.
+//!
+//! A client picks ids, names and the depth of its parameters. A tree of values takes up to thirty times the bytes that it
+//! was written with, and some of it outlives the message: ids as long as a request runs, a handshake as long as a session.
+
+use std::borrow::Cow;
+
+use rmcp::model::{
+    ClientCapabilities, ElicitationCapability, Implementation, InitializeRequestParams,
+    ProtocolVersion, RequestId,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::call::caller::cut;
+
+/// Longest id of a request, and longest progress token, in bytes.
+pub(crate) const MAX_ID_BYTES: usize = 256;
+/// Values that a message may hold: objects, lists, members and what is in them.
+pub(super) const MAX_VALUES: usize = 1 << 16;
+/// How deep a message may nest. The decoder goes no deeper.
+const MAX_DEPTH: usize = 128;
+/// A shorter message cannot hold more values than are allowed, since each takes a byte and a separator.
+const FEW_BYTES: usize = 2 * MAX_VALUES;
+/// Longest protocol version that is looked at. All that exist have ten bytes.
+const MAX_VERSION_BYTES: usize = 32;
+
+/// Whether an id, or a progress token, is short enough to be kept.
+pub(crate) fn is_short(id: &RequestId) -> bool {
+    match id {
+        RequestId::Number(_) => true,
+        RequestId::String(text) => text.len() <= MAX_ID_BYTES,
+    }
+}
+
+/// What a message is before it is decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// Not too much, if it is JSON.
+    Bounded,
+    /// It may hold more values than are allowed.
+    TooMany,
+    /// It nests deeper than any reader goes.
+    TooDeep,
+}
+
+/// How much a message holds, whether or not it is JSON.
+pub(super) fn extent(bytes: &[u8]) -> Extent {
+    if bytes.len() <= FEW_BYTES {
+        return Extent::Bounded;
+    }
+    let (mut values, mut depth, mut in_text, mut escaped) = (1, 0_usize, false, false);
+    for byte in bytes {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'[' | b'{' => (values, depth) = (values + 1, depth + 1),
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b',' | b':' => values += 1,
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return Extent::TooDeep;
+        }
+        if values > MAX_VALUES {
+            return Extent::TooMany;
+        }
+    }
+    Extent::Bounded
+}
+
+/// A long handshake as a short one that says the same as far as this server listens, made without a tree of the rest;
+/// `None` when the message is short, or is not a handshake.
+pub(super) fn shortened(bytes: &[u8]) -> Option<Vec<u8>> {
+    #[derive(Deserialize)]
+    struct Peek<'a> {
+        #[serde(borrow)]
+        method: Cow<'a, str>,
+    }
+    if bytes.len() <= FEW_BYTES {
+        return None;
+    }
+    let peek: Peek<'_> = serde_json::from_slice(bytes).ok()?;
+    if peek.method != "initialize" {
+        return None;
+    }
+    let handshake: Handshake = serde_json::from_slice(bytes).ok()?;
+    serde_json::to_vec(&handshake).ok()
+}
+
+/// The parts of an `initialize` request that are read.
+#[derive(Deserialize, Serialize)]
+struct Handshake {
+    jsonrpc: String,
+    id: RequestId,
+    method: String,
+    params: Opening,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Opening {
+    protocol_version: String,
+    capabilities: Capabilities,
+    client_info: Client,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Capabilities {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elicitation: Option<ElicitationCapability>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Client {
+    name: String,
+    version: String,
+}
+
+/// Leaves of a handshake what this server asks for later: the version, who the client is, and whether it can show forms.
+/// A session keeps it as long as it is open.
+pub(crate) fn keep_essentials(params: &mut InitializeRequestParams) {
+    let given = std::mem::take(&mut params.capabilities);
+    params.capabilities = essential(given);
+    let client = &params.client_info;
+    params.client_info = Implementation::new(cut(&client.name), cut(&client.version));
+    params.meta = None;
+    let version = params.protocol_version.as_str();
+    if version.len() > MAX_VERSION_BYTES {
+        // Nobody serves such a version, and the answer is the same for all of those.
+        params.protocol_version = ProtocolVersion::V_2025_11_25;
+    }
+}
+
+fn essential(given: ClientCapabilities) -> ClientCapabilities {
+    let mut kept = ClientCapabilities::default();
+    kept.elicitation = given.elicitation;
+    kept
+}

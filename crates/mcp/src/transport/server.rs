@@ -1,0 +1,462 @@
+//! A surface as an rmcp server: every method is a few lines over the pipeline or the tables.
+
+mod notices;
+mod wire;
+
+use std::{
+    borrow::Cow,
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, OnceLock},
+};
+
+use parking_lot::Mutex;
+use rmcp::{
+    RoleServer, ServerHandler,
+    model::{
+        CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+        CustomRequest, CustomResult, DiscoverResult, ErrorData, GetPromptRequestParams,
+        GetPromptResponse, GetPromptResult, Implementation, InitializeRequestParams,
+        InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+        ListToolsResult, PaginatedRequestParams, PromptMessage, ProtocolVersion,
+        ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
+        Role, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
+        UnsubscribeRequestParams,
+    },
+    service::{NotificationContext, RequestContext, SubscriptionContext},
+};
+use tokio::sync::broadcast::Receiver;
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    notices::{Listener, acceptable, tell, tell_connection},
+    wire::{
+        asked_completion, wire_completion, wire_prompt, wire_resource, wire_template, wire_tool,
+    },
+};
+use crate::{
+    Access, Connection, JsonObject, ResourceNotice, Surface,
+    call::{
+        caller::Caller,
+        error::{Refusal, invalid_params, method_not_found},
+        policy::Standing,
+        question::Reply,
+        request_facts::RequestFacts,
+        structured::Structured,
+    },
+    world::{
+        listing::{only_page, page_start},
+        surface::BoundResources,
+    },
+};
+
+/// The revisions that are served: two with a handshake, and the stateless one.
+pub(crate) const VERSIONS: [ProtocolVersion; 3] = [
+    ProtocolVersion::V_2025_06_18,
+    ProtocolVersion::V_2025_11_25,
+    ProtocolVersion::V_2026_07_28,
+];
+
+/// An rmcp handler over a surface. Cheap to make: session-less HTTP makes one per request.
+pub(crate) struct Server {
+    surface: Arc<Surface>,
+    structured: Structured,
+    /// What is kept between calls, where the transport knows which calls belong together.
+    connection: OnceLock<Arc<Connection>>,
+    /// Fires when nothing that goes on by itself may go on any longer.
+    stopping: CancellationToken,
+    /// Notices for those about to listen, who must not miss what happens before they do.
+    about_to_listen: Mutex<VecDeque<Receiver<ResourceNotice>>>,
+}
+
+impl Server {
+    /// A server for the one client at the other end of a pair of streams.
+    pub(crate) fn for_streams(surface: Arc<Surface>, connection: Arc<Connection>) -> Self {
+        let stopping = connection.ended();
+        Self {
+            surface,
+            structured: Structured::Text,
+            connection: OnceLock::from(connection),
+            stopping,
+            about_to_listen: Mutex::default(),
+        }
+    }
+
+    /// A server for requests over HTTP.
+    pub(crate) fn for_http(surface: Arc<Surface>, stopping: CancellationToken) -> Self {
+        Self {
+            surface,
+            structured: Structured::Tree,
+            connection: OnceLock::new(),
+            stopping,
+            about_to_listen: Mutex::default(),
+        }
+    }
+
+    fn caller(&self, request: RequestContext<RoleServer>) -> Caller {
+        Caller {
+            facts: RequestFacts::of(&request.extensions),
+            request,
+            connection: self.connection.get().cloned(),
+        }
+    }
+
+    /// The connection, for methods that exist only where one carries notices.
+    fn hearing_connection(&self) -> Result<&Arc<Connection>, ErrorData> {
+        let can_hear = self.surface.changes().is_some();
+        let connection = self.connection.get().filter(|_| can_hear);
+        connection.ok_or_else(method_not_found)
+    }
+
+    /// What the sender of a request is told about using the world.
+    fn instructions(&self, request: &RequestContext<RoleServer>) -> Option<String> {
+        let naming = self.surface.naming(standing(request));
+        let said = naming.text(self.surface.instructions);
+        (!said.is_empty()).then(|| said.into_owned())
+    }
+
+    /// The resources, for methods that exist only where there are some.
+    fn resources(&self) -> Result<&BoundResources, ErrorData> {
+        self.surface.resources.as_ref().ok_or_else(method_not_found)
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let mut capabilities = ServerCapabilities::builder().enable_tools().build();
+        capabilities.resources = self.surface.resources.as_ref().map(|resources| {
+            let mut capability = rmcp::model::ResourcesCapability::default();
+            capability.subscribe = resources.changes.as_ref().map(|_| true);
+            capability.list_changed = capability.subscribe;
+            capability
+        });
+        capabilities.prompts =
+            (!self.surface.prompts.is_empty()).then(rmcp::model::PromptsCapability::default);
+        capabilities.completions = self.surface.complete.as_ref().map(|_| JsonObject::new());
+        let mut implementation = Implementation::new("sectile", env!("CARGO_PKG_VERSION"));
+        implementation.title = Some(format!("Sectile {}", self.surface.title));
+        implementation.description = self.surface.starts().map(str::to_owned);
+        let mut config = ServerConfig::new(capabilities);
+        config.protocol_version = ProtocolVersion::V_2025_11_25;
+        config.server_info = implementation;
+        config.instructions = Some(self.surface.instructions.to_owned());
+        config
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        guarded(|| {
+            context.peer.set_peer_info(request.clone());
+            if self.surface.sessions {
+                // Over HTTP, a handshake is the begin of a session.
+                self.connection.get_or_init(|| {
+                    let kept = RequestFacts::of(&context.extensions).connection;
+                    kept.unwrap_or_else(|| Arc::new(Connection::until(&self.stopping)))
+                });
+            }
+            let mut result = self.negotiate_initialize(&request)?;
+            result.instructions = self.instructions(&context);
+            if let Some(resources) = &mut result.capabilities.resources
+                && self.hearing_connection().is_err()
+            {
+                // No notice could ever reach this client.
+                (resources.subscribe, resources.list_changed) = (None, None);
+            }
+            Ok(result)
+        })
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let begun = guarded(|| {
+            if let Ok(connection) = self.hearing_connection() {
+                tell_connection(&self.surface, connection, context.peer);
+            }
+            Ok(())
+        });
+        if begun.is_err() {
+            tracing::error!("there will be no notices: the world could not give any");
+        }
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(&VERSIONS)
+    }
+
+    async fn discover(
+        &self,
+        context: RequestContext<RoleServer>,
+    ) -> Result<DiscoverResult, ErrorData> {
+        guarded(|| {
+            let mut result = DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info());
+            result.instructions = self.instructions(&context);
+            result.ttl_ms = self.surface.table_cache().ttl_ms;
+            result.cache_scope = self.surface.table_cache().scope();
+            Ok(result)
+        })
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        guarded(|| {
+            only_page(request.as_ref())?;
+            let standing = standing(&context);
+            let naming = self.surface.naming(standing);
+            let listed = self.surface.listed_tools(standing);
+            let mut result = ListToolsResult::with_all_items(
+                listed.map(|card| wire_tool(card, &naming)).collect(),
+            );
+            result.ttl_ms = Some(self.surface.table_cache().ttl_ms);
+            result.cache_scope = Some(self.surface.table_cache().scope());
+            Ok(result)
+        })
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        let reply = Reply {
+            state: request.request_state,
+            responses: request.input_responses,
+        };
+        let mut caller = self.caller(context);
+        let slot = caller.facts.structured.take().map(Structured::Slot);
+        let structured = slot.unwrap_or_else(|| self.structured.clone());
+        Arc::clone(&self.surface)
+            .call_tool(&request.name, arguments, caller, reply, structured)
+            .await
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cache = self.resources()?.cache;
+        let start = page_start(request.as_ref())?;
+        let page = Arc::clone(&self.surface)
+            .list_resources(start, self.caller(context))
+            .await?;
+        let listed = page.entries.into_iter().map(wire_resource).collect();
+        let mut result = ListResourcesResult::with_all_items(listed);
+        result.next_cursor = page.next_cursor;
+        result.ttl_ms = Some(cache.ttl_ms);
+        result.cache_scope = Some(cache.scope());
+        Ok(result)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        guarded(|| {
+            let templates = self.resources()?.templates.iter();
+            only_page(request.as_ref())?;
+            let standing = standing(&context);
+            let listed = templates.filter(|template| {
+                self.surface
+                    .lists(&template.uri_template, Access::Read, standing)
+            });
+            let naming = self.surface.naming(standing);
+            let listed = listed.map(|template| wire_template(template, &naming));
+            let mut result = ListResourceTemplatesResult::with_all_items(listed.collect());
+            result.ttl_ms = Some(self.surface.table_cache().ttl_ms);
+            result.cache_scope = Some(self.surface.table_cache().scope());
+            Ok(result)
+        })
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.resources()?;
+        let content = Arc::clone(&self.surface)
+            .read_resource(request.uri.clone(), self.caller(context))
+            .await?;
+        let text =
+            ResourceContents::text(content.text, request.uri).with_mime_type(content.mime_type);
+        let mut result = ReadResourceResult::new(vec![text]);
+        result.ttl_ms = Some(content.cache.ttl_ms);
+        result.cache_scope = Some(content.cache.scope());
+        Ok(ReadResourceResponse::from(result))
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        guarded(|| {
+            if self.surface.prompts.is_empty() {
+                return Err(method_not_found());
+            }
+            only_page(request.as_ref())?;
+            let prompts = self.surface.prompts.iter();
+            let standing = standing(&context);
+            let listed =
+                prompts.filter(|prompt| self.surface.lists(prompt.name, Access::Read, standing));
+            let naming = self.surface.naming(standing);
+            let listed = listed.map(|prompt| wire_prompt(prompt, &naming));
+            let mut result = ListPromptsResult::with_all_items(listed.collect());
+            result.ttl_ms = Some(self.surface.table_cache().ttl_ms);
+            result.cache_scope = Some(self.surface.table_cache().scope());
+            Ok(result)
+        })
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        if self.surface.prompts.is_empty() {
+            return Err(method_not_found());
+        }
+        let arguments = request.arguments.unwrap_or_default();
+        let text = Arc::clone(&self.surface)
+            .get_prompt(&request.name, arguments, self.caller(context))
+            .await?;
+        let message = PromptMessage::new_text(Role::User, text);
+        Ok(GetPromptResponse::from(GetPromptResult::new(vec![message])))
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let connection = self.hearing_connection()?;
+        let peer = context.peer.clone();
+        Arc::clone(&self.surface)
+            .watch_resource(request.uri.clone(), self.caller(context))
+            .await?;
+        if !connection.watched().add(request.uri) {
+            return Err(Refusal::Busy.into());
+        }
+        guarded(|| {
+            tell_connection(&self.surface, connection, peer);
+            Ok(())
+        })
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let connection = self.hearing_connection()?;
+        connection.watched().remove(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let changes = self.surface.changes()?;
+        if let Ok(receiver) = guarded(|| Ok(changes())) {
+            self.about_to_listen.lock().push_back(receiver);
+        }
+        Some(acceptable(requested))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let changes = self.about_to_listen.lock().pop_front();
+        let changes = changes.ok_or(Refusal::Internal)?;
+        let facts = RequestFacts::of(&context.request_context().extensions);
+        let identity = facts.identity().cloned();
+        let listener = Listener::new(&context, facts.leave.clone());
+        if let Some(memory) = &facts.memory {
+            memory.release();
+        }
+        let over = async {
+            match facts.leave {
+                Some(leave) => leave.ended().await,
+                None => std::future::pending().await,
+            }
+        };
+        self.surface
+            .listen(identity, async {
+                tokio::select! {
+                    () = context.cancelled() => {}
+                    () = self.stopping.cancelled() => {}
+                    () = over => {}
+                    () = tell(&self.surface, &listener, changes) => {}
+                }
+            })
+            .await
+    }
+
+    #[expect(deprecated, reason = "the method must not look as if it existed")]
+    async fn set_level(
+        &self,
+        _: rmcp::model::SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Err(method_not_found())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        if self.surface.complete.is_none() {
+            return Err(method_not_found());
+        }
+        let request = asked_completion(request)?;
+        let values = Arc::clone(&self.surface)
+            .complete(request, self.caller(context))
+            .await?;
+        Ok(wire_completion(values))
+    }
+
+    /// rmcp hands over what it cannot decode: unknown methods, and known ones with broken parameters.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let version = context.protocol_version();
+        let is_handshake_era = version.is_some_and(|version| version.has_initialize());
+        let known = match request.method.as_str() {
+            "tools/list" | "tools/call" => true,
+            "resources/list" | "resources/read" | "resources/templates/list" => {
+                self.surface.resources.is_some()
+            }
+            "resources/subscribe" | "resources/unsubscribe" => {
+                is_handshake_era && self.hearing_connection().is_ok()
+            }
+            "subscriptions/listen" => !is_handshake_era && self.surface.changes().is_some(),
+            "prompts/list" | "prompts/get" => !self.surface.prompts.is_empty(),
+            "completion/complete" => self.surface.complete.is_some(),
+            _ => false,
+        };
+        Err(if known {
+            invalid_params()
+        } else {
+            method_not_found()
+        })
+    }
+}
+
+/// What the caller of a request may see.
+fn standing(request: &RequestContext<RoleServer>) -> Standing {
+    RequestFacts::of(&request.extensions).standing()
+}
+
+/// Runs what is too short for the pipeline, with the same promise: a panic is an answer.
+fn guarded<T>(work: impl FnOnce() -> Result<T, ErrorData>) -> Result<T, ErrorData> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Refusal::Internal.into()))
+}

@@ -1,0 +1,304 @@
+//! Notices about resources: to subscribers of a connection, and to those who listen in the stateless era.
+//!
+//! What a policy hides, or keeps from callers, gives no notice: not when it changes, and not when only the part of a
+//! listing that it hides has changed. Nor does anybody get one who could not sign in any more.
+
+use std::{collections::BTreeSet, future::Future, sync::Arc};
+
+use rmcp::{
+    Peer, RoleServer,
+    model::{ResourceUpdatedNotificationParam, SubscriptionFilter},
+    service::{SubscriptionContext, SubscriptionSink},
+};
+use tokio::sync::broadcast::{Receiver, error::RecvError};
+
+use crate::{
+    Connection, ResourceNotice, Surface,
+    access::Leave,
+    call::{
+        connection::{LatestLeave, Watched},
+        policy::Standing,
+    },
+};
+
+/// Who hears of changes.
+pub(super) trait Audience: Send + Sync {
+    /// Whether it may hear of anything now.
+    fn ear(&self) -> impl Future<Output = Ear> + Send;
+    /// Those of the resources that are watched.
+    fn watched(&self) -> BTreeSet<String>;
+    fn watches(&self, uri: &str) -> bool;
+    /// Fails when nobody is there any more.
+    fn tell_updated(&self, uri: String) -> impl Future<Output = Result<(), Gone>> + Send;
+    fn tell_list_changed(&self) -> impl Future<Output = Result<(), Gone>> + Send;
+}
+
+/// Whether somebody may hear of changes.
+pub(super) enum Ear {
+    /// Of what is there for somebody with this standing.
+    Open(Standing),
+    /// Of nothing, until they come with other credentials.
+    Closed,
+    /// Of nothing any more.
+    Deaf,
+}
+
+impl Ear {
+    /// What somebody who came with `leave` may hear, or this if that does not hold any more.
+    async fn by(leave: Option<Arc<Leave>>, otherwise: Self) -> Self {
+        match leave {
+            None => Self::Open(None),
+            Some(leave) if leave.holds().await => Self::Open(Some(leave.identity().role)),
+            Some(_) => otherwise,
+        }
+    }
+}
+
+/// Nobody is there any more.
+pub(super) struct Gone;
+
+/// A client of the handshake eras, on a connection that carries notices.
+struct Subscriber {
+    peer: Peer<RoleServer>,
+    watched: Arc<Watched>,
+    leave: Arc<LatestLeave>,
+}
+
+impl Audience for Subscriber {
+    async fn ear(&self) -> Ear {
+        Ear::by(self.leave.get(), Ear::Closed).await
+    }
+
+    fn watched(&self) -> BTreeSet<String> {
+        self.watched.all()
+    }
+
+    fn watches(&self, uri: &str) -> bool {
+        self.watched.contains(uri)
+    }
+
+    async fn tell_updated(&self, uri: String) -> Result<(), Gone> {
+        let notice = ResourceUpdatedNotificationParam::new(uri);
+        let told = self.peer.notify_resource_updated(notice).await;
+        told.map_err(|_| Gone)
+    }
+
+    async fn tell_list_changed(&self) -> Result<(), Gone> {
+        let told = self.peer.notify_resource_list_changed().await;
+        told.map_err(|_| Gone)
+    }
+}
+
+/// One `subscriptions/listen` request.
+pub(super) struct Listener {
+    sink: SubscriptionSink,
+    watched: BTreeSet<String>,
+    hears_of_list: bool,
+    leave: Option<Arc<Leave>>,
+}
+
+impl Listener {
+    pub(super) fn new(context: &SubscriptionContext, leave: Option<Arc<Leave>>) -> Self {
+        let accepted = context.accepted();
+        let watched = accepted.resource_subscriptions.iter().flatten();
+        Self {
+            sink: context.sink().clone(),
+            watched: watched.cloned().collect(),
+            hears_of_list: accepted.resources_list_changed == Some(true),
+            leave,
+        }
+    }
+}
+
+impl Audience for Listener {
+    async fn ear(&self) -> Ear {
+        Ear::by(self.leave.clone(), Ear::Deaf).await
+    }
+
+    fn watched(&self) -> BTreeSet<String> {
+        self.watched.clone()
+    }
+
+    fn watches(&self, uri: &str) -> bool {
+        self.watched.contains(uri)
+    }
+
+    async fn tell_updated(&self, uri: String) -> Result<(), Gone> {
+        let told = self.sink.notify_resource_updated(uri).await;
+        told.map_err(|_| Gone)
+    }
+
+    async fn tell_list_changed(&self) -> Result<(), Gone> {
+        if !self.hears_of_list {
+            return Ok(());
+        }
+        let told = self.sink.notify_resource_list_changed().await;
+        told.map_err(|_| Gone)
+    }
+}
+
+/// What a listener may have of what it asked for. A URI that does not exist is accepted like any other, and gives no
+/// notice.
+pub(super) fn acceptable(requested: &SubscriptionFilter) -> SubscriptionFilter {
+    let mut accepted = SubscriptionFilter::new();
+    accepted.resources_list_changed = requested.resources_list_changed;
+    let uris = requested.resource_subscriptions.as_ref();
+    accepted.resource_subscriptions = uris
+        .filter(|uris| Watched::has_room_for(uris.len(), uris.iter().map(String::len).sum()))
+        .cloned();
+    accepted
+}
+
+/// Begins to tell the client of a connection, until that ends. Does nothing when it has begun before.
+pub(super) fn tell_connection(
+    surface: &Arc<Surface>,
+    connection: &Connection,
+    peer: Peer<RoleServer>,
+) {
+    let Some(changes) = surface.changes() else {
+        return;
+    };
+    let Some(ended) = connection.begins_to_hear() else {
+        return;
+    };
+    let has_missed = connection.has_missed_changes();
+    let subscriber = Subscriber {
+        peer,
+        watched: connection.watched(),
+        leave: connection.leave(),
+    };
+    let surface = Arc::clone(surface);
+    let changes = changes();
+    tokio::spawn(async move {
+        let telling = async {
+            if has_missed
+                && let Ear::Open(standing) = subscriber.ear().await
+                && tell_missed(&surface, &subscriber, standing).await.is_err()
+            {
+                return;
+            }
+            tell(&surface, &subscriber, changes).await;
+        };
+        tokio::select! {
+            () = ended.cancelled() => {}
+            () = telling => {}
+        }
+    });
+}
+
+/// Tells `audience` of changes until there are none any more, or nobody is there.
+pub(super) async fn tell(
+    surface: &Arc<Surface>,
+    audience: &impl Audience,
+    mut changes: Receiver<ResourceNotice>,
+) {
+    let standing = match audience.ear().await {
+        Ear::Open(standing) => standing,
+        Ear::Closed => None,
+        Ear::Deaf => return,
+    };
+    let mut listing = Listing::new(surface, standing).await;
+    let mut has_missed = false;
+    loop {
+        let notice = changes.recv().await;
+        let standing = match audience.ear().await {
+            Ear::Open(standing) => standing,
+            Ear::Closed => {
+                has_missed = true;
+                match notice {
+                    Err(RecvError::Closed) => return,
+                    _ => continue,
+                }
+            }
+            Ear::Deaf => return,
+        };
+        let is_another = standing != listing.standing;
+        if is_another {
+            listing = Listing::new(surface, standing).await;
+        }
+        let is_late = std::mem::take(&mut has_missed) || is_another;
+        if is_late && tell_missed(surface, audience, standing).await.is_err() {
+            return;
+        }
+        let told = match notice {
+            Ok(ResourceNotice::Updated(uri)) => {
+                if audience.watches(&uri) && surface.tells_of(&uri, standing) {
+                    audience.tell_updated(uri).await
+                } else {
+                    Ok(())
+                }
+            }
+            Ok(ResourceNotice::ListChanged) => listing.tell(surface, audience).await,
+            // What was missed may have been anything.
+            Err(RecvError::Lagged(_)) => tell_all(surface, audience, &mut listing).await,
+            Err(RecvError::Closed) => return,
+        };
+        if told.is_err() {
+            return;
+        }
+    }
+}
+
+/// Tells of everything that may have changed while nobody was told. Where part of the listing is hidden, nobody knows
+/// whether the rest of it has changed, so nothing is said of it.
+async fn tell_missed(
+    surface: &Arc<Surface>,
+    audience: &impl Audience,
+    standing: Standing,
+) -> Result<(), Gone> {
+    for uri in audience.watched() {
+        if surface.tells_of(&uri, standing) {
+            audience.tell_updated(uri).await?;
+        }
+    }
+    if surface.policy.hides_from_listings(standing) {
+        return Ok(());
+    }
+    audience.tell_list_changed().await
+}
+
+async fn tell_all(
+    surface: &Arc<Surface>,
+    audience: &impl Audience,
+    listing: &mut Listing,
+) -> Result<(), Gone> {
+    for uri in audience.watched() {
+        if surface.tells_of(&uri, listing.standing) {
+            audience.tell_updated(uri).await?;
+        }
+    }
+    listing.tell(surface, audience).await
+}
+
+/// The listing as it was last told of, where part of it is hidden.
+struct Listing {
+    standing: Standing,
+    digest: Option<u64>,
+}
+
+impl Listing {
+    async fn new(surface: &Arc<Surface>, standing: Standing) -> Self {
+        let digest = match surface.policy.hides_from_listings(standing) {
+            true => Self::digest(surface, standing).await,
+            false => None,
+        };
+        Self { standing, digest }
+    }
+
+    async fn tell(&mut self, surface: &Arc<Surface>, audience: &impl Audience) -> Result<(), Gone> {
+        if surface.policy.hides_from_listings(self.standing) {
+            let now = Self::digest(surface, self.standing).await;
+            if self.digest == now {
+                return Ok(());
+            }
+            self.digest = now;
+        }
+        audience.tell_list_changed().await
+    }
+
+    async fn digest(surface: &Arc<Surface>, standing: Standing) -> Option<u64> {
+        let surface = Arc::clone(surface);
+        let digest = tokio::task::spawn_blocking(move || surface.digest_of_listing(standing));
+        digest.await.ok()
+    }
+}

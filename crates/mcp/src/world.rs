@@ -1,0 +1,10 @@
+//! What a world consists of (tools, prompts, resources and their schemas) and the surface that serves them.
+
+pub(crate) mod completion;
+pub(crate) mod listing;
+pub(crate) mod naming;
+pub(crate) mod prompt;
+pub(crate) mod resource;
+pub(crate) mod schema;
+pub(crate) mod surface;
+pub(crate) mod tool;

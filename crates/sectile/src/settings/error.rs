@@ -1,0 +1,183 @@
+//! What can be wrong with settings. Each text says where and what, and what to do; none names an absolute path.
+
+use std::fmt;
+
+use super::Origin;
+use crate::mcp;
+
+/// Everything that is wrong with the settings, in the order of the file; never empty where it is an error.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mistakes(Vec<ConfigError>);
+
+impl Mistakes {
+    /// More of them help nobody.
+    const MOST_SHOWN: usize = 100;
+
+    /// The value, or nothing when it is a mistake, which is kept.
+    pub(crate) fn take<T>(&mut self, result: Result<T, impl Into<Self>>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(mistakes) => {
+                self.0.extend(mistakes.into().0);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn add(&mut self, mistake: ConfigError) {
+        self.0.push(mistake);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether one is about the setting `key`, or about one in the section `key`.
+    pub(crate) fn mention(&self, key: &str) -> bool {
+        self.0.iter().filter_map(ConfigError::key).any(|mistaken| {
+            let rest = mistaken.strip_prefix(key);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+    }
+
+    /// All of these and of `earlier`. What follows from an earlier one about the same setting is left out.
+    pub(crate) fn after(self, earlier: &Self) -> Self {
+        let mut all = earlier.clone();
+        let is_new = |mistake: &ConfigError| !mistake.key().is_some_and(|key| earlier.mention(key));
+        all.0.extend(self.0.into_iter().filter(is_new));
+        all.0
+            .sort_by_key(|mistake| mistake.origin().and_then(Origin::position).unwrap_or(LAST));
+        all.0.dedup();
+        all
+    }
+
+    /// One text each. Where there are too many, the last says so.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        let shown = self.0.iter().take(Self::MOST_SHOWN);
+        let mut texts: Vec<String> = shown.map(ToString::to_string).collect();
+        if let Some(more @ 1..) = self.0.len().checked_sub(Self::MOST_SHOWN) {
+            texts.push(format!("There are {more} more mistakes."));
+        }
+        texts
+    }
+}
+
+/// Mistakes outside the file come after those in it.
+const LAST: (usize, usize) = (usize::MAX, usize::MAX);
+
+impl From<ConfigError> for Mistakes {
+    fn from(mistake: ConfigError) -> Self {
+        Self(vec![mistake])
+    }
+}
+
+impl FromIterator<ConfigError> for Mistakes {
+    fn from_iter<I: IntoIterator<Item = ConfigError>>(mistakes: I) -> Self {
+        Self(mistakes.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.texts().join(" "))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ConfigError {
+    #[error("{file}: the settings file does not exist. Make one with `sectile config init`.")]
+    NoFile { file: String },
+    #[error("{file}: the settings file cannot be read ({reason}).")]
+    Unreadable { file: String, reason: String },
+    #[error("{}: not valid TOML: {message}.", .origin.place())]
+    Syntax { origin: Origin, message: String },
+    #[error("{}: unknown setting `{key}`.{}", .origin.place(), suggestion(.nearest.as_ref()))]
+    UnknownKey {
+        origin: Origin,
+        key: String,
+        nearest: Option<String>,
+    },
+    #[error("{}: `{key}` must be {expected}.", .origin.place())]
+    WrongValue {
+        origin: Origin,
+        key: String,
+        expected: String,
+    },
+    #[error("{}: `{key}` names `{name}`, which no world has.{}", .origin.place(), suggestion(.nearest.as_ref()))]
+    UnknownName {
+        origin: Origin,
+        key: String,
+        name: String,
+        nearest: Option<String>,
+    },
+    #[error(
+        "{}: `{key}` has the pattern `{pattern}`, which cannot be read. Write it as in a .gitignore file.",
+        .origin.place()
+    )]
+    BadPattern {
+        origin: Origin,
+        key: String,
+        pattern: String,
+    },
+    #[error(
+        "{}: `{key}` must be a loopback address with a port, such as 127.0.0.1:7420; binding elsewhere needs keys or tokens in [server.auth].",
+        .origin.place()
+    )]
+    NotLoopback { origin: Origin, key: String },
+    #[error("{}: `{key}`{} cannot be used: {problem}.", .origin.place(), named(.written))]
+    Unusable {
+        origin: Origin,
+        key: String,
+        /// What the setting says.
+        written: String,
+        problem: String,
+    },
+}
+
+impl ConfigError {
+    fn key(&self) -> Option<&str> {
+        match self {
+            Self::NoFile { .. } | Self::Unreadable { .. } | Self::Syntax { .. } => None,
+            Self::UnknownKey { key, .. }
+            | Self::WrongValue { key, .. }
+            | Self::UnknownName { key, .. }
+            | Self::BadPattern { key, .. }
+            | Self::NotLoopback { key, .. }
+            | Self::Unusable { key, .. } => Some(key),
+        }
+    }
+
+    fn origin(&self) -> Option<&Origin> {
+        match self {
+            Self::NoFile { .. } | Self::Unreadable { .. } => None,
+            Self::Syntax { origin, .. }
+            | Self::UnknownKey { origin, .. }
+            | Self::WrongValue { origin, .. }
+            | Self::UnknownName { origin, .. }
+            | Self::BadPattern { origin, .. }
+            | Self::NotLoopback { origin, .. }
+            | Self::Unusable { origin, .. } => Some(origin),
+        }
+    }
+}
+
+/// A place as it is written, unless that tells where it is on this machine.
+fn named(written: &str) -> String {
+    if written.is_empty() || std::path::Path::new(written).is_absolute() {
+        String::new()
+    } else {
+        format!(" (`{written}`)")
+    }
+}
+
+fn suggestion(nearest: Option<&String>) -> String {
+    nearest
+        .map(|nearest| format!(" Did you mean `{nearest}`?"))
+        .unwrap_or_default()
+}
+
+/// The known word nearest to `word`, if any is near enough to be what was meant.
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let found = mcp::nearest(word, known, 1);
+    found.first().map(|&found| found.to_owned())
+}

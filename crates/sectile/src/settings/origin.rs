@@ -1,0 +1,88 @@
+//! The origins of values.
+
+use std::{collections::BTreeMap, fmt};
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Default,
+    /// A settings file.
+    File(Spot),
+    /// Name of the environment variable.
+    Environment(String),
+    /// Name of the command line flag or argument.
+    Flag(&'static str),
+}
+
+/// A place in a settings file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Spot {
+    /// Name of the file, without its folder.
+    pub(crate) file: String,
+    /// From 1.
+    pub(crate) line: usize,
+    /// From 1, in characters.
+    pub(crate) column: usize,
+}
+
+/// The origins of all settings that are set.
+#[derive(Debug)]
+pub(crate) struct ValueOrigins {
+    /// By the path of the setting: `server.tools.denylist`.
+    pub(crate) settings: BTreeMap<String, Origin>,
+    /// Where single entries of lists stand in the file, by path and number: `server.tools.denylist.0`.
+    pub(crate) entries: BTreeMap<String, Spot>,
+}
+
+impl Origin {
+    /// As far as it can be said, for messages.
+    pub(super) fn place(&self) -> String {
+        match self {
+            Self::File(spot) => {
+                format!("{}, line {}, column {}", spot.file, spot.line, spot.column)
+            }
+            other => other.to_string(),
+        }
+    }
+
+    /// Line and column, in a file.
+    pub(crate) fn position(&self) -> Option<(usize, usize)> {
+        match self {
+            Self::File(spot) => Some((spot.line, spot.column)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(spot) => f.write_str(&spot.file),
+            Self::Environment(name) => f.write_str(name),
+            Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+impl ValueOrigins {
+    /// The origin of the setting at `path`.
+    pub(crate) fn of(&self, path: &str) -> Origin {
+        self.settings.get(path).cloned().unwrap_or(Origin::Default)
+    }
+
+    /// The origin of an entry of the list at `path`.
+    pub(crate) fn of_entry(&self, path: &str, index: usize) -> Origin {
+        let spot = self.entries.get(&format!("{path}.{index}"));
+        match (self.of(path), spot) {
+            (Origin::File(_), Some(spot)) => Origin::File(spot.clone()),
+            (origin, _) => origin,
+        }
+    }
+
+    /// Whether anything in `section` is set.
+    pub(crate) fn mention(&self, section: &str) -> bool {
+        let prefix = format!("{section}.");
+        self.settings.keys().any(|path| path.starts_with(&prefix))
+    }
+}

@@ -1,0 +1,99 @@
+//! Opens the docs world: loads its documents and tells the operator what is wrong with them.
+
+use super::{Docs, DocsSection, DocsSettings, corpus::Corpus, manual, resources, spec};
+use crate::{
+    mcp::{Policy, Surface},
+    worlds::{OpenError, PathArgument, ServeContext, WorldEntry},
+};
+
+pub(crate) static ENTRY: WorldEntry = WorldEntry {
+    name: "docs",
+    about: "Documentation to search and to read: Sectile's own manual, and documents of yours",
+    path: PathArgument::Document(|settings, path| settings.docs.add_path(path)),
+    is_http_only: false,
+    error_setting: None,
+    card: |sections| {
+        let section = DocsSection {
+            namespace: sections.docs.namespace.clone(),
+            ..DocsSection::default()
+        };
+        spec(&section).card()
+    },
+    open,
+};
+
+/// Opens the world, unless it is switched off: then it has no address over HTTP. On stdio, where there is one client and nothing
+/// else to talk to, that client finds a server without tools and resources.
+fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
+    let settings = &context.settings.docs;
+    if !context.is_asked_for && !settings.is_configured {
+        return Ok(None);
+    }
+    if !settings.written.enabled && !context.on_stdio {
+        tracing::info!("the docs world is not served: `docs.enabled` is false");
+        return Ok(None);
+    }
+    let corpus = loaded_corpus(settings)?;
+    for skipped in &corpus.skipped {
+        tracing::warn!(document = %skipped, "a document is not served");
+    }
+    for note in &corpus.notes {
+        tracing::warn!(note, "a document is not as its author wanted");
+    }
+    if let Some(problem) = policy_problem(settings, context.policy, &corpus) {
+        tracing::warn!(problem, "no document can be found");
+    }
+    let surface = context.surface(
+        spec(&settings.written),
+        Docs::new(&settings.written, corpus),
+    );
+    Ok(Some(surface.beside_others()))
+}
+
+/// Loads the documents of the docs world. A path named by the settings or on the command line must exist.
+pub(crate) fn loaded_corpus(settings: &DocsSettings) -> Result<Corpus, OpenError> {
+    let corpus = Corpus::load(settings, manual::EMBEDDED);
+    match missing(&corpus) {
+        None => Ok(corpus),
+        Some(error) => Err(error),
+    }
+}
+
+/// Returns the error about paths that do not exist, if there are any.
+pub(crate) fn missing(corpus: &Corpus) -> Option<OpenError> {
+    let missing = corpus.missing.iter();
+    let names: Vec<String> = missing.map(|label| format!("`{label}`")).collect();
+    let verb = match names.len() {
+        0 => return None,
+        1 => "does",
+        _ => "do",
+    };
+    let error = format!("{} {verb} not exist.", names.join(", "));
+    Some(OpenError::failed(error).next(
+        "correct the path, or take it out: docs.extra_paths and docs.root in the settings, or the command line",
+    ))
+}
+
+/// Returns what is wrong with a policy that lets callers search but read nothing, if it is one.
+pub(crate) fn policy_problem(
+    settings: &DocsSettings,
+    policy: &Policy,
+    corpus: &Corpus,
+) -> Option<&'static str> {
+    let spec = spec(&settings.written);
+    let allows = |name: &str, family: Option<&str>| {
+        policy.visibility.exists(spec.name, name, family)
+            && policy.authorisation.permits(spec.name, name, family)
+    };
+    let family = spec.families.first().map(String::as_str);
+    let mut uris = corpus
+        .documents
+        .iter()
+        .map(|doc| resources::uri(&settings.written.namespace, &doc.slug));
+    let is_searched = spec.tools.iter().any(|tool| allows(&tool.name, None));
+    let is_empty = !corpus.documents.is_empty() && !uris.any(|uri| allows(&uri, family));
+    (is_searched && is_empty).then_some(
+        "`server.tools.allowlist` or `server.auth.allowed_tools` lets callers search, and names no document, so nothing is found. \
+         Add the address of a document, or `NAMESPACE://docs/{slug}` for all of them.",
+    )
+}

@@ -1,0 +1,225 @@
+//! The settings of the docs world.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use sectile_markdown::is_slug;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    NAMESPACE,
+    corpus::{MAX_SLUG, Role},
+};
+use crate::settings::{ConfigError, Mistakes, SettingsReader, SettingsSection, without_tilde};
+
+const MAX_NAMESPACE: usize = 32;
+/// Most entries of `docs.extra_paths`.
+const MOST_EXTRA_PATHS: usize = 64;
+
+/// The docs world.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct DocsSection {
+    /// Whether there is a docs world at all.
+    pub(crate) enabled: bool,
+    /// Whether documents can be searched.
+    pub(crate) enable_search: bool,
+    /// Whether documents can be listed and read as resources.
+    pub(crate) enable_resources: bool,
+    /// Whether the manual of Sectile is among the documents.
+    pub(crate) include_default_docs: bool,
+    /// Folder that paths of documents in the settings file are relative to, such as a checkout; itself relative to the
+    /// settings file. Empty: the folder of the settings file.
+    pub(crate) root: String,
+    /// Documents and folders to add, relative to `root`. Of a folder, every `.md` file below it counts.
+    #[schemars(length(max = 64))]
+    pub(crate) extra_paths: Vec<String>,
+    /// Largest document, in bytes; a larger one is skipped.
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub(crate) max_doc_bytes: u64,
+    /// Most bytes of all documents together; one that does not fit any more is skipped.
+    #[schemars(range(min = 1, max = 8_388_608))]
+    pub(crate) max_total_bytes: u64,
+    /// Most documents; more are skipped.
+    #[schemars(range(min = 1, max = 256))]
+    pub(crate) max_docs: usize,
+    /// Most sections of one answer of the search.
+    #[schemars(range(min = 1, max = 10))]
+    pub(crate) max_sections: usize,
+    /// Whether a query of which no word is in the documents, in any form or spelling, is answered with the sections nearest
+    /// in meaning, by the model inside the program.
+    pub(crate) meaning_as_last_resort: bool,
+    /// First part of the search tool's name and scheme of the documents' URIs: lower-case letters, digits and single
+    /// hyphens, starting with a letter.
+    pub(crate) namespace: String,
+    /// Documents to add one by one, each as a table [[docs.documents]] with its `path` and, when the front matter does
+    /// not say it, `slug`, `title`, `role` and `description`.
+    pub(crate) documents: Vec<DocumentSection>,
+}
+
+/// A document of the docs world. What its front matter says comes before what stands here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(extend("required" = ["path"]))]
+pub(crate) struct DocumentSection {
+    /// Where the document is, relative to `docs.root`.
+    pub(crate) path: String,
+    /// Last part of its URI: lower-case letters, digits and hyphens, at most 64. Empty: made of the file name.
+    pub(crate) slug: String,
+    /// Its title. Empty: its first heading of level 1, else the file name.
+    pub(crate) title: String,
+    /// What it is good for: concepts (`reasoning`), choosing (`decision`), names and schemas (`ontology`) or recipes
+    /// (`pattern`).
+    pub(crate) role: Role,
+    /// What it is about, in a sentence. Empty: its first sentence.
+    pub(crate) description: String,
+}
+
+impl Default for DocsSection {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            enable_search: true,
+            enable_resources: true,
+            include_default_docs: true,
+            root: String::new(),
+            extra_paths: Vec::new(),
+            max_doc_bytes: 256 << 10,
+            max_total_bytes: 1 << 20,
+            max_docs: 32,
+            max_sections: 10,
+            meaning_as_last_resort: false,
+            namespace: NAMESPACE.to_owned(),
+            documents: Vec::new(),
+        }
+    }
+}
+
+/// What the docs world works with.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DocsSettings {
+    /// Whether somebody set something, so that a file without a word about this world does not serve it.
+    pub(crate) is_configured: bool,
+    /// The section, checked. Its paths are below.
+    pub(crate) written: DocsSection,
+    /// The folder that paths count from, where somebody named it.
+    pub(crate) root: Option<DocsPath>,
+    pub(crate) extra_paths: Vec<DocsPath>,
+    pub(crate) documents: Vec<DocsDocument>,
+}
+
+/// A place as its owner wrote it, which may be shown, and where that is, which may not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DocsPath {
+    pub(crate) written: String,
+    pub(crate) location: PathBuf,
+}
+
+/// A document that is listed by itself. What its front matter says comes before what the list says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DocsDocument {
+    pub(crate) path: DocsPath,
+    pub(crate) slug: Option<String>,
+    pub(crate) title: Option<String>,
+    pub(crate) role: Role,
+    pub(crate) description: Option<String>,
+}
+
+impl DocsSettings {
+    /// Adds a document or a folder that a person named, from the current folder.
+    pub(crate) fn add_path(&mut self, path: &str) {
+        self.extra_paths.push(DocsPath {
+            written: path.to_owned(),
+            location: without_tilde(path.into()),
+        });
+    }
+}
+
+impl DocsSection {
+    /// Whether documents can be searched.
+    pub(crate) fn offers_search(&self) -> bool {
+        self.enabled && self.enable_search
+    }
+
+    /// Whether documents can be listed and read as resources.
+    pub(crate) fn offers_resources(&self) -> bool {
+        self.enabled && self.enable_resources
+    }
+}
+
+impl SettingsSection for DocsSection {
+    type Checked = DocsSettings;
+
+    /// Paths from a file count from its folder, or from `docs.root`.
+    fn check(&self, reader: SettingsReader<'_>) -> Result<DocsSettings, Mistakes> {
+        let root = reader.place("docs.root", &self.root);
+        let base = root.as_deref().unwrap_or(reader.base);
+        let place = |key: &str, written: &str| DocsPath {
+            written: written.to_owned(),
+            location: reader.place_from(base, key, written),
+        };
+        let mut mistakes = Mistakes::default();
+        if !is_namespace(&self.namespace) {
+            mistakes.add(reader.refuse(
+                "docs.namespace",
+                "1 to 32 lower-case letters, digits and single hyphens, starting with a letter, such as decision-gate",
+            ));
+        }
+        let extra_paths = &self.extra_paths;
+        if extra_paths.len() > MOST_EXTRA_PATHS || extra_paths.iter().any(String::is_empty) {
+            mistakes.add(reader.refuse(
+                "docs.extra_paths",
+                format!("a list of at most {MOST_EXTRA_PATHS} paths, none of them empty"),
+            ));
+        }
+        let mut documents = Vec::with_capacity(self.documents.len());
+        for (index, entry) in self.documents.iter().enumerate() {
+            let refused = |name: &str, expected: &str| ConfigError::WrongValue {
+                origin: reader.origins.of_entry("docs.documents", index),
+                key: format!("docs.documents.{name}"),
+                expected: format!("{expected} (table {})", index + 1),
+            };
+            if entry.path.is_empty() {
+                mistakes.add(refused("path", "given, relative to docs.root"));
+            }
+            if !entry.slug.is_empty() && !is_slug(&entry.slug, MAX_SLUG) {
+                mistakes.add(refused(
+                    "slug",
+                    "1 to 64 lower-case letters, digits and hyphens, starting with a letter or a digit",
+                ));
+            }
+            let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+            documents.push(DocsDocument {
+                path: place("docs.documents", &entry.path),
+                slug: given(&entry.slug),
+                title: given(&entry.title),
+                role: entry.role,
+                description: given(&entry.description),
+            });
+        }
+        if !mistakes.is_empty() {
+            return Err(mistakes);
+        }
+        let extra_paths = extra_paths.iter();
+        Ok(DocsSettings {
+            is_configured: reader.origins.mention("docs"),
+            extra_paths: extra_paths
+                .map(|path| place("docs.extra_paths", path))
+                .collect(),
+            documents,
+            root: root.map(|location| DocsPath {
+                written: self.root.clone(),
+                location,
+            }),
+            written: self.clone(),
+        })
+    }
+}
+
+/// A name of a tool and a URI scheme are made of it; in the tool's name, hyphens become underscores.
+fn is_namespace(text: &str) -> bool {
+    is_slug(text, MAX_NAMESPACE)
+        && text.starts_with(|first: char| first.is_ascii_lowercase())
+        && !text.ends_with('-')
+        && !text.contains("--")
+}

@@ -1,0 +1,115 @@
+//! The settings of the hosted world.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use sectile_client::{Client, ClientSettings, Target};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    access::Secret,
+    settings::{Mistakes, SettingsReader, SettingsSection},
+};
+
+/// The hosted world. It is served over HTTP only, to callers with bearer tokens.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct HostedSection {
+    /// Where the note store is, such as `https://store.example`. Empty: the world is not served from this file.
+    pub(crate) store_url: String,
+    /// File with the secret that this gateway shows the store as X-Gateway-Auth, relative to the settings file. Empty: none.
+    pub(crate) gateway_secret_file: String,
+    /// Environment variable with the same secret, where there is no file.
+    pub(crate) gateway_secret_env: String,
+    /// File with certificates (PEM) to trust besides the well-known ones, relative to the settings file. Empty: none.
+    pub(crate) ca_file: String,
+    /// Proxy to reach the store through, such as `http://proxy.example:3128`. Empty: none; the environment is not asked.
+    pub(crate) proxy: String,
+    /// How long a connection to the store may take to open, in milliseconds.
+    #[schemars(range(min = 1, max = 60_000))]
+    pub(crate) connect_timeout_ms: u64,
+    /// How long an answer of the store may take to its last byte, in milliseconds.
+    #[schemars(range(min = 1, max = 600_000))]
+    pub(crate) timeout_ms: u64,
+    /// Longest answer of the store, in bytes.
+    #[schemars(range(min = 1024, max = 67_108_864))]
+    pub(crate) max_response_bytes: usize,
+    /// Requests of one user in a vault without an answer, in a row, after which the store is not asked for that user for a
+    /// while. Connections in a row that cannot be made, or users without an answer, after which nobody asks it.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub(crate) breaker_failures: u32,
+    /// How long the store is then left alone, in milliseconds.
+    #[schemars(range(min = 1, max = 600_000))]
+    pub(crate) breaker_pause_ms: u64,
+}
+
+impl Default for HostedSection {
+    fn default() -> Self {
+        Self {
+            store_url: String::new(),
+            gateway_secret_file: String::new(),
+            gateway_secret_env: String::new(),
+            ca_file: String::new(),
+            proxy: String::new(),
+            connect_timeout_ms: 2000,
+            timeout_ms: 10_000,
+            max_response_bytes: 16 << 20,
+            breaker_failures: 8,
+            breaker_pause_ms: 5000,
+        }
+    }
+}
+
+/// What the hosted world works with.
+pub(crate) struct HostedSettings {
+    pub(crate) store: Target,
+    pub(crate) client: Client,
+    pub(crate) gateway_secret: Option<Secret>,
+    pub(crate) breaker_failures: u32,
+    pub(crate) breaker_pause: Duration,
+}
+
+impl SettingsSection for HostedSection {
+    /// Nothing when there is no store.
+    type Checked = Option<HostedSettings>;
+
+    fn check(&self, reader: SettingsReader<'_>) -> Result<Option<HostedSettings>, Mistakes> {
+        let Some(store) = reader.target("hosted.store_url", &self.store_url)? else {
+            return Ok(None);
+        };
+        let mut mistakes = Mistakes::default();
+        let gateway_secret = mistakes.take(reader.secret(
+            ("hosted.gateway_secret_file", &self.gateway_secret_file),
+            ("hosted.gateway_secret_env", &self.gateway_secret_env),
+        ));
+        let proxy = mistakes.take(reader.proxy("hosted.proxy", &self.proxy));
+        let extra_roots = mistakes.take(reader.text("hosted.ca_file", &self.ca_file));
+        let (Some(gateway_secret), Some(proxy), Some(extra_roots)) =
+            (gateway_secret, proxy, extra_roots)
+        else {
+            return Err(mistakes);
+        };
+        let client = Client::new(ClientSettings {
+            connect_timeout: Duration::from_millis(self.connect_timeout_ms),
+            timeout: Duration::from_millis(self.timeout_ms),
+            max_body_bytes: self.max_response_bytes,
+            proxy,
+            extra_roots,
+        });
+        let client = client.map_err(|problem| {
+            if problem.contains("proxy") {
+                reader.refuse("hosted.proxy", format!("one that can be used ({problem})"))
+            } else {
+                let expected = format!("a file of certificates ({problem})");
+                reader.refuse("hosted.ca_file", expected)
+            }
+        })?;
+        Ok(Some(HostedSettings {
+            store,
+            client,
+            gateway_secret,
+            breaker_failures: self.breaker_failures,
+            breaker_pause: Duration::from_millis(self.breaker_pause_ms),
+        }))
+    }
+}

@@ -1,0 +1,116 @@
+//! The library that a command or a server works on: in a folder, or wherever a settings file says.
+
+#[cfg(not(feature = "backends"))]
+#[path = "opened/no_servers.rs"]
+mod servers;
+#[cfg(feature = "backends")]
+mod servers;
+
+use std::{
+    ops::Deref,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use sectile_library::{
+    ArtifactStorage, NotebookStorage, VectorIndexing, folder::FolderStorage, library::Library,
+    shelves::Indexes,
+};
+use sectile_vault::Walk;
+
+use self::servers::Servers;
+use super::{ArtifactPlace, NotebookSettings};
+use crate::worlds::OpenError;
+
+/// A bucket, for notebooks and for artifacts.
+type Bucket = (Arc<dyn NotebookStorage>, Arc<dyn ArtifactStorage>);
+
+/// An open library.
+pub(crate) struct Opened {
+    pub(crate) library: Arc<Library>,
+    /// The folder of its notebooks, if they are in one.
+    pub(crate) folder: Option<Arc<FolderStorage>>,
+    /// The database of its vectors, if they are in one.
+    pub(crate) postgres: Option<Arc<dyn VectorIndexing>>,
+    /// The folder of its indexes, if the settings name one.
+    index: Option<PathBuf>,
+}
+
+impl Deref for Opened {
+    type Target = Library;
+
+    fn deref(&self) -> &Library {
+        &self.library
+    }
+}
+
+impl Opened {
+    /// Opens the library in a folder of collections, with everything beside them.
+    pub(crate) fn folder(root: &Path, max_note_bytes: u64) -> Result<Self, String> {
+        let folder = FolderStorage::open(root, Walk::default(), max_note_bytes);
+        let folder = Arc::new(folder.map_err(|error| error.to_string())?);
+        Ok(Self {
+            library: Arc::new(Library::of(Arc::clone(&folder))),
+            folder: Some(folder),
+            postgres: None,
+            index: None,
+        })
+    }
+
+    /// Opens the library that settings describe. They must say where the notebooks are.
+    pub(crate) fn of(settings: &NotebookSettings) -> Result<Self, OpenError> {
+        let folder = |root: &Path| {
+            let folder = FolderStorage::open(root, Walk::default(), settings.max_note_bytes);
+            folder.map(Arc::new).map_err(|error| {
+                OpenError::failed(format_args!("the notebooks cannot be used: {error}.")).next(
+                    "correct notebook.root in the settings file, or give a folder that is there",
+                )
+            })
+        };
+        let root = settings.root.as_deref().map(folder).transpose()?;
+        let servers = Servers::new()?;
+        let bucket = settings.bucket.as_ref();
+        let bucket = bucket.map(|bucket| servers.bucket(bucket)).transpose()?;
+        let (notebooks, beside): Bucket = match (&root, bucket) {
+            (_, Some(bucket)) => bucket,
+            (Some(root), None) => (
+                Arc::<FolderStorage>::clone(root),
+                Arc::<FolderStorage>::clone(root),
+            ),
+            (None, None) => {
+                return Err(OpenError::usage("there is no folder of notebooks."));
+            }
+        };
+        let artifacts: Arc<dyn ArtifactStorage> = match &settings.artifacts {
+            None => beside,
+            Some(ArtifactPlace::Folder(place)) => folder(place)?,
+            Some(ArtifactPlace::Bucket(place)) => servers.bucket(place)?.1,
+        };
+        let postgres = settings.postgres.as_ref();
+        let postgres = postgres.map(|settings| servers.database(settings));
+        Ok(Self {
+            library: Arc::new(Library::new(notebooks, artifacts)),
+            folder: root.filter(|_| settings.bucket.is_none()),
+            postgres: postgres.transpose()?,
+            index: settings.index.clone(),
+        })
+    }
+
+    /// Returns the folder of the indexes: the given one, the one from the settings, or the one beside the collections.
+    pub(crate) fn index_folder(&self, given: Option<&Path>) -> Option<PathBuf> {
+        let given = given.map(Path::to_path_buf).or_else(|| self.index.clone());
+        let beside = || self.folder.as_ref().map(|folder| folder.index_folder());
+        given.or_else(beside)
+    }
+
+    /// Returns the location of its indexes.
+    pub(crate) fn indexes(&self, given: Option<&Path>) -> Indexes {
+        match &self.postgres {
+            Some(postgres) if given.is_none() => {
+                let postgres: Arc<dyn VectorIndexing> = Arc::clone(postgres);
+                Indexes::Shared(postgres)
+            }
+            _ => Indexes::Folder(self.index_folder(given)),
+        }
+    }
+}

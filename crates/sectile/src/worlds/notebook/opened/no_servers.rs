@@ -1,0 +1,35 @@
+//! The same in a build without the feature `backends`: it knows the settings of the storages, but has none of them.
+
+use std::sync::Arc;
+
+use sectile_backends::{PostgresSettings, S3Settings};
+use sectile_library::VectorIndexing;
+
+use super::{Bucket, OpenError};
+
+const LEFT_OUT: &str = "this build of sectile has no S3 or PostgreSQL storages; build it with `--features backends`, or use \
+     a release.";
+
+/// Refuses to open storages that are servers.
+pub(super) struct Servers;
+
+impl Servers {
+    pub(super) fn new() -> Result<Self, OpenError> {
+        Ok(Self)
+    }
+
+    pub(super) fn bucket(&self, _: &S3Settings) -> Result<Bucket, OpenError> {
+        Err(left_out())
+    }
+
+    pub(super) fn database(
+        &self,
+        _: &PostgresSettings,
+    ) -> Result<Arc<dyn VectorIndexing>, OpenError> {
+        Err(left_out())
+    }
+}
+
+fn left_out() -> OpenError {
+    OpenError::failed(LEFT_OUT)
+}

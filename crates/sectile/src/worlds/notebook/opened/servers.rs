@@ -1,0 +1,38 @@
+//! Storages that are servers.
+
+use std::sync::Arc;
+
+use sectile_backends::{Objects, Postgres, PostgresSettings, S3Settings, Waiting};
+use sectile_library::VectorIndexing;
+use sectile_retrieval::built_in;
+
+use super::{Bucket, OpenError};
+
+/// Opens storages that are servers. All of them share one runtime.
+pub(super) struct Servers(Waiting);
+
+impl Servers {
+    pub(super) fn new() -> Result<Self, OpenError> {
+        Ok(Self(Waiting::new()?))
+    }
+
+    pub(super) fn bucket(&self, settings: &S3Settings) -> Result<Bucket, OpenError> {
+        let objects = Objects::s3(settings, self.0.clone()).map_err(|problem| {
+            OpenError::failed(format_args!("the bucket cannot be used: {problem}."))
+                .next("correct the storage in the settings file")
+        })?;
+        let objects = Arc::new(objects);
+        Ok((Arc::<Objects>::clone(&objects), objects))
+    }
+
+    pub(super) fn database(
+        &self,
+        settings: &PostgresSettings,
+    ) -> Result<Arc<dyn VectorIndexing>, OpenError> {
+        let embedder = built_in().map_err(|error| {
+            OpenError::failed(format_args!("the embedding model cannot be used: {error}."))
+        })?;
+        let opened = Postgres::new(settings, self.0.clone(), embedder);
+        Ok(Arc::new(opened.map_err(OpenError::failed)?))
+    }
+}

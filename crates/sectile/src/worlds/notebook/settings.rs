@@ -1,0 +1,335 @@
+//! The settings of the notebook world.
+
+mod storages;
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use schemars::JsonSchema;
+use sectile_backends::{PostgresSettings, S3Credentials, S3Settings, S3Style};
+use serde::{Deserialize, Serialize};
+
+use self::storages::{
+    ArtifactStorageSection, NotebookStorageSection, S3Section, VectorStorageSection,
+};
+use crate::{
+    access::Secret,
+    settings::{
+        ConfigError, LEAST_SECRET_BYTES, Mistakes, Origin, SettingsReader, SettingsSection, numbers,
+    },
+};
+
+/// The notebook world.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct NotebookSection {
+    /// Folder whose folders are the collections, relative to the settings file. Empty: the world is not served from this
+    /// file.
+    pub(crate) root: String,
+    /// Folder for the indexes, relative to the settings file. Empty: `.sectile/notebook` in the folder of the collections.
+    pub(crate) index: String,
+    /// File with a secret of at least 32 bytes that several replicas share, relative to the settings file. With it each of
+    /// them takes the context_handles of the others. Empty: a context_handle is good in its process only.
+    pub(crate) shared_secret_file: String,
+    /// Where the notebooks are.
+    pub(crate) notebook_storage: NotebookStorageSection,
+    /// Where their vectors are.
+    pub(crate) vector_storage: VectorStorageSection,
+    /// Where derived artifacts are.
+    pub(crate) artifact_storage: ArtifactStorageSection,
+    /// Bounds on what is handed out.
+    pub(crate) constraints: Constraints,
+}
+
+/// Bounds on what the notebook world hands out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Constraints {
+    /// Most characters of the notebook before and after a passage.
+    #[schemars(range(min = 0, max = 10_000))]
+    pub(crate) max_passage_context: usize,
+    /// Most results of a search, and most references of a result stream.
+    #[schemars(range(min = 1, max = 50))]
+    pub(crate) max_search_results: usize,
+    /// How long a result stream lasts from its beginning, in seconds.
+    #[schemars(range(min = 1, max = 86_400))]
+    pub(crate) stream_timeout_s: u64,
+    /// Entries of one chunk of a result stream.
+    #[schemars(range(min = 1, max = 50))]
+    pub(crate) stream_chunk_size: usize,
+}
+
+impl Default for Constraints {
+    fn default() -> Self {
+        Self {
+            max_passage_context: 500,
+            max_search_results: 50,
+            stream_timeout_s: 300,
+            stream_chunk_size: 10,
+        }
+    }
+}
+
+/// What the notebook world works with.
+#[derive(Clone)]
+pub(crate) struct NotebookSettings {
+    /// Folder of the collections, when it is configured.
+    pub(crate) root: Option<PathBuf>,
+    /// Bucket of the collections, when they are in one.
+    pub(crate) bucket: Option<S3Settings>,
+    /// Where artifacts are, when they are not with the notebooks.
+    pub(crate) artifacts: Option<ArtifactPlace>,
+    /// Database of the vectors, when they are in one.
+    pub(crate) postgres: Option<PostgresSettings>,
+    /// Folder of the indexes, when it is not beside the notebooks.
+    pub(crate) index: Option<PathBuf>,
+    pub(crate) constraints: Constraints,
+    /// What handles are sealed with, where several replicas share it.
+    pub(crate) shared_secret: Option<Secret>,
+    /// Largest notebook that is read, in bytes.
+    pub(crate) max_note_bytes: u64,
+    /// Limits of the storages that are used, by the names of their settings, as they are written.
+    pub(crate) storage_limits: BTreeMap<String, u64>,
+}
+
+/// A place for artifacts alone.
+#[derive(Clone)]
+pub(crate) enum ArtifactPlace {
+    Folder(PathBuf),
+    Bucket(Box<S3Settings>),
+}
+
+const ROOT: &str = "notebook.root";
+const NOTEBOOKS: &str = "notebook.notebook_storage";
+const VECTORS: &str = "notebook.vector_storage";
+const ARTIFACTS: &str = "notebook.artifact_storage";
+
+impl SettingsSection for NotebookSection {
+    type Checked = NotebookSettings;
+
+    fn check(&self, reader: SettingsReader<'_>) -> Result<NotebookSettings, Mistakes> {
+        let mut mistakes = Mistakes::default();
+        let notebooks = mistakes.take(self.notebooks(reader));
+        let root = notebooks.as_ref().and_then(|(root, _)| root.as_ref());
+        let artifacts = mistakes.take(self.artifacts(reader, root));
+        let postgres = mistakes.take(postgres(reader, &self.vector_storage));
+        let shared_secret = mistakes.take(self.shared_secret(reader));
+        let (Some((root, bucket)), Some(artifacts), Some(postgres), Some(shared_secret)) =
+            (notebooks, artifacts, postgres, shared_secret)
+        else {
+            return Err(mistakes);
+        };
+        let mut storage_limits = BTreeMap::new();
+        if bucket.is_some() {
+            storage_limits.extend(numbers(NOTEBOOKS, &self.notebook_storage));
+        }
+        if matches!(artifacts, Some(ArtifactPlace::Bucket(_))) {
+            storage_limits.extend(numbers(ARTIFACTS, &self.artifact_storage));
+        }
+        if postgres.is_some() {
+            storage_limits.extend(numbers(VECTORS, &self.vector_storage));
+        }
+        Ok(NotebookSettings {
+            root,
+            bucket,
+            artifacts,
+            postgres,
+            index: reader.place("notebook.index", &self.index),
+            constraints: self.constraints,
+            shared_secret,
+            max_note_bytes: reader.max_note_bytes,
+            storage_limits,
+        })
+    }
+}
+
+impl NotebookSettings {
+    /// Whether there are notebooks to serve.
+    pub(crate) fn is_configured(&self) -> bool {
+        self.root.is_some() || self.bucket.is_some()
+    }
+}
+
+impl NotebookSection {
+    /// The folder or the bucket of the collections.
+    fn notebooks(
+        &self,
+        reader: SettingsReader<'_>,
+    ) -> Result<(Option<PathBuf>, Option<S3Settings>), ConfigError> {
+        let storage = &self.notebook_storage;
+        let path_key = format!("{NOTEBOOKS}.path");
+        let mut root = reader.place(ROOT, &self.root);
+        let is_flag = matches!(reader.origins.of(ROOT), Origin::Flag(_));
+        let bucket = match storage.kind.as_str() {
+            "filesystem" => {
+                let path = reader.place(&path_key, &storage.path);
+                if !is_flag && root.is_some() && path.is_some() && root != path {
+                    return Err(reader.refuse(
+                        &path_key,
+                        "left out when notebook.root is set: both are the folder of the collections",
+                    ));
+                }
+                root = root.or(path);
+                None
+            }
+            // A folder on the command line is what is served.
+            "s3" | "supabase" if is_flag => None,
+            "s3" | "supabase" if root.is_some() => {
+                let expected = format!("empty when {NOTEBOOKS}.type is {}", storage.kind);
+                return Err(reader.refuse(ROOT, expected));
+            }
+            kind @ ("s3" | "supabase") => {
+                Some(s3(reader, NOTEBOOKS, kind, (&storage.path, &storage.s3))?)
+            }
+            _ => {
+                return Err(
+                    reader.refuse(&format!("{NOTEBOOKS}.type"), "filesystem, s3 or supabase")
+                );
+            }
+        };
+        Ok((root, bucket))
+    }
+
+    /// Where artifacts are, when they are not with the notebooks in `root`.
+    fn artifacts(
+        &self,
+        reader: SettingsReader<'_>,
+        root: Option<&PathBuf>,
+    ) -> Result<Option<ArtifactPlace>, ConfigError> {
+        let place = &self.artifact_storage;
+        let artifacts = match (place.kind.as_str(), place.path.as_str()) {
+            ("filesystem" | "s3", "") => None,
+            ("filesystem", path) => reader
+                .place(&format!("{ARTIFACTS}.path"), path)
+                .filter(|place| Some(place) != root)
+                .map(ArtifactPlace::Folder),
+            ("s3", path) => {
+                let bucket = s3(reader, ARTIFACTS, "s3", (path, &place.s3))?;
+                Some(ArtifactPlace::Bucket(Box::new(bucket)))
+            }
+            _ => return Err(reader.refuse(&format!("{ARTIFACTS}.type"), "filesystem or s3")),
+        };
+        Ok(artifacts)
+    }
+
+    /// The secret that replicas share, if the settings name one.
+    fn shared_secret(&self, reader: SettingsReader<'_>) -> Result<Option<Secret>, ConfigError> {
+        const KEY: &str = "notebook.shared_secret_file";
+        let file = self.shared_secret_file.as_str();
+        let secret = reader.secret((KEY, file), ("", ""))?;
+        match &secret {
+            Some(secret) if secret.reveal().len() < LEAST_SECRET_BYTES => {
+                Err(reader.refuse(KEY, "a file with a secret of at least 32 bytes"))
+            }
+            _ => Ok(secret),
+        }
+    }
+}
+
+/// The database of the vectors, if they are in one.
+fn postgres(
+    reader: SettingsReader<'_>,
+    raw: &VectorStorageSection,
+) -> Result<Option<PostgresSettings>, ConfigError> {
+    let key = |name: &str| format!("{VECTORS}.{name}");
+    match raw.kind.as_str() {
+        "embedded" if raw.connection.is_empty() => return Ok(None),
+        "embedded" => {
+            return Err(reader.refuse(
+                &key("connection"),
+                "empty: embedded vectors lie beside the notebooks",
+            ));
+        }
+        "pgvector" => {}
+        _ => {
+            return Err(reader.refuse(
+                &key("type"),
+                "embedded or pgvector; this version serves no other storage, such as pinecone, weaviate",
+            ));
+        }
+    }
+    let password = reader.secret(
+        (&key("password_file"), &raw.password_file),
+        (&key("password_env"), &raw.password_env),
+    )?;
+    let settings = PostgresSettings {
+        password: password.map(|secret| secret.reveal().to_owned()),
+        extra_roots: reader.text(&key("ca_file"), &raw.ca_file)?,
+        max_connections: raw.max_connections,
+        connect_timeout: Duration::from_millis(raw.connect_timeout_ms),
+        statement_timeout: Duration::from_millis(raw.statement_timeout_ms),
+        exact_below: raw.exact_below,
+        candidates: raw.candidates,
+        ..PostgresSettings::new(&raw.connection)
+    };
+    match settings.check() {
+        Ok(()) => Ok(Some(settings)),
+        Err(problem) => Err(reader.refuse(
+            &key("connection"),
+            format!("like postgres://user@host:5432/database, without a password ({problem})"),
+        )),
+    }
+}
+
+/// A bucket, which the section `section` of the settings is about.
+fn s3(
+    reader: SettingsReader<'_>,
+    section: &str,
+    kind: &str,
+    (path, raw): (&str, &S3Section),
+) -> Result<S3Settings, ConfigError> {
+    let key = |name: &str| format!("{section}.s3.{name}");
+    let path_key = format!("{section}.path");
+    let path = path.strip_prefix("s3://").unwrap_or(path);
+    let (bucket, prefix) = path.split_once('/').unwrap_or((path, ""));
+    if bucket.is_empty() {
+        return Err(reader.refuse(&path_key, "a bucket: `bucket`, or `bucket/folder`"));
+    }
+    let secret = |name: &str, file: &str, variable: &str| {
+        reader.secret(
+            (&key(&format!("{name}_file")), file),
+            (&key(&format!("{name}_env")), variable),
+        )
+    };
+    let access = secret("access_key", &raw.access_key_file, &raw.access_key_env)?;
+    let hidden = secret("secret_key", &raw.secret_key_file, &raw.secret_key_env)?;
+    let token = secret("session_token", "", &raw.session_token_env)?;
+    let credentials = match (access, hidden) {
+        (Some(access), Some(hidden)) => Some(S3Credentials {
+            access_key: access.reveal().to_owned(),
+            secret: hidden.reveal().to_owned(),
+            session_token: token.map(|token| token.reveal().to_owned()),
+        }),
+        (None, None) => None,
+        (Some(_), None) => {
+            let expected = "set, here or as secret_key_env, where there is an access key";
+            return Err(reader.refuse(&key("secret_key_file"), expected));
+        }
+        (None, Some(_)) => {
+            let expected = "set, here or as access_key_env, where there is a secret key";
+            return Err(reader.refuse(&key("access_key_file"), expected));
+        }
+    };
+    let endpoint = match kind {
+        "supabase" => S3Settings::supabase_endpoint(&raw.endpoint),
+        _ => raw.endpoint.clone(),
+    };
+    let settings = S3Settings {
+        region: raw.region.clone(),
+        prefix: prefix.to_owned(),
+        style: raw.virtual_hosted.then_some(S3Style::VirtualHosted),
+        credentials,
+        allow_http: raw.allow_http,
+        proxy: reader.proxy(&key("proxy"), &raw.proxy)?,
+        extra_roots: reader.text(&key("ca_file"), &raw.ca_file)?,
+        max_note_bytes: reader.max_note_bytes,
+        timeout: Duration::from_millis(raw.timeout_ms),
+        ..S3Settings::new(endpoint, bucket)
+    };
+    match settings.check() {
+        Ok(()) => Ok(settings),
+        Err(problem) => Err(reader.refuse(
+            &path_key,
+            format!("a bucket that can be reached ({problem})"),
+        )),
+    }
+}

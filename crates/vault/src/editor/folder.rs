@@ -1,0 +1,181 @@
+//! The documents on disk: which paths are documents, where their files really are, and what they hold.
+
+use sectile_markdown::name_key;
+
+use super::{EditorError, EditorOptions, is_markdown};
+use crate::{
+    NotePath, ReadError, Root, Walk,
+    fs::{Located, PrivateFolder},
+    walk::Files,
+};
+
+/// The folder that documents are in, all of them or the one that is edited.
+#[derive(Debug)]
+pub(super) struct DocumentFolder {
+    pub(super) root: Root,
+    /// The one document, when it is not a whole folder that is edited.
+    pub(super) only: Option<NotePath>,
+    walk: Walk,
+    read_only: bool,
+    max_document_bytes: u64,
+}
+
+impl DocumentFolder {
+    pub(super) fn new(root: Root, only: Option<NotePath>, options: &EditorOptions) -> Self {
+        Self {
+            root: root.with_private_limit(options.limits.most_private_bytes()),
+            only,
+            walk: options.walk.clone(),
+            read_only: options.read_only,
+            max_document_bytes: options.limits.max_document_bytes,
+        }
+    }
+
+    /// The documents, sorted by path.
+    pub(super) fn documents(&self, stop: &dyn Fn() -> bool) -> Result<Vec<NotePath>, EditorError> {
+        match &self.only {
+            Some(only) => Ok(vec![only.clone()]),
+            None => Ok(self.root.walk(&self.walk, stop)?),
+        }
+    }
+
+    /// The documents, and what else links may name.
+    pub(super) fn files(&self, stop: &dyn Fn() -> bool) -> Result<Files, EditorError> {
+        match &self.only {
+            Some(only) => Ok(Files {
+                documents: vec![only.clone()],
+                ..Files::default()
+            }),
+            None => Ok(self.root.files(&self.walk, stop)?),
+        }
+    }
+
+    /// The bytes of the document at `path`.
+    pub(super) fn read(&self, path: &NotePath) -> Result<Vec<u8>, EditorError> {
+        self.root
+            .read(path, self.max_document_bytes)
+            .map_err(|error| self.missing(error))
+    }
+
+    /// The bytes of the file at `path`, however many, or `None` when there is none.
+    pub(super) fn read_any(&self, path: &NotePath) -> Result<Option<Vec<u8>>, EditorError> {
+        match self.root.read(path, u64::MAX - 1) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(ReadError::NotFound) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The private folder, for writing to it.
+    pub(super) fn private(&self) -> Result<PrivateFolder, EditorError> {
+        if self.read_only {
+            return Err(EditorError::ReadOnly);
+        }
+        self.root
+            .make_private_folder()
+            .map_err(|error| self.refusal(error))
+    }
+
+    /// The private folder, if there is one.
+    pub(super) fn private_if_there(&self) -> Result<Option<PrivateFolder>, EditorError> {
+        let folder = self.root.private_folder();
+        folder.map_err(|error| self.refusal(error))
+    }
+
+    /// Where the file at `path` really is.
+    pub(super) fn locate(&self, path: &NotePath) -> Result<Located, EditorError> {
+        self.root.locate(path).map_err(|error| self.missing(error))
+    }
+
+    /// Where the files at paths that were written down are, as far as they can be found.
+    pub(super) fn locate_all<'p>(&self, paths: impl Iterator<Item = &'p String>) -> Vec<Located> {
+        let notes = paths.filter_map(|path| NotePath::parse_vault(path).ok());
+        notes
+            .filter_map(|note| self.root.locate(&note).ok())
+            .collect()
+    }
+
+    /// Where the file at `path` really is or would be.
+    pub(super) fn real_path(&self, path: &NotePath) -> Result<NotePath, EditorError> {
+        self.root.resolve(path).map_err(|error| self.missing(error))
+    }
+
+    /// Refuses a path whose last part is a link. What is asked for would happen to the document behind it, and leave the
+    /// link leading nowhere.
+    pub(super) fn refuse_link(&self, path: &NotePath) -> Result<(), EditorError> {
+        self.check_path(path)?;
+        let real = self.real_path(path)?;
+        let folder = path.folder().map(NotePath::parse_vault).transpose();
+        let beside = match folder.map_err(|_| EditorError::OutsideRoot)? {
+            Some(folder) => format!("{}/{}", self.real_path(&folder)?.as_str(), path.file_name()),
+            None => path.file_name().to_owned(),
+        };
+        // A disk may spell a name in another case.
+        if name_key(&beside) == name_key(real.as_str()) {
+            return Ok(());
+        }
+        // What is not a document is not named.
+        if real.segments().any(|segment| segment.starts_with('.')) {
+            return Err(EditorError::DocumentNotFound);
+        }
+        self.check_path(&real)?;
+        Err(EditorError::IsLink {
+            target: real.as_str().to_owned(),
+        })
+    }
+
+    fn missing(&self, error: ReadError) -> EditorError {
+        match error {
+            ReadError::NotFound if !self.root.is_there() => EditorError::RootGone,
+            error => error.into(),
+        }
+    }
+
+    /// What the system says about something in the root.
+    pub(super) fn refusal(&self, error: std::io::Error) -> EditorError {
+        if self.root.is_there() {
+            error.into()
+        } else {
+            EditorError::RootGone
+        }
+    }
+
+    /// Refuses paths that are not documents of this editor.
+    pub(super) fn check_path(&self, path: &NotePath) -> Result<(), EditorError> {
+        match &self.only {
+            Some(only) if only != path => Err(EditorError::DocumentNotFound),
+            Some(_) => Ok(()),
+            None if is_markdown(path) => Ok(()),
+            None => Err(EditorError::NotMarkdown),
+        }
+    }
+
+    /// Refuses to write to `real`, a path without links, unless it is a document of this editor. Every change passes here,
+    /// wherever it was asked for or written down.
+    pub(super) fn check_target(&self, real: &NotePath) -> Result<(), EditorError> {
+        self.check_path(real)?;
+        if self.is_document(real)? {
+            Ok(())
+        } else {
+            Err(EditorError::NotADocument)
+        }
+    }
+
+    /// Whether `real`, a path without links, is or would be a document of the folder. The one that a person named to be
+    /// edited by itself is, whatever its name.
+    pub(super) fn is_document(&self, real: &NotePath) -> Result<bool, EditorError> {
+        Ok(self.only.as_ref() == Some(real) || self.root.counts(real, &self.walk)?)
+    }
+
+    /// Whether the document at `path`, which has no links in it, may be changed as far as can be told before.
+    pub(super) fn may_change(&self, path: &NotePath) -> bool {
+        let located = self.locate(path);
+        located.is_ok_and(|located| located.check_writable().is_ok())
+            && self.check_target(path).is_ok()
+    }
+}
+
+/// A path that was written down.
+pub(super) fn recorded_path(path: &str) -> Result<NotePath, EditorError> {
+    NotePath::parse_vault(path).map_err(|_| EditorError::OutsideRoot)
+}

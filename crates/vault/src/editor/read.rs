@@ -1,0 +1,273 @@
+//! Documents as they are now. Looking at one notices what other programs did to it.
+
+pub(super) mod foreign;
+pub(super) mod part;
+pub(super) mod past;
+pub(super) mod section;
+mod sighting;
+mod view;
+
+use std::{borrow::Cow, sync::Arc, time::Duration};
+
+use parking_lot::{Mutex, MutexGuard};
+use sectile_markdown::{Digest, Source, align};
+
+pub use self::view::View;
+use self::view::{Cache, New};
+use super::{
+    EditorError,
+    folder::DocumentFolder,
+    store::{JournalStore, MOST_SIGHTED_SECTIONS, State},
+};
+use crate::{
+    NotePath,
+    journal::{Kind, Origin},
+    ledger::StepCard,
+};
+
+/// Reads documents, and gives their sections ids.
+#[derive(Debug)]
+pub(super) struct DocumentReader {
+    folder: Arc<DocumentFolder>,
+    store: Arc<JournalStore>,
+    views: Mutex<Cache>,
+    /// The last text that was made from the journal: of which document, and after which entry.
+    made_text: Mutex<Option<(u64, u64, Vec<u8>)>>,
+}
+
+/// A file that another program is just writing is looked at again after this long.
+const SETTLING: Duration = Duration::from_millis(4);
+const MOST_LOOKS: usize = 50;
+/// Programs that write in place empty the file first. An empty one has to stay so for this many looks.
+const LOOKS_AT_NOTHING: usize = 50;
+
+impl DocumentReader {
+    pub(super) fn new(folder: &Arc<DocumentFolder>, store: &Arc<JournalStore>) -> Self {
+        Self {
+            folder: Arc::clone(folder),
+            store: Arc::clone(store),
+            views: Mutex::default(),
+            made_text: Mutex::default(),
+        }
+    }
+
+    /// The document at `path` as it is on disk now.
+    pub(super) fn view(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
+        self.folder.check_path(path)?;
+        let located = self.folder.locate(path)?;
+        // A link may have the name of a document and lead to something else.
+        self.folder.check_path(located.path())?;
+        match self.recorded(located.path()) {
+            Err(
+                EditorError::ReadOnly
+                | EditorError::NotPermitted
+                | EditorError::ReadOnlyFileSystem
+                | EditorError::DiskFull
+                | EditorError::JournalTooNew
+                | EditorError::StrangePrivateFile { .. }
+                | EditorError::Io(_),
+            ) => self.unrecorded(located.path()),
+            result => result,
+        }
+    }
+
+    fn recorded(&self, real: &NotePath) -> Result<Arc<View>, EditorError> {
+        let bytes = match self.folder.read(real) {
+            Err(EditorError::DocumentNotFound) => self.read_after_others(real)?,
+            bytes => bytes?,
+        };
+        {
+            let state = self.store.current_state()?;
+            if let Some(view) = self.known(&state, real, &bytes)? {
+                return Ok(view);
+            }
+        }
+        let _locks = self.store.lock_documents([real.as_str()], &|| false)?;
+        self.settled(real)
+    }
+
+    /// The bytes of a document that is not there. Where two names cannot be exchanged in one step, another process may be
+    /// just replacing it, or was ended while it did.
+    fn read_after_others(&self, real: &NotePath) -> Result<Vec<u8>, EditorError> {
+        let is_pending = {
+            let state = self.store.current_state()?;
+            !state.ledger.pending(Some(real.as_str())).is_empty()
+        };
+        if is_pending {
+            let _locks = self.store.lock_documents([real.as_str()], &|| false)?;
+            self.store.finish_pending(real.as_str())?;
+        }
+        self.folder.read(real)
+    }
+
+    /// When the file of a document was made, as far as that is known.
+    pub(super) fn created(&self, path: &NotePath) -> Option<i64> {
+        let state = self.store.state();
+        let known = state.ledger.document(path.as_str());
+        let sighted = || state.sightings.card(path.as_str());
+        known.map_or_else(
+            || sighted().and_then(|card| card.created),
+            |known| known.created,
+        )
+    }
+
+    /// When the text that `view` shows was written.
+    pub(super) fn modified(&self, view: &View) -> Option<i64> {
+        let edited = {
+            let state = self.store.state();
+            let card = state.ledger.entry(view.revision());
+            let hash = view.hash().to_string();
+            let wrote = |step: &StepCard| step.after.as_deref() == Some(hash.as_str());
+            let own = card.filter(|card| {
+                card.kind != Kind::Foreign
+                    && card.origin == Origin::Own
+                    && card.steps.iter().any(wrote)
+            });
+            own.map(|card| card.time)
+        };
+        edited.or_else(|| self.folder.root.times(view.path()).modified)
+    }
+
+    /// A view of `bytes` when the ids of just these are written down.
+    fn known(
+        &self,
+        state: &State,
+        path: &NotePath,
+        bytes: &[u8],
+    ) -> Result<Option<Arc<View>>, EditorError> {
+        let cached = self.views().get(path.as_str());
+        let cached = cached.filter(|view| view.bytes() == bytes);
+        let hash = cached
+            .as_ref()
+            .map_or_else(|| Digest::of(bytes), |view| *view.hash());
+        let is_hash = |known: &str| known == hash.to_string();
+        let (ids, revision, sighted_at) = match state.ledger.document(path.as_str()) {
+            Some(known) => {
+                if !known.hash.as_deref().is_some_and(is_hash) {
+                    return Ok(None);
+                }
+                let ids = Cow::Borrowed(known.ids.as_slice());
+                (ids, known.entries.last().copied(), None)
+            }
+            None => match state.sightings.card(path.as_str()) {
+                Some(card) if is_hash(&card.hash) => {
+                    let offset = Some(card.offset);
+                    if let Some(view) = cached.as_ref().filter(|view| view.sighted_at == offset) {
+                        return Ok(Some(Arc::clone(view)));
+                    }
+                    match self.store.sighting(state, path.as_str())? {
+                        Some(sighting) => (Cow::Owned(sighting.ids_now()), None, offset),
+                        None => return Ok(None),
+                    }
+                }
+                Some(_) => return Ok(None),
+                None => match state.unrecorded.ids(path.as_str(), &hash) {
+                    Some(ids) => (Cow::Borrowed(ids), None, None),
+                    None => return Ok(None),
+                },
+            },
+        };
+        let revision = revision.unwrap_or(0);
+        let is_same = |view: &Arc<View>| {
+            (view.revision(), view.sighted_at) == (revision, sighted_at) && *view.ids() == *ids
+        };
+        if let Some(view) = cached.filter(is_same) {
+            return Ok(Some(view));
+        }
+        let document = Source::new(bytes).parse();
+        if document.top_level().count() != ids.len() {
+            return Ok(None);
+        }
+        let (bytes, ids) = (bytes.to_vec(), ids.into_owned());
+        let view = View::new(path.clone(), bytes, hash, document, ids, revision);
+        Ok(Some(self.keep(view.with_sighting(sighted_at))))
+    }
+
+    /// The document at `path`, which the caller has locked and which has no links in it.
+    pub(super) fn settled(&self, path: &NotePath) -> Result<Arc<View>, EditorError> {
+        self.store.finish_pending(path.as_str())?;
+        let mut bytes = self.folder.read(path)?;
+        let mut same_looks = 0;
+        for _ in 0..MOST_LOOKS + LOOKS_AT_NOTHING {
+            let state = self.store.current_state()?;
+            if let Some(view) = self.known(&state, path, &bytes)? {
+                return Ok(view);
+            }
+            let is_new = state.ledger.document(path.as_str()).is_none()
+                && state.sightings.card(path.as_str()).is_none();
+            drop(state);
+            if is_new {
+                break;
+            }
+            std::thread::sleep(SETTLING);
+            let again = self.folder.read(path)?;
+            same_looks = if again == bytes { same_looks + 1 } else { 0 };
+            bytes = again;
+            let wanted = if bytes.is_empty() {
+                LOOKS_AT_NOTHING
+            } else {
+                1
+            };
+            if same_looks >= wanted {
+                break;
+            }
+        }
+        let document = Source::new(&bytes).parse();
+        let prints = align::fingerprints(&bytes, &document);
+        let hash = Digest::of(&bytes);
+        let new = New {
+            path,
+            bytes: &bytes,
+            hash,
+            document: &document,
+            prints: &prints,
+        };
+        let (known, sighting) = {
+            let state = self.store.state();
+            let known = state.ledger.document(path.as_str()).cloned();
+            let sighting = match known {
+                Some(_) => None,
+                None => self.store.sighting(&state, path.as_str())?,
+            };
+            (known, sighting)
+        };
+        let given = match (known, sighting) {
+            (Some(known), _) => self.enter_foreign_edit(&known, &new)?,
+            (None, _) if prints.len() > MOST_SIGHTED_SECTIONS => self.carry_ids(&new)?,
+            (None, Some(sighting)) => self.sight_again(sighting, &new)?,
+            (None, None) => self.sight_first(&new)?,
+        };
+        let revision = {
+            let state = self.store.state();
+            let known = state.ledger.document(path.as_str());
+            known.and_then(|known| known.entries.last().copied())
+        };
+        let revision = revision.unwrap_or(0);
+        let view = View::new(path.clone(), bytes, hash, document, given.ids, revision);
+        Ok(self.keep(view.with_sighting(given.sighted_at)))
+    }
+
+    fn views(&self) -> MutexGuard<'_, Cache> {
+        self.views.lock()
+    }
+
+    /// Forgets the view of a document that is not at `path` any more.
+    pub(super) fn forget(&self, path: &str) {
+        self.views().forget(path);
+    }
+
+    pub(super) fn keep(&self, view: View) -> Arc<View> {
+        let view = Arc::new(view);
+        self.views().put(&view);
+        view
+    }
+
+    /// The document at `path`, if its file is there.
+    pub(super) fn looked_at(&self, path: &NotePath) -> Result<Option<Arc<View>>, EditorError> {
+        match self.view(path) {
+            Ok(view) => Ok(Some(view)),
+            Err(EditorError::DocumentNotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

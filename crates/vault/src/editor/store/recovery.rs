@@ -1,0 +1,346 @@
+//! After a crash: what was half done is finished or dropped. Only intents with our seal count; what a folder brings along
+//! is never carried out.
+//!
+//! A process holds the locks of the documents it changes, and they are released when it ends in whatever way. So whoever
+//! can lock a document knows that nobody is at work on it, and that an open intent about it is a left-over.
+
+use std::time::Instant;
+
+use sectile_markdown::Digest;
+
+use super::{JOURNAL_LOCK, JournalStore, Places, put_in_place};
+use crate::{
+    NotePath,
+    editor::{EditorError, folder::recorded_path},
+    fs::{Located, PrivateFolder, Stages, StepName, Swap},
+    journal::{Entry, IDS, JOURNAL, Record, Step, UNFINISHED},
+};
+
+/// Where a document stands in a change that was cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Before,
+    /// A document that moves is at both places.
+    Halfway,
+    After,
+    /// Somebody else has changed it before the change was made, or instead of it.
+    OtherBefore,
+    /// Somebody else has changed it after the change was made.
+    OtherAfter,
+}
+
+const RECOVERY_LOCK: &str = "recovery";
+
+impl JournalStore {
+    /// Finishes or drops everything that is half done and that nobody is at work on.
+    pub(crate) fn recover(&self) -> Result<(), EditorError> {
+        let Some(folder) = self.folder.private_if_there()? else {
+            return Ok(());
+        };
+        // What cannot be closed is as it was, and no reason to stop.
+        folder.close_to_others().unwrap_or_default();
+        let (pending, known_entries) = {
+            let state = self.current_state()?;
+            (state.ledger.pending(None), state.ledger.next().entry)
+        };
+        for entry in pending {
+            let first = entry.steps.first().map(|step| step.path.clone());
+            if let Some(path) = first
+                && let Some(_locks) = self.try_lock_documents([path.as_str()])?
+            {
+                // One that cannot be settled now is met again by the first call that needs its documents.
+                match self.resolve(entry.number) {
+                    Ok(()) | Err(_) => {}
+                }
+            }
+        }
+        self.drop_unfinished_journals(&folder)?;
+        Ok(self.put_away_left_overs(&folder, known_entries)?)
+    }
+
+    /// Puts away temporary files of entries before `known_entries` that are settled. None is removed unread.
+    fn put_away_left_overs(
+        &self,
+        folder: &PrivateFolder,
+        known_entries: u64,
+    ) -> std::io::Result<()> {
+        let now = self.now();
+        for file in folder.temporary_files()? {
+            // What we do not know by name is not ours.
+            let Some((name, _)) = StepName::parse(&file) else {
+                continue;
+            };
+            if name.entry() >= known_entries || self.state().ledger.is_pending(name.entry()) {
+                continue;
+            }
+            let marked = folder.marked_notes(&name);
+            let beside = self.folder.locate_all(marked.iter());
+            let beside: Vec<&Located> = beside.iter().collect();
+            folder.settle(&name, &beside, now)?;
+        }
+        folder.sweep_displaced(Some(now)).map(|_| ())
+    }
+
+    /// Removes a new journal or file of ids that was never put in place, unless somebody is just writing it.
+    fn drop_unfinished_journals(&self, folder: &PrivateFolder) -> Result<(), EditorError> {
+        for name in [JOURNAL, IDS] {
+            let unfinished = format!("{name}{UNFINISHED}");
+            if !folder.exists(&unfinished) {
+                continue;
+            }
+            let lock = folder.lock(JOURNAL_LOCK, Instant::now(), &|| true);
+            let removed = lock.and_then(|lock| match lock {
+                Some(_lock) => folder.remove(&unfinished),
+                None => Ok(()),
+            });
+            removed?;
+        }
+        Ok(())
+    }
+
+    /// Settles intents about a document that the caller has locked.
+    pub(crate) fn finish_pending(&self, path: &str) -> Result<(), EditorError> {
+        let pending = self.current_state()?.ledger.pending(Some(path));
+        pending
+            .iter()
+            .try_for_each(|entry| self.resolve(entry.number))
+    }
+
+    /// Settles one intent. The caller has locked one of its documents, so the process that made it is gone.
+    fn resolve(&self, number: u64) -> Result<(), EditorError> {
+        let folder = self.folder.private()?;
+        let _lock = self.lock(&folder, RECOVERY_LOCK)?;
+        let pending = self.current_state()?.ledger.pending(None);
+        let Some(entry) = pending.into_iter().find(|entry| entry.number == number) else {
+            return Ok(());
+        };
+        let standings = (0..entry.steps.len())
+            .map(|at| self.standing(&folder, &entry, at))
+            .collect::<Result<Vec<_>, _>>()?;
+        let among =
+            |wanted: &[Standing]| standings.iter().all(|standing| wanted.contains(standing));
+        let record = if among(&[Standing::Before, Standing::OtherBefore]) {
+            Record::Abort { entry: number }
+        } else if among(&[Standing::After, Standing::OtherAfter]) {
+            Record::Commit { entry: number }
+        } else if !self.are_targets(&entry) {
+            // Nothing is written to what is not a document. What is there is entered as the work of another program.
+            Record::Abort { entry: number }
+        } else if among(&[Standing::Before, Standing::Halfway, Standing::After]) {
+            self.roll(&entry, &standings, Direction::Forward)?;
+            Record::Commit { entry: number }
+        } else {
+            self.roll(&entry, &standings, Direction::Back)?;
+            Record::Abort { entry: number }
+        };
+        self.append(record)?;
+        for (at, step) in entry.steps.iter().enumerate() {
+            // What cannot be put away now is put away at the next start.
+            if self.settle_step(&folder, number, at, step).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all that an entry writes to are documents. Where one document is edited by itself, an entry about several
+    /// that another process began is settled in all of them.
+    fn are_targets(&self, entry: &Entry) -> bool {
+        let steps = entry.steps.iter();
+        let mut paths = steps.flat_map(|step| [Some(&step.path), step.moved_to.as_ref()]);
+        paths.all(|path| {
+            path.is_none_or(|path| {
+                let note = NotePath::parse_vault(path).ok();
+                let real = note.and_then(|note| self.folder.real_path(&note).ok());
+                real.is_some_and(|real| self.folder.is_document(&real).is_ok_and(|is_one| is_one))
+            })
+        })
+    }
+
+    /// Puts away the temporary files of a step.
+    fn settle_step(
+        &self,
+        folder: &PrivateFolder,
+        number: u64,
+        at: usize,
+        step: &Step,
+    ) -> std::io::Result<()> {
+        let paths = std::iter::once(&step.path).chain(&step.moved_to);
+        let near = self.folder.locate_all(paths);
+        let near: Vec<&Located> = near.iter().collect();
+        let name = step_name(number, at, step);
+        folder.settle(&name, &near, self.now()).map(|_| ())
+    }
+
+    /// Whether nothing of an entry is in place any more.
+    pub(crate) fn is_taken_back(&self, folder: &PrivateFolder, entry: &Entry) -> bool {
+        (0..entry.steps.len()).all(|at| {
+            let standing = self.standing(folder, entry, at);
+            !matches!(standing, Ok(Standing::Halfway | Standing::After) | Err(_))
+        })
+    }
+
+    fn standing(
+        &self,
+        folder: &PrivateFolder,
+        entry: &Entry,
+        at: usize,
+    ) -> Result<Standing, EditorError> {
+        let step = &entry.steps[at];
+        let hash_at = |path: &str| -> Result<Option<String>, EditorError> {
+            let bytes = self.folder.read_any(&recorded_path(path)?)?;
+            Ok(bytes.map(|bytes| Digest::of(&bytes).to_string()))
+        };
+        let stages = self.stages(folder, entry.number, at, step)?;
+        let here = hash_at(&step.path)?;
+        let there = step.moved_to.as_deref().map(hash_at).transpose()?;
+        Ok(match there {
+            Some(there) => match (here == step.before, there == step.after) {
+                (true, true) => Standing::Halfway,
+                (true, false) if there.is_none() => Standing::Before,
+                (false, true) if here.is_none() => Standing::After,
+                _ if here.is_none() => Standing::OtherAfter,
+                _ => Standing::OtherBefore,
+            },
+            None if here == step.after => Standing::After,
+            None if here == step.before => Standing::Before,
+            None if was_in_place(step, stages) => Standing::OtherAfter,
+            None => Standing::OtherBefore,
+        })
+    }
+
+    /// How far a step got. A document that was just moved away is put back first.
+    fn stages(
+        &self,
+        folder: &PrivateFolder,
+        number: u64,
+        at: usize,
+        step: &Step,
+    ) -> Result<Option<Stages>, EditorError> {
+        let path = recorded_path(&step.path)?;
+        let Ok(located) = self.folder.root.locate(&path) else {
+            return Ok(None);
+        };
+        let name = step_name(number, at, step);
+        let mut stages = folder.stages(&name, &located)?;
+        let is_replaced = step.moved_to.is_none() && step.before.is_some() && step.after.is_some();
+        // Had the new one been in place, it would not be waiting for that.
+        if is_replaced && stages.is_absent && stages.has_old && stages.has_new {
+            folder.put_back(&name, &located)?;
+            stages = folder.stages(&name, &located)?;
+        }
+        Ok(Some(stages))
+    }
+
+    /// Brings the documents of an entry to one side.
+    fn roll(
+        &self,
+        entry: &Entry,
+        standings: &[Standing],
+        direction: Direction,
+    ) -> Result<(), EditorError> {
+        for (at, (step, standing)) in entry.steps.iter().zip(standings).enumerate() {
+            let settled = match direction {
+                Direction::Forward => *standing == Standing::After,
+                Direction::Back => !matches!(standing, Standing::Halfway | Standing::After),
+            };
+            if !settled {
+                self.roll_step(entry.number, at, step, *standing, direction)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn roll_step(
+        &self,
+        number: u64,
+        at: usize,
+        step: &Step,
+        standing: Standing,
+        direction: Direction,
+    ) -> Result<(), EditorError> {
+        let old_path = recorded_path(&step.path)?;
+        let new_path = step.moved_to.as_deref().map(recorded_path).transpose()?;
+        let folder = self.folder.private()?;
+        if standing == Standing::Halfway {
+            // Both files are there; one of them is one too many.
+            let surplus = match direction {
+                Direction::Forward => &old_path,
+                Direction::Back => new_path.as_ref().unwrap_or(&old_path),
+            };
+            let bytes = self.folder.read_any(surplus)?.unwrap_or_default();
+            let located = self.folder.root.locate(surplus)?;
+            self.settle_step(&folder, number, at, step)?;
+            folder.take_out(&step_name(number, at, step), &located, &bytes)?;
+            return Ok(self.settle_step(&folder, number, at, step)?);
+        }
+        let (from, to, changes) = match direction {
+            Direction::Forward => (&old_path, new_path.as_ref(), step.changes()),
+            Direction::Back => (
+                new_path.as_ref().unwrap_or(&old_path),
+                new_path.as_ref().map(|_| &old_path),
+                step.inverse(),
+            ),
+        };
+        let target_hash = match direction {
+            Direction::Forward => &step.after,
+            Direction::Back => &step.before,
+        };
+        let bytes = self.folder.read_any(from)?;
+        let changed = match target_hash {
+            None => None,
+            Some(_) => {
+                changes.and_then(|changes| changes.apply(bytes.as_deref().unwrap_or_default()))
+            }
+        };
+        let made = changed.as_ref().map(|bytes| Digest::of(bytes).to_string());
+        if made != *target_hash {
+            return Err(EditorError::KeepsChanging);
+        }
+        let places = Places {
+            from: self.folder.root.locate(from)?,
+            to: match to {
+                Some(to) => Some(self.folder.root.locate(to)?),
+                None => None,
+            },
+        };
+        self.settle_step(&folder, number, at, step)?;
+        let name = step_name(number, at, step);
+        if let Some(bytes) = &changed {
+            folder.prepare(&name, bytes, &places.from, places.target())?;
+        }
+        let swapped = put_in_place(
+            &folder,
+            &name,
+            (bytes.as_deref(), changed.as_deref()),
+            &places,
+        )?;
+        self.settle_step(&folder, number, at, step)?;
+        match swapped {
+            Swap::Done => Ok(()),
+            Swap::Changed => Err(EditorError::KeepsChanging),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Back,
+}
+
+fn step_name(number: u64, at: usize, step: &Step) -> StepName {
+    StepName::new(number, at, step.before.as_deref(), step.after.as_deref())
+}
+
+/// Whether a document that somebody has changed had been changed by us before.
+fn was_in_place(step: &Step, stages: Option<Stages>) -> bool {
+    match (stages, &step.before, &step.after) {
+        (None, ..) => false,
+        (Some(stages), _, None) => stages.has_old,
+        (Some(stages), None, Some(_)) => !stages.has_new,
+        (Some(stages), Some(_), Some(_)) => {
+            stages.has_exchanged || (stages.has_old && !stages.has_new)
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Changes that callers ask for: made on drafts in memory, then committed together.
+
+mod apply;
+mod characters;
+mod commit;
+mod conflict;
+pub(super) mod operation;
+mod plan;
+mod repair;
+pub(super) mod report;
+mod transaction;
+pub(super) mod undo;
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use self::{
+    commit::{Committed, Heading},
+    operation::Operation,
+    plan::{Plan, Plans},
+    report::WriteReport,
+    transaction::Transaction,
+};
+use super::{
+    EditorError, EditorLimits, Watch, draft::Draft, folder::DocumentFolder,
+    history::DocumentHistory, read::DocumentReader, store::JournalStore,
+};
+use crate::journal::{Kind, Request};
+
+/// What a caller asks for.
+#[derive(Clone, Debug)]
+pub struct WriteRequest {
+    /// The changes, in order. All of them are made, or none.
+    pub operations: Vec<Operation>,
+    /// What the history calls it.
+    pub name: String,
+    /// Who asks.
+    pub actor: String,
+    /// Why.
+    pub reason: Option<String>,
+    /// The caller's name for the request, and a digest of what it asks, so that a retry is known as one.
+    pub request: Option<(String, String)>,
+    /// Only say what would happen.
+    pub dry_run: bool,
+    /// A person has agreed to a large deletion.
+    pub confirmed: bool,
+}
+
+/// Writes documents: all that a request asks for, or nothing.
+#[derive(Debug)]
+pub(super) struct DocumentWriter {
+    folder: Arc<DocumentFolder>,
+    store: Arc<JournalStore>,
+    reader: Arc<DocumentReader>,
+    history: Arc<DocumentHistory>,
+    pub(super) limits: EditorLimits,
+    plans: Mutex<Plans>,
+    /// Whether the root was flushed after its private folder was made.
+    is_root_flushed: AtomicBool,
+}
+
+/// A document that another program writes at the same moment is tried again this often.
+const MOST_TRIES: usize = 40;
+
+impl DocumentWriter {
+    pub(super) fn new(
+        folder: &Arc<DocumentFolder>,
+        store: &Arc<JournalStore>,
+        reader: &Arc<DocumentReader>,
+        history: &Arc<DocumentHistory>,
+        limits: EditorLimits,
+    ) -> Self {
+        Self {
+            folder: Arc::clone(folder),
+            store: Arc::clone(store),
+            reader: Arc::clone(reader),
+            history: Arc::clone(history),
+            limits,
+            plans: Mutex::default(),
+            is_root_flushed: AtomicBool::new(false),
+        }
+    }
+
+    /// Makes all operations of a request, or none.
+    pub(super) fn write(
+        &self,
+        request: &WriteRequest,
+        watch: Watch<'_>,
+    ) -> Result<WriteReport, EditorError> {
+        if request.operations.len() > self.limits.max_operations {
+            return Err(EditorError::TooManyOperations {
+                limit: self.limits.max_operations,
+            });
+        }
+        if let Some(report) = self.replay(request.request.as_ref())? {
+            return Ok(report);
+        }
+        self.write_checked(request, None, watch)
+    }
+
+    /// Makes exactly the changes that a dry run showed.
+    pub(super) fn apply_plan(
+        &self,
+        token: &str,
+        confirmed: bool,
+        watch: Watch<'_>,
+    ) -> Result<WriteReport, EditorError> {
+        let mut plan = self.plans().take(token).ok_or(EditorError::PlanUnknown)?;
+        plan.request.dry_run = false;
+        plan.request.confirmed |= confirmed;
+        let result = self.write_checked(&plan.request, Some(&plan), watch);
+        let may_be_tried_again = matches!(
+            result,
+            Err(EditorError::NotConfirmed { .. } | EditorError::Busy | EditorError::Cancelled)
+        );
+        if may_be_tried_again {
+            self.plans().put(token.to_owned(), plan);
+        }
+        result
+    }
+
+    fn write_checked(
+        &self,
+        request: &WriteRequest,
+        plan: Option<&Plan>,
+        watch: Watch<'_>,
+    ) -> Result<WriteReport, EditorError> {
+        let mut extra = BTreeSet::new();
+        let mut tries = 0;
+        while tries < MOST_TRIES {
+            let paths = self.paths_of(&request.operations, &extra)?;
+            let locks = self
+                .store
+                .lock_documents(paths.iter().map(String::as_str), watch.stop)?;
+            // The first try may have been under way until now.
+            if let Some(report) = self.replay(request.request.as_ref())? {
+                return Ok(report);
+            }
+            let mut transaction = Transaction::new(self, locks);
+            transaction.promised = plan.map(|plan| plan.ids.clone()).unwrap_or_default();
+            let performed = transaction.perform_all(&request.operations, watch);
+            if !transaction.missing.is_empty() {
+                // More documents than were named, and somebody else holds them: waited for in order, all of them.
+                extra.append(&mut transaction.missing);
+                continue;
+            }
+            performed?;
+            tries += 1;
+            if plan.is_some_and(|plan| transaction.planned() != plan.documents) {
+                return Err(EditorError::PlanStale);
+            }
+            let most = self.limits.confirm_delete_bytes;
+            let is_large = most.is_some_and(|most| transaction.deleted_bytes > most);
+            if is_large && !request.confirmed && !request.dry_run {
+                return Err(EditorError::NotConfirmed {
+                    bytes: transaction.deleted_bytes,
+                });
+            }
+            if request.dry_run {
+                transaction.check_writable()?;
+                return self.dry_run(request, &transaction);
+            }
+            let heading = Heading {
+                actor: request.actor.clone(),
+                operation: request.name.clone(),
+                reason: request.reason.clone(),
+                request: request.into(),
+                kind: Kind::Edit,
+            };
+            if let Some(report) = self.finish(&transaction, heading, watch)? {
+                return Ok(report);
+            }
+        }
+        Err(EditorError::KeepsChanging)
+    }
+
+    /// Commits a transaction and says what it did, or `None` when a document had changed.
+    fn finish(
+        &self,
+        transaction: &Transaction<'_>,
+        heading: Heading,
+        watch: Watch<'_>,
+    ) -> Result<Option<WriteReport>, EditorError> {
+        let changed: Vec<&Draft> = transaction
+            .drafts
+            .values()
+            .filter(|draft| draft.is_changed())
+            .collect();
+        if changed.is_empty() {
+            return Ok(Some(self.report(transaction, None, &[], &[])));
+        }
+        watch.check()?;
+        match self.commit(&changed, transaction, heading, watch)? {
+            Committed::Changed => Ok(None),
+            Committed::Yes {
+                entry,
+                views,
+                ids,
+                others,
+            } => {
+                self.history.shorten_journal_if_needed();
+                let mut report = self.report(transaction, Some(entry), &views, &ids);
+                report.changed_since = others.changed_since;
+                report.rescued = others.rescued;
+                Ok(Some(report))
+            }
+        }
+    }
+
+    /// The answer to a request that was met before, if the one with this name and digest is a retry of it.
+    fn replay(
+        &self,
+        request: Option<&(String, String)>,
+    ) -> Result<Option<WriteReport>, EditorError> {
+        self.replay_about(request, None)
+    }
+
+    /// The same, which speaks of the document at `asked` first.
+    fn replay_about(
+        &self,
+        request: Option<&(String, String)>,
+        asked: Option<&str>,
+    ) -> Result<Option<WriteReport>, EditorError> {
+        let Some((id, digest)) = request else {
+            return Ok(None);
+        };
+        let found = self.store.current_state()?.ledger.request(id).cloned();
+        let Some((known, number)) = found else {
+            return Ok(None);
+        };
+        if known != *digest {
+            return Err(EditorError::RequestReused);
+        }
+        self.report_of_entry(number, asked).map(Some)
+    }
+
+    /// The documents that operations name, by path or by the ids of their sections, without links.
+    fn paths_of(
+        &self,
+        operations: &[Operation],
+        extra: &BTreeSet<String>,
+    ) -> Result<BTreeSet<String>, EditorError> {
+        let mut paths = extra.clone();
+        let state = self.store.current_state()?;
+        for operation in operations {
+            let (named, ids) = operation.names();
+            for path in named {
+                // One that cannot be found is reported when it is looked at.
+                if let Ok(real) = self.folder.root.resolve(path) {
+                    paths.insert(real.as_str().to_owned());
+                }
+            }
+            for id in ids {
+                match state.ledger.document_of(id) {
+                    Some(known) => paths.extend(known.path.clone()),
+                    None => paths.extend(self.store.sighted_with(&state, id)),
+                }
+            }
+        }
+        Ok(paths)
+    }
+
+    fn plans(&self) -> MutexGuard<'_, Plans> {
+        self.plans.lock()
+    }
+}
+
+impl From<&WriteRequest> for Option<Request> {
+    fn from(request: &WriteRequest) -> Self {
+        let (id, digest) = request.request.clone()?;
+        Some(Request { id, digest })
+    }
+}

@@ -1,0 +1,515 @@
+//! Operations, made on drafts.
+
+use sectile_markdown::{
+    Change, Changes, Digest, Source, Span,
+    edit::{Edit, EditError, Escape, Place, Within},
+    remove_key, set_key,
+};
+
+use super::{
+    characters::{check_new_path, check_text, check_value},
+    conflict::Hashed,
+    operation::{
+        At, CreateDocument, DeleteDocument, DeleteSection, EditText, InsertSection, MoveSection,
+        Operation, Relative, RenameDocument, RenameSection, Scope, SetFrontMatter, UpdateSection,
+    },
+    transaction::{PendingStep, Transaction},
+};
+use crate::{
+    NotePath,
+    editor::{
+        EditorError, Watch,
+        draft::{Draft, Found},
+        read::{
+            part::{check_whole, hash_matches},
+            section::parts_of,
+        },
+    },
+};
+
+impl Transaction<'_> {
+    /// Makes all operations, in order, and repairs links.
+    pub(super) fn perform_all(
+        &mut self,
+        operations: &[Operation],
+        watch: Watch<'_>,
+    ) -> Result<(), EditorError> {
+        for operation in operations {
+            self.perform(operation)?;
+            watch.check()?;
+        }
+        self.settle_links(operations, watch)
+    }
+
+    /// Makes one operation.
+    fn perform(&mut self, operation: &Operation) -> Result<(), EditorError> {
+        match operation {
+            Operation::Insert(insert) => self.insert(insert),
+            Operation::Update(update) => self.update(update),
+            Operation::Delete(delete) => self.delete(delete),
+            Operation::Move(relocation) => self.relocate(relocation),
+            Operation::Rename(rename) => self.rename(rename),
+            Operation::EditText(edit) => self.edit_text(edit),
+            Operation::SetFrontMatter(set) => self.set_front_matter(set),
+            Operation::CreateDocument(create) => self.create(create),
+            Operation::RenameDocument(rename) => self.rename_document(rename),
+            Operation::DeleteDocument(delete) => self.delete_document(delete),
+        }
+    }
+
+    fn check_payload(&self, text: &str) -> Result<(), EditorError> {
+        self.check_length(text.len())
+    }
+
+    fn check_length(&self, length: usize) -> Result<(), EditorError> {
+        let limit = self.writer.limits.max_payload_bytes;
+        if length > limit {
+            return Err(EditorError::TooLarge {
+                what: "content",
+                limit: limit as u64,
+            });
+        }
+        Ok(())
+    }
+
+    /// Notes what a step did.
+    fn done(&mut self, path: &str, section: Option<String>, merged: bool) {
+        if let Some(id) = &section {
+            self.touch(path, id);
+        }
+        self.steps.push(PendingStep {
+            path: path.to_owned(),
+            section,
+            merged,
+        });
+    }
+
+    /// The document and the place that `at` names.
+    fn place(&mut self, path: Option<&NotePath>, at: &At) -> Result<(String, Place), EditorError> {
+        match at {
+            At::Position(position) => {
+                let path = path.ok_or(EditorError::NoDocument)?;
+                let key = self.draft(path)?.path.as_str().to_owned();
+                Ok((key, Place::Position(*position)))
+            }
+            At::Next { relative, anchor } => {
+                let found = self.find(path, anchor)?;
+                let place = match relative {
+                    Relative::Before => Place::Before(found.position),
+                    Relative::After => Place::After(found.position),
+                    Relative::FirstChild => Place::FirstChild(found.position),
+                    Relative::LastChild => Place::LastChild(found.position),
+                };
+                Ok((found.path, place))
+            }
+        }
+    }
+
+    fn insert(&mut self, insert: &InsertSection) -> Result<(), EditorError> {
+        let InsertSection {
+            path,
+            heading,
+            content,
+            at,
+            level,
+            headings,
+            label,
+        } = insert;
+        self.check_payload(content)?;
+        check_text("heading", heading, "")?;
+        check_text("content", content, "")?;
+        let (key, place) = self.place(path.as_ref(), at)?;
+        let edit = Edit::Insert {
+            place,
+            level: *level,
+            heading,
+            body: content,
+            headings: *headings,
+        };
+        let edited = self.edit(&key, &edit, &[])?;
+        let id = edited
+            .focus
+            .and_then(|position| self.drafts[&key].ids.get(position).cloned());
+        if let (Some(label), Some(id)) = (label, &id) {
+            self.labels.insert(label.clone(), id.clone());
+        }
+        self.done(&key, id, false);
+        Ok(())
+    }
+
+    fn update(&mut self, update: &UpdateSection) -> Result<(), EditorError> {
+        let UpdateSection {
+            path,
+            section,
+            content,
+            scope,
+            headings,
+            expected_hash,
+        } = update;
+        let found = self.find(path.as_ref(), section)?;
+        let expected = expected_hash.as_deref();
+        let present = self.present(&found, *scope);
+        // Text that is there already may be written back, however long it is.
+        if content.len() > present.len() {
+            self.check_payload(content)?;
+        }
+        check_whole(
+            &present,
+            content,
+            expected,
+            self.writer.limits.max_shown_bytes,
+        )?;
+        let hashed = match scope {
+            Scope::Body => Hashed::Own,
+            Scope::Subtree => Hashed::Subtree,
+        };
+        let current = self.is_current(&found, expected, hashed)?;
+        let merged = match expected {
+            Some(expected) if !current => {
+                Some(self.merged(&found, expected, hashed, *scope, content)?)
+            }
+            _ => None,
+        };
+        let body = merged.as_deref().unwrap_or(content);
+        check_text("content", body, &present)?;
+        let edit = match scope {
+            Scope::Body => Edit::ReplaceBody {
+                section: found.position,
+                body,
+                headings: *headings,
+            },
+            Scope::Subtree => Edit::ReplaceSubtree {
+                section: found.position,
+                body,
+                headings: *headings,
+            },
+        };
+        self.edit(&found.path, &edit, &[])?;
+        self.done(&found.path, Some(found.id), merged.is_some());
+        Ok(())
+    }
+
+    fn delete(&mut self, delete: &DeleteSection) -> Result<(), EditorError> {
+        let found = self.find(delete.path.as_ref(), &delete.section)?;
+        if !self.is_current(&found, delete.expected_hash.as_deref(), Hashed::Subtree)? {
+            let theirs = self.subtree_text(&found);
+            return Err(self.conflict(&found, Hashed::Subtree, None, None, &theirs));
+        }
+        let subtree = self.subtree_ids(&found);
+        self.deleted_bytes += self.subtree_text(&found).len();
+        let edit = Edit::Delete {
+            section: found.position,
+        };
+        self.edit(&found.path, &edit, &[])?;
+        self.touch_all(&found.path, subtree);
+        self.done(&found.path, None, false);
+        Ok(())
+    }
+
+    /// The lines of a section's heading.
+    fn written_heading(&self, found: &Found) -> String {
+        let draft = &self.drafts[&found.path];
+        let section = draft.document.top_level().nth(found.position);
+        let heading = section.map(|(_, section, _)| section.heading.slice(draft.text()));
+        String::from_utf8_lossy(heading.unwrap_or_default()).into_owned()
+    }
+
+    /// The ids of a section and all that is below it.
+    fn subtree_ids(&self, found: &Found) -> Vec<String> {
+        let draft = &self.drafts[&found.path];
+        let end = subtree_end(draft, found.position);
+        draft.ids[found.position..end].to_vec()
+    }
+
+    fn relocate(&mut self, relocation: &MoveSection) -> Result<(), EditorError> {
+        let MoveSection {
+            path,
+            section,
+            at,
+            to,
+            level,
+            expected_hash,
+        } = relocation;
+        let found = self.find(path.as_ref(), section)?;
+        // A text that changed meanwhile moves as it is now.
+        let merged = !self.is_current(&found, expected_hash.as_deref(), Hashed::Subtree)?;
+        let target = match (to, at) {
+            (Some(to), _) => Some(to.clone()),
+            (None, At::Position(_)) => Some(self.drafts[&found.path].final_path().clone()),
+            (None, At::Next { anchor, .. }) if anchor.id.is_some() => None,
+            (None, At::Next { .. }) => Some(self.drafts[&found.path].final_path().clone()),
+        };
+        let (key, place) = self.place(target.as_ref(), at)?;
+        if key == found.path {
+            let edit = Edit::Move {
+                section: found.position,
+                place,
+                level: *level,
+            };
+            self.edit(&key, &edit, &[])?;
+            self.done(&key, Some(found.id), merged);
+            return Ok(());
+        }
+        let subtree = self.subtree_ids(&found);
+        let text = String::from_utf8_lossy(&self.subtree_text(&found)).into_owned();
+        let graft = Edit::Graft {
+            place,
+            level: *level,
+            subtree: &text,
+        };
+        let grafted = self.edit(&key, &graft, &subtree)?;
+        let made = grafted.lineage.iter().filter(|origin| origin.is_none());
+        if made.count() != subtree.len() {
+            // With the other document's line ends, the text has other headings.
+            return Err(EditError::Escapes(Escape::Structure).into());
+        }
+        let gone = Edit::Delete {
+            section: found.position,
+        };
+        self.edit(&found.path, &gone, &[])?;
+        self.touch(&found.path, &found.id);
+        self.done(&key, Some(found.id), merged);
+        Ok(())
+    }
+
+    fn rename(&mut self, rename: &RenameSection) -> Result<(), EditorError> {
+        let RenameSection {
+            path,
+            section,
+            heading,
+            level,
+            expected_hash,
+            ..
+        } = rename;
+        self.check_payload(heading)?;
+        let found = self.find(path.as_ref(), section)?;
+        check_text("heading", heading, &self.written_heading(&found))?;
+        let merged = !self.is_current(&found, expected_hash.as_deref(), Hashed::Own)?;
+        let edit = Edit::Rename {
+            section: found.position,
+            heading,
+        };
+        self.edit(&found.path, &edit, &[])?;
+        if let Some(level) = level {
+            let edit = Edit::SetLevel {
+                section: found.position,
+                level: *level,
+            };
+            self.edit(&found.path, &edit, &[])?;
+        }
+        self.done(&found.path, Some(found.id), merged);
+        Ok(())
+    }
+
+    fn edit_text(&mut self, edit_text: &EditText) -> Result<(), EditorError> {
+        let EditText {
+            path,
+            section,
+            old_text,
+            new_text,
+            expected_count,
+            scope,
+            expected_hash,
+        } = edit_text;
+        self.check_payload(new_text)?;
+        check_text("new_text", new_text, old_text)?;
+        let Some(section) = section else {
+            let path = path.as_ref().ok_or(EditorError::NoDocument)?;
+            let require = self.writer.limits.require_hash;
+            let draft = self.draft(path)?;
+            check_document(draft, expected_hash.as_deref(), require)?;
+            let key = draft.path.as_str().to_owned();
+            let edit = Edit::ReplaceText {
+                within: Within::Document,
+                old: old_text,
+                new: new_text,
+                expected: *expected_count,
+            };
+            self.edit(&key, &edit, &[])?;
+            self.done(&key, None, false);
+            return Ok(());
+        };
+        let found = self.find(path.as_ref(), section)?;
+        let (hashed, within) = match scope {
+            Scope::Body => (Hashed::Own, Within::Body(found.position)),
+            Scope::Subtree => (Hashed::Subtree, Within::Subtree(found.position)),
+        };
+        // The passage is compared itself, so a text that changed elsewhere does not matter.
+        let merged = !self.is_current(&found, expected_hash.as_deref(), hashed)?;
+        let edit = Edit::ReplaceText {
+            within,
+            old: old_text,
+            new: new_text,
+            expected: *expected_count,
+        };
+        self.edit(&found.path, &edit, &[])?;
+        self.done(&found.path, Some(found.id), merged);
+        Ok(())
+    }
+
+    fn set_front_matter(&mut self, set: &SetFrontMatter) -> Result<(), EditorError> {
+        let SetFrontMatter { path, key, value } = set;
+        let path = path.as_ref().ok_or(EditorError::NoDocument)?;
+        if let Some(value) = value {
+            check_text("key", key, "")?;
+            check_value(value)?;
+        }
+        let draft = self.draft(path)?;
+        let changes = match value {
+            Some(value) => set_key(draft.text(), key, value),
+            None => remove_key(draft.text(), key),
+        }
+        .map_err(|error| EditorError::FrontMatter(error.to_string()))?;
+        let at = draft.path.as_str().to_owned();
+        self.check_length(changes.iter().map(|change| change.text.len()).sum())?;
+        self.edit(&at, &Edit::FrontMatter(changes), &[])?;
+        self.done(&at, None, false);
+        Ok(())
+    }
+
+    fn create(&mut self, create: &CreateDocument) -> Result<(), EditorError> {
+        let CreateDocument { path, content } = create;
+        self.writer.folder.check_path(path)?;
+        check_new_path(path)?;
+        self.check_payload(content)?;
+        check_text("content", content, "")?;
+        let real = self.free_path(path)?;
+        let bytes = content.as_bytes().to_vec();
+        let document = Source::new(&bytes).parse();
+        let headings: Vec<String> = document
+            .top_level()
+            .map(|(_, section, _)| section.text.clone())
+            .collect();
+        let ids: Vec<String> = headings
+            .iter()
+            .map(|heading| self.fresh_id(heading))
+            .collect();
+        let key = real.as_str().to_owned();
+        let whole = Change::new(Span::new(0, 0), bytes.clone());
+        let draft = Draft {
+            path: real,
+            base: None,
+            document,
+            touched: Vec::new(),
+            ids,
+            changes: Changes::new([whole]).unwrap_or_default(),
+            bytes: Some(bytes),
+            moved_to: None,
+            number: None,
+        };
+        self.drafts.insert(key.clone(), draft);
+        self.done(&key, None, false);
+        Ok(())
+    }
+
+    /// A path where no document is. The folders above it are made with the document.
+    fn free_path(&mut self, path: &NotePath) -> Result<NotePath, EditorError> {
+        let real = match self.writer.folder.real_path(path) {
+            // A link that leads nowhere.
+            Err(EditorError::DocumentNotFound) if self.writer.folder.root.is_occupied(path) => {
+                return Err(EditorError::DocumentExists);
+            }
+            real => real?,
+        };
+        self.hold(&real)?;
+        self.writer.store.finish_pending(real.as_str())?;
+        let taken = self
+            .drafts
+            .values()
+            .any(|draft| draft.bytes.is_some() && *draft.final_path() == real);
+        if taken || self.writer.folder.root.is_occupied(&real) {
+            Err(EditorError::DocumentExists)
+        } else {
+            Ok(real)
+        }
+    }
+
+    fn rename_document(&mut self, rename: &RenameDocument) -> Result<(), EditorError> {
+        let RenameDocument { path, new_path, .. } = rename;
+        if self.writer.folder.only.is_some() {
+            return Err(EditorError::OutsideRoot);
+        }
+        self.writer.folder.check_path(new_path)?;
+        check_new_path(new_path)?;
+        self.writer.folder.refuse_link(path)?;
+        let key = self.draft(path)?.path.as_str().to_owned();
+        let free = self.free_path(new_path)?;
+        let key = self.rekeyed(key, free);
+        self.done(&key, None, false);
+        Ok(())
+    }
+
+    /// Notes that a draft goes to another path, and says what it is kept under then. One that is not on disk yet just
+    /// has that path.
+    fn rekeyed(&mut self, key: String, path: NotePath) -> String {
+        match self.drafts.remove(&key) {
+            Some(mut draft) if draft.base.is_none() => {
+                let new_key = path.as_str().to_owned();
+                for step in self.steps.iter_mut().filter(|step| step.path == key) {
+                    step.path.clone_from(&new_key);
+                }
+                draft.path = path;
+                self.drafts.insert(new_key.clone(), draft);
+                new_key
+            }
+            Some(mut draft) => {
+                draft.moved_to = Some(path);
+                self.drafts.insert(key.clone(), draft);
+                key
+            }
+            None => key,
+        }
+    }
+
+    fn delete_document(&mut self, delete: &DeleteDocument) -> Result<(), EditorError> {
+        let DeleteDocument {
+            path,
+            expected_hash,
+        } = delete;
+        if self.writer.folder.only.is_some() {
+            return Err(EditorError::OutsideRoot);
+        }
+        self.writer.folder.refuse_link(path)?;
+        let require = self.writer.limits.require_hash;
+        let draft = self.draft(path)?;
+        let key = draft.path.as_str().to_owned();
+        draft.moved_to = None;
+        check_document(draft, expected_hash.as_deref(), require)?;
+        let size = draft.text().len();
+        let ids = draft.ids.clone();
+        let text = draft.base.as_ref().map_or(0, |base| base.bytes().len());
+        draft.changes =
+            Changes::new([Change::new(Span::new(0, text), Vec::new())]).unwrap_or_default();
+        draft.bytes = None;
+        draft.ids = Vec::new();
+        draft.touched = ids;
+        self.deleted_bytes += size;
+        self.done(&key, None, false);
+        Ok(())
+    }
+}
+
+/// Refuses a change of a whole document that is not what the caller based it on.
+fn check_document(draft: &Draft, expected: Option<&str>, require: bool) -> Result<(), EditorError> {
+    match (expected, &draft.base) {
+        // Earlier operations of the same request may have changed it; the caller could not know the result.
+        (Some(expected), Some(base)) if hash_matches(expected, base.hash()) => Ok(()),
+        (Some(expected), _) if hash_matches(expected, &Digest::of(draft.text())) => Ok(()),
+        (Some(_), _) => Err(EditorError::DocumentChanged),
+        // One that the same request makes has no hash yet.
+        (None, Some(_)) if require => Err(EditorError::HashRequired),
+        (None, _) => Ok(()),
+    }
+}
+
+/// The position after the last section below the one at `position`.
+fn subtree_end(draft: &Draft, position: usize) -> usize {
+    let Some(parts) = parts_of(draft.text(), &draft.document, position) else {
+        return position;
+    };
+    draft
+        .document
+        .top_level()
+        .take_while(|(_, section, _)| section.heading.start < parts.whole.end)
+        .count()
+}

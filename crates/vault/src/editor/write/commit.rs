@@ -1,0 +1,353 @@
+//! From drafts to bytes on disk: intent, temporary files, swap, commit. At every point the old bytes or the new bytes.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use sectile_markdown::Digest;
+
+use super::{DocumentWriter, transaction::Transaction};
+use crate::{
+    editor::{
+        EditorError, View, Watch,
+        draft::Draft,
+        read::foreign::{adopted, needs_snapshot},
+        store::{Places, put_in_place, restore},
+    },
+    fault::step,
+    fs::{PrivateFolder, StepName, Swap},
+    ids,
+    journal::{Bytes, Entry, Kind, Record, Request, Splice, Step, written},
+    ledger::DocumentState,
+};
+
+/// What a commit says of itself.
+pub(super) struct Heading {
+    pub(super) actor: String,
+    pub(super) operation: String,
+    pub(super) reason: Option<String>,
+    pub(super) request: Option<Request>,
+    pub(super) kind: Kind,
+}
+
+/// Whether a commit was made.
+pub(super) enum Committed {
+    Yes {
+        entry: u64,
+        views: Vec<Option<Arc<View>>>,
+        ids: Vec<String>,
+        others: Others,
+    },
+    /// A document had changed; nothing was written.
+    Changed,
+}
+
+/// What other programs did while a commit was under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Others {
+    /// What was read back is not what was written.
+    pub(super) changed_since: bool,
+    /// Files that were written to after they were replaced, and are kept.
+    pub(super) rescued: usize,
+}
+
+impl DocumentWriter {
+    /// Writes drafts to disk, all or none. The caller holds the locks of all of them.
+    pub(super) fn commit(
+        &self,
+        drafts: &[&Draft],
+        transaction: &Transaction<'_>,
+        heading: Heading,
+        watch: Watch<'_>,
+    ) -> Result<Committed, EditorError> {
+        let places = drafts
+            .iter()
+            .map(|draft| self.places(draft))
+            .collect::<Result<Vec<Places>, EditorError>>()?;
+        let digest = |draft: &&Draft| draft.bytes.as_deref().map(Digest::of);
+        let digests: Vec<Option<Digest>> = drafts.iter().map(digest).collect();
+        let (number, new_ids, final_ids) = self.store.record(|state| {
+            // The last moment: what comes after the intent is finished, whoever waits for it.
+            watch.check()?;
+            let ledger = &state.ledger;
+            let new_ids = state.completed_ids(transaction.new_sections())?;
+            let mut next_document = ledger.next().document;
+            let mut records = Vec::new();
+            let mut steps = Vec::new();
+            let mut final_ids = Vec::new();
+            for (draft, after) in drafts.iter().zip(&digests) {
+                let ids = given_out(&draft.ids, &new_ids);
+                // Where no file was, a document that the journal knows there is gone.
+                let known = ledger
+                    .document(draft.path.as_str())
+                    .filter(|_| draft.base.is_some());
+                let document = draft.number.or(known.map(|known| known.id));
+                let document = document.unwrap_or_else(|| {
+                    next_document += 1;
+                    next_document - 1
+                });
+                // One that was only read until now enters the journal with the ids that its sections have.
+                let unknown = draft.base.as_ref().filter(|_| known.is_none());
+                let unknown = unknown.map(|base| self.without_history(base));
+                if let Some(unknown) = &unknown {
+                    records.push(Record::Adopt(adopted(document, unknown)));
+                }
+                let known = known.or(unknown.as_ref());
+                let old = draft.old();
+                let needs_snapshot = old
+                    .zip(known)
+                    .is_some_and(|(old, known)| needs_snapshot(known, old));
+                let old_ids = known.map(|known| known.ids.as_slice()).unwrap_or_default();
+                steps.push(step_of(
+                    draft,
+                    document,
+                    after.as_ref(),
+                    old_ids,
+                    &ids,
+                    &new_ids,
+                    needs_snapshot,
+                ));
+                final_ids.push(ids);
+            }
+            let entry = Entry {
+                number: ledger.next().entry,
+                time: self.store.now(),
+                actor: heading.actor,
+                operation: heading.operation,
+                reason: heading.reason,
+                request: heading.request,
+                kind: heading.kind,
+                steps,
+            };
+            let number = entry.number;
+            records.push(Record::Intent(Box::new(entry)));
+            Ok((records, (number, new_ids, final_ids)))
+        })?;
+        let folder = self.folder.private()?;
+        let names = step_names(number, drafts, &digests);
+        let mut placed = 0;
+        let mut others = Others::default();
+        let carried_out = self
+            .flush_root_once(&places)
+            .and_then(|()| self.carry_out(&folder, &names, drafts, &places, &mut placed))
+            .and_then(|swapped| {
+                if swapped == Swap::Done {
+                    others.changed_since = !self.are_read_back(drafts)?;
+                    self.store.append(Record::Commit { entry: number })?;
+                }
+                Ok(swapped)
+            });
+        if !matches!(carried_out, Ok(Swap::Done)) {
+            for ((name, draft), place) in names.iter().zip(drafts).zip(&places).take(placed) {
+                // Whether it worked is seen by looking at the documents, not by what the system says.
+                restore(&folder, name, (draft.old(), draft.bytes.as_deref()), place)
+                    .unwrap_or_default();
+            }
+            self.close(&folder, number, &names, &places)?;
+            return carried_out.map(|_| Committed::Changed);
+        }
+        others.rescued = self.clean_up(&folder, &names, &places);
+        let views = drafts
+            .iter()
+            .zip(digests)
+            .zip(final_ids)
+            .map(|((draft, hash), ids)| self.view_after(draft, hash, ids, number))
+            .collect();
+        Ok(Committed::Yes {
+            entry: number,
+            views,
+            ids: new_ids,
+            others,
+        })
+    }
+
+    /// A document that was only read until now, as the journal would know it.
+    fn without_history(&self, base: &View) -> DocumentState {
+        DocumentState {
+            path: Some(base.path().as_str().to_owned()),
+            hash: Some(base.hash().to_string()),
+            created: self.folder.root.times(base.path()).created,
+            ids: base.ids().to_vec(),
+            ..DocumentState::default()
+        }
+    }
+
+    fn view_after(
+        &self,
+        draft: &Draft,
+        hash: Option<Digest>,
+        ids: Vec<String>,
+        number: u64,
+    ) -> Option<Arc<View>> {
+        if draft.moved_to.is_some() || draft.bytes.is_none() {
+            self.reader.forget(draft.path.as_str());
+        }
+        let bytes = draft.bytes.as_ref()?;
+        Some(self.reader.keep(View::new(
+            draft.final_path().clone(),
+            bytes.clone(),
+            hash?,
+            draft.document.clone(),
+            ids,
+            number,
+        )))
+    }
+
+    /// Where a draft's file is, and where it will be. The folders above a new place are made.
+    fn places(&self, draft: &Draft) -> Result<Places, EditorError> {
+        self.folder.check_target(&draft.path)?;
+        if let Some(path) = &draft.moved_to {
+            self.folder.check_target(path)?;
+        }
+        if draft.base.is_none() || draft.moved_to.is_some() {
+            self.folder.root.make_folders_above(draft.final_path())?;
+        }
+        let places = Places {
+            from: self.folder.locate(&draft.path)?,
+            to: match &draft.moved_to {
+                Some(path) => Some(self.folder.locate(path)?),
+                None => None,
+            },
+        };
+        places.from.check_writable()?;
+        Ok(places)
+    }
+
+    /// Before the first change of this process, the entry of the private folder in the root is flushed: what was done is
+    /// to be found there after a power cut. A single document in the root itself needs no flush for that, as the one
+    /// behind its swap is the same.
+    fn flush_root_once(&self, places: &[Places]) -> Result<(), EditorError> {
+        let is_covered = matches!(places, [place] if place.to.is_none() && place.from.is_in_root());
+        if !is_covered && !self.is_root_flushed.load(Ordering::Relaxed) {
+            self.folder.root.flush_root()?;
+        }
+        self.is_root_flushed.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Writes all drafts, as far as it gets: `placed` counts those that may have been put in place.
+    fn carry_out(
+        &self,
+        folder: &PrivateFolder,
+        names: &[StepName],
+        drafts: &[&Draft],
+        places: &[Places],
+        placed: &mut usize,
+    ) -> Result<Swap, EditorError> {
+        for ((name, draft), place) in names.iter().zip(drafts).zip(places) {
+            if let Some(bytes) = &draft.bytes {
+                folder.prepare(name, bytes, &place.from, place.target())?;
+            }
+        }
+        for (at, ((name, draft), place)) in names.iter().zip(drafts).zip(places).enumerate() {
+            *placed = at + 1;
+            if put_in_place(folder, name, (draft.old(), draft.bytes.as_deref()), place)?
+                == Swap::Changed
+            {
+                *placed = at;
+                return Ok(Swap::Changed);
+            }
+        }
+        Ok(Swap::Done)
+    }
+
+    /// Closes an intent that was taken back. Where that did not work, the intent stays open, and is settled when one of
+    /// its documents is next looked at.
+    fn close(
+        &self,
+        folder: &PrivateFolder,
+        number: u64,
+        names: &[StepName],
+        places: &[Places],
+    ) -> Result<(), EditorError> {
+        let pending = self.store.state().ledger.pending(None);
+        let mut pending = pending.into_iter();
+        let entry = pending.find(|entry| entry.number == number);
+        if entry.is_some_and(|entry| !self.store.is_taken_back(folder, &entry)) {
+            return Err(EditorError::Interrupted);
+        }
+        self.clean_up(folder, names, places);
+        // Without the record, the next look finds the old bytes and drops the intent.
+        match self.store.append(Record::Abort { entry: number }) {
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Reads the documents again. Whether they are what was written: another program may have changed one by now, which
+    /// is entered when it is next looked at.
+    fn are_read_back(&self, drafts: &[&Draft]) -> Result<bool, EditorError> {
+        let mut same = true;
+        for draft in drafts {
+            step("read_back", || Ok(()))?;
+            if let Some(written) = &draft.bytes {
+                same &= match self.folder.read(draft.final_path()) {
+                    Ok(bytes) => bytes == *written,
+                    Err(EditorError::DocumentNotFound | EditorError::TooLarge { .. }) => false,
+                    Err(error) => return Err(error),
+                };
+            }
+        }
+        Ok(same)
+    }
+
+    /// Puts away what is left of the temporary files, and looks again at what was put away earlier. Answers how many
+    /// files another program has written to after they were replaced.
+    fn clean_up(&self, folder: &PrivateFolder, names: &[StepName], places: &[Places]) -> usize {
+        let now = self.store.now();
+        let mut rescued = 0;
+        for (name, place) in names.iter().zip(places) {
+            match folder.settle(name, &place.all(), now) {
+                Ok(count) => rescued += count,
+                // Left-overs are put away at the next start.
+                Err(_) => return rescued,
+            }
+        }
+        rescued + folder.sweep_displaced(Some(now)).unwrap_or_default()
+    }
+}
+
+/// What the temporary files of an entry are called.
+fn step_names(number: u64, drafts: &[&Draft], digests: &[Option<Digest>]) -> Vec<StepName> {
+    let steps = drafts.iter().zip(digests).enumerate();
+    steps
+        .map(|(at, (draft, after))| {
+            let before = draft.base.as_ref().map(|base| base.hash().to_string());
+            let after = after.as_ref().map(Digest::to_string);
+            StepName::new(number, at, before.as_deref(), after.as_deref())
+        })
+        .collect()
+}
+
+/// Ids with the fresh ones filled in.
+pub(super) fn given_out(ids: &[String], new: &[String]) -> Vec<String> {
+    ids.iter()
+        .map(|id| match ids::fresh_index(id) {
+            Some(at) => new.get(at).cloned().unwrap_or_default(),
+            None => id.clone(),
+        })
+        .collect()
+}
+
+fn step_of(
+    draft: &Draft,
+    document: u64,
+    after: Option<&Digest>,
+    old_ids: &[String],
+    ids: &[String],
+    new_ids: &[String],
+    needs_snapshot: bool,
+) -> Step {
+    let old = draft.old();
+    Step {
+        document,
+        path: draft.path.as_str().to_owned(),
+        moved_to: draft.moved_to.as_ref().map(|path| path.as_str().to_owned()),
+        before: draft.base.as_ref().map(|base| base.hash().to_string()),
+        after: after.map(Digest::to_string),
+        changes: Some(written(&draft.changes, old.unwrap_or_default())),
+        snapshot: old
+            .filter(|_| needs_snapshot)
+            .map(|old| Bytes(old.to_vec())),
+        ids: Splice::between(old_ids, ids),
+        touched: given_out(&draft.touched, new_ids),
+        ..Step::default()
+    }
+}

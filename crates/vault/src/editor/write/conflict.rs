@@ -1,0 +1,218 @@
+//! Changes that are based on an older text: combined with what is there now where that is clean, refused otherwise.
+
+use sectile_markdown::{Digest, Document, Source, Span, merge};
+
+use super::{DocumentWriter, operation::Scope, transaction::Transaction};
+use crate::{
+    editor::{
+        Conflict, EditorError,
+        draft::{Draft, Found},
+        read::{
+            part::{check_whole, hash_matches, short_hash},
+            past::before,
+            section::{Parts, lines, parts_of},
+        },
+    },
+    ids,
+};
+
+/// How many entries back the base of a change is looked for.
+const MOST_ENTRIES_BACK: usize = 256;
+/// How many bytes of older texts a request reads while it looks for such bases, all its operations together.
+pub(super) const MOST_BYTES_BACK: usize = 256 << 20;
+
+/// Which text a hash speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hashed {
+    /// A section's own text.
+    Own,
+    /// Heading, text and subsections.
+    Subtree,
+}
+
+/// The text of a section that `hashed` speaks of, and the text that a caller may replace in that scope.
+fn texts(
+    bytes: &[u8],
+    document: &Document,
+    position: usize,
+    hashed: Hashed,
+    scope: Scope,
+) -> Option<(Digest, Vec<u8>)> {
+    let parts = parts_of(bytes, document, position)?;
+    let hashed = match hashed {
+        Hashed::Own => parts.content,
+        Hashed::Subtree => parts.subtree,
+    };
+    let text = replaceable(&parts, scope).slice(bytes);
+    Some((Digest::of(hashed.slice(bytes)), text.to_vec()))
+}
+
+fn replaceable(parts: &Parts, scope: Scope) -> Span {
+    match scope {
+        Scope::Body => parts.content,
+        Scope::Subtree => parts.below,
+    }
+}
+
+impl Transaction<'_> {
+    /// Whether the section is what the caller based its change on. `Ok(false)` when it is not.
+    pub(super) fn is_current(
+        &self,
+        found: &Found,
+        expected: Option<&str>,
+        hashed: Hashed,
+    ) -> Result<bool, EditorError> {
+        let Some(expected) = expected else {
+            return if self.writer.limits.require_hash {
+                Err(EditorError::HashRequired)
+            } else {
+                Ok(true)
+            };
+        };
+        let draft = &self.drafts[&found.path];
+        let same = |bytes: &[u8], document: &Document, position: usize| {
+            texts(bytes, document, position, hashed, Scope::Body)
+                .is_some_and(|(digest, _)| hash_matches(expected, &digest))
+        };
+        if same(draft.text(), &draft.document, found.position) {
+            return Ok(true);
+        }
+        // Earlier operations of the same request may have changed it; the caller could not know the result.
+        Ok(draft.base.as_ref().is_some_and(|base| {
+            base.position_of(&found.id)
+                .is_some_and(|position| same(base.bytes(), base.document(), position))
+        }))
+    }
+
+    /// The text to write when the caller wants `ours` and based it on a text with the hash `expected`.
+    pub(super) fn merged(
+        &self,
+        found: &Found,
+        expected: &str,
+        hashed: Hashed,
+        scope: Scope,
+        ours: &str,
+    ) -> Result<String, EditorError> {
+        let draft = &self.drafts[&found.path];
+        let theirs = texts(draft.text(), &draft.document, found.position, hashed, scope)
+            .map(|(_, text)| text)
+            .unwrap_or_default();
+        let mut room = self.room_back.get();
+        let base = self
+            .writer
+            .base_of(draft, &found.id, expected, (hashed, scope), &mut room);
+        self.room_back.set(room);
+        let base = base?;
+        if let Some(base) = &base {
+            let limit = self.writer.limits.max_shown_bytes;
+            check_whole(&String::from_utf8_lossy(base), ours, Some(expected), limit)?;
+        }
+        if let Some(base) = &base
+            && let Ok(merged) = merge(&lines(base), &lines(ours.as_bytes()), &lines(&theirs))
+            && let Ok(merged) = String::from_utf8(merged)
+        {
+            return Ok(merged);
+        }
+        Err(self.conflict(found, hashed, base, Some(ours), &theirs))
+    }
+
+    /// The answer to a change that cannot be combined with what is there.
+    pub(super) fn conflict(
+        &self,
+        found: &Found,
+        hashed: Hashed,
+        base: Option<Vec<u8>>,
+        ours: Option<&str>,
+        theirs: &[u8],
+    ) -> EditorError {
+        let draft = &self.drafts[&found.path];
+        let hash = texts(
+            draft.text(),
+            &draft.document,
+            found.position,
+            hashed,
+            Scope::Body,
+        )
+        .map(|(digest, _)| short_hash(&digest))
+        .unwrap_or_default();
+        EditorError::Conflict(Box::new(Conflict {
+            section_id: ids::shown(&found.id),
+            hash,
+            base: base.map(|base| String::from_utf8_lossy(&base).into_owned()),
+            ours: ours.map(str::to_owned),
+            theirs: String::from_utf8_lossy(theirs).into_owned(),
+        }))
+    }
+
+    /// The text of a section that a caller may replace in this scope.
+    pub(super) fn present(&self, found: &Found, scope: Scope) -> String {
+        let text = self.part(found, |parts| replaceable(parts, scope));
+        String::from_utf8_lossy(text).into_owned()
+    }
+
+    /// The whole subtree as it is, for a conflict about it.
+    pub(super) fn subtree_text(&self, found: &Found) -> Vec<u8> {
+        self.part(found, |parts| parts.subtree).to_vec()
+    }
+
+    fn part(&self, found: &Found, which: impl Fn(&Parts) -> Span) -> &[u8] {
+        let draft = &self.drafts[&found.path];
+        let parts = parts_of(draft.text(), &draft.document, found.position);
+        parts
+            .map(|parts| which(&parts).slice(draft.text()))
+            .unwrap_or_default()
+    }
+}
+
+impl DocumentWriter {
+    /// The text that had the hash `expected`, if it is in the journal and `room`, this many bytes of older texts, is enough
+    /// to get there.
+    fn base_of(
+        &self,
+        draft: &Draft,
+        id: &str,
+        expected: &str,
+        (hashed, scope): (Hashed, Scope),
+        room: &mut usize,
+    ) -> Result<Option<Vec<u8>>, EditorError> {
+        let Some(view) = &draft.base else {
+            return Ok(None);
+        };
+        let known = {
+            let state = self.store.state();
+            match state.ledger.document(view.path().as_str()) {
+                Some(known) => known.clone(),
+                None => return Ok(None),
+            }
+        };
+        let mut bytes = view.bytes().to_vec();
+        let mut ids = known.ids.clone();
+        let chain = known.entries.get(known.chain_start..).unwrap_or_default();
+        for number in chain.iter().rev().take(MOST_ENTRIES_BACK) {
+            let step = match self.store.step(*number, known.id) {
+                Ok(step) => step,
+                Err(EditorError::TextUnknown) => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let (Ok(Some(older)), Some(older_ids)) =
+                (before(&step, Some(&bytes)), step.ids.inverse().apply(&ids))
+            else {
+                return Ok(None);
+            };
+            (bytes, ids) = (older, older_ids);
+            match room.checked_sub(bytes.len()) {
+                Some(left) => *room = left,
+                None => return Ok(None),
+            }
+            if let Some(position) = ids.iter().position(|known| known == id) {
+                let document = Source::new(&bytes).parse();
+                if let Some((digest, text)) = texts(&bytes, &document, position, hashed, scope)
+                    && hash_matches(expected, &digest)
+                {
+                    return Ok(Some(text));
+                }
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,168 @@
+//! Repairs of links: made in drafts of their own, together with what makes them needed.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use sectile_markdown::{Changes, Digest, Span, edit::Edit};
+
+use super::{
+    operation::{Operation, RenameDocument, RenameSection},
+    transaction::Transaction,
+};
+use crate::editor::{
+    EditorError, Watch,
+    links::{Fix, Fixes, Found, Permits, look_at_links, sections_at},
+};
+
+/// A repaired wiki link in a heading changes the heading, which other links may name, and so on.
+const MOST_ROUNDS: usize = 8;
+
+impl Transaction<'_> {
+    /// Repairs the links that operations want repaired, in all documents, and notes those that the transaction breaks.
+    ///
+    /// Documents with links to repair are locked like all others. Where somebody else holds some, they are noted as
+    /// missing, all of them, and the request starts over.
+    pub(super) fn settle_links(
+        &mut self,
+        operations: &[Operation],
+        watch: Watch<'_>,
+    ) -> Result<(), EditorError> {
+        let mut permits = self.permits(operations);
+        for _ in 0..MOST_ROUNDS {
+            let found = look_at_links(&self.writer.folder, &self.drafts, &permits, watch)?;
+            let again = self.repair(found, &mut permits)?;
+            if !again {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn permits(&self, operations: &[Operation]) -> Permits {
+        let mut permits = Permits {
+            is_undo: operations.is_empty(),
+            ..Permits::default()
+        };
+        let mut homes: HashMap<&str, &str> = HashMap::new();
+        for draft in self.drafts.values() {
+            let ids = draft.base.iter().flat_map(|base| base.ids());
+            homes.extend(ids.map(|id| (id.as_str(), draft.path.as_str())));
+        }
+        let mut followed = HashSet::new();
+        // Every operation notes one step.
+        for (operation, step) in operations.iter().zip(&self.steps) {
+            let id = step.section.as_deref().unwrap_or_default();
+            match operation {
+                Operation::Rename(RenameSection { repair_links, .. }) => {
+                    if *repair_links {
+                        permits.headings.insert(step.path.clone());
+                        followed.insert(id.to_owned());
+                    } else {
+                        permits.fixed_headings.insert(id.to_owned());
+                    }
+                }
+                Operation::Move(_) => {
+                    permits.headings.insert(step.path.clone());
+                    let home = homes.get(id).map(|home| (*home).to_owned());
+                    permits.headings.extend(home);
+                }
+                Operation::RenameDocument(RenameDocument { repair_links, .. }) => {
+                    if *repair_links {
+                        permits.paths = true;
+                    } else {
+                        permits.fixed_paths.insert(step.path.clone());
+                    }
+                }
+                _ => {}
+            }
+        }
+        permits.fixed_headings.retain(|id| !followed.contains(id));
+        permits
+    }
+
+    /// Makes the repairs that were found. Answers whether links must be looked at again.
+    fn repair(&mut self, found: Found, permits: &mut Permits) -> Result<bool, EditorError> {
+        let mut again = false;
+        self.broken = found.broken;
+        let held: Vec<Result<(), EditorError>> = found
+            .fixes
+            .values()
+            .map(|fixes| self.hold(&fixes.path))
+            .collect();
+        held.into_iter().collect::<Result<(), EditorError>>()?;
+        for (path, fixes) in found.fixes {
+            if !self.drafts.contains_key(&path) {
+                if !self.writer.folder.may_change(&fixes.path) {
+                    // A document that nobody asked to change is not a reason to refuse what was asked for.
+                    let broken = fixes.fixes.into_iter().map(|fix| fix.otherwise);
+                    broken.for_each(|link| self.broken.push(link));
+                    continue;
+                }
+                match self.draft(&fixes.path) {
+                    Ok(draft) if Digest::of(draft.text()) == fixes.digest => {}
+                    // Another program just wrote it, or took it away.
+                    Ok(_) | Err(EditorError::DocumentNotFound | EditorError::Edit(_)) => {
+                        again = true;
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            again |= self.respell(&path, fixes, permits)?;
+        }
+        Ok(again)
+    }
+
+    /// Changes the links of one document. Answers whether a heading changed with them.
+    fn respell(
+        &mut self,
+        path: &str,
+        fixes: Fixes,
+        permits: &mut Permits,
+    ) -> Result<bool, EditorError> {
+        let headings = |transaction: &Self| -> Vec<Vec<u8>> {
+            let draft = &transaction.drafts[path];
+            let sections = draft.document.sections().iter();
+            let heading = |span: Span| span.slice(draft.text()).to_vec();
+            sections.map(|section| heading(section.heading)).collect()
+        };
+        let before = headings(self);
+        // Front matter comes last: it stands above the text, whose offsets would be others behind it.
+        let (above, below): (Vec<Fix>, Vec<Fix>) =
+            fixes.fixes.into_iter().partition(|fix| fix.in_front_matter);
+        let text_changed = self.respell_part(path, below, Edit::WithinLines)?;
+        let changed = self.respell_part(path, above, Edit::FrontMatter)? || text_changed;
+        if changed {
+            permits.headings.insert(path.to_owned());
+        }
+        Ok(text_changed && before != headings(self))
+    }
+
+    /// Changes the links of the text of a document, or those of its front matter. Answers whether that could be done;
+    /// otherwise they are noted as broken.
+    fn respell_part(
+        &mut self,
+        path: &str,
+        fixes: Vec<Fix>,
+        edit: fn(Changes) -> Edit<'static>,
+    ) -> Result<bool, EditorError> {
+        if fixes.is_empty() {
+            return Ok(false);
+        }
+        let changes = fixes.iter().flat_map(|fix| fix.changes.iter().cloned());
+        let edit = edit(Changes::new(changes).unwrap_or_default());
+        let at: BTreeSet<usize> = fixes.iter().map(|fix| fix.at).collect();
+        let sections = sections_at(&self.drafts[path], &at);
+        match self.edit(path, &edit, &[]) {
+            Ok(_) => {}
+            Err(EditorError::Edit(_) | EditorError::TooLarge { .. }) => {
+                let broken = fixes.into_iter().map(|fix| fix.otherwise);
+                broken.for_each(|link| self.broken.push(link));
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        }
+        self.touch_all(path, sections);
+        self.repaired_links += fixes.len();
+        Ok(true)
+    }
+}

@@ -1,0 +1,268 @@
+//! What callers are told of a write: made when it is done, foreseen by a dry run, or made again for a retry.
+
+use std::{collections::HashSet, sync::Arc};
+
+use sectile_markdown::{Changes, DiffOptions, Digest, Source, unified_diff};
+
+use super::{
+    DocumentWriter, WriteRequest, commit::given_out, plan::Plan, transaction::Transaction,
+};
+use crate::{
+    editor::{
+        BrokenLink, EditorError, SectionInfo, View, draft::Draft, folder::recorded_path,
+        read::past::before,
+    },
+    ids,
+};
+
+/// What became of a request.
+#[derive(Clone, Debug, Default)]
+pub struct WriteReport {
+    /// The entry of the history; `None` when nothing changed or nothing was written.
+    pub entry: Option<u64>,
+    /// The plan to apply, after a dry run.
+    pub plan: Option<String>,
+    /// The documents that it changed.
+    pub documents: Vec<DocumentReport>,
+    /// What each operation did.
+    pub steps: Vec<StepReport>,
+    /// Links that were repaired.
+    pub repaired_links: usize,
+    /// Links that worked before and do not any more, and new ones that do not work; the first fifty.
+    pub broken_links: Vec<BrokenLink>,
+    /// How many of these there are besides.
+    pub broken_links_more: usize,
+    /// Whether this is the answer to a request that was met before.
+    pub replayed: bool,
+    /// Whether another program changed a document again before the answer.
+    pub changed_since: bool,
+    /// Files that another program wrote to after they were replaced. What it wrote is kept in the private folder.
+    pub rescued: usize,
+}
+
+/// What became of one document.
+#[derive(Clone, Debug)]
+pub struct DocumentReport {
+    /// Its path now.
+    pub path: String,
+    /// The number of its last entry.
+    pub revision: u64,
+    /// Its digest now; `None` when it is gone.
+    pub hash: Option<Digest>,
+    /// What changed.
+    pub diff: String,
+    /// Whether the diff was cut.
+    pub diff_truncated: bool,
+    /// The document now; `None` when it is gone.
+    pub view: Option<Arc<View>>,
+}
+
+/// What one operation did.
+#[derive(Clone, Debug, Default)]
+pub struct StepReport {
+    /// The document.
+    pub path: String,
+    /// The section, as it is now.
+    pub section: Option<SectionInfo>,
+    /// Whether the change was combined with one that somebody else made meanwhile.
+    pub merged: bool,
+}
+
+impl DocumentWriter {
+    pub(super) fn dry_run(
+        &self,
+        request: &WriteRequest,
+        transaction: &Transaction<'_>,
+    ) -> Result<WriteReport, EditorError> {
+        let documents = transaction.planned();
+        if documents.is_empty() {
+            return Ok(self.preview(transaction));
+        }
+        let mut token = Digest::of(format!("{documents:?}").as_bytes()).to_string();
+        token.truncate(24);
+        // The same plan promises the same ids, however often it is asked for.
+        let promised = self.plans().ids(&token);
+        let ids = match promised.filter(|ids| ids.len() == transaction.fresh.len()) {
+            Some(ids) => ids,
+            None => self
+                .store
+                .state()
+                .completed_ids(transaction.new_sections())?,
+        };
+        let mut report = self.report(transaction, None, &[], &ids);
+        let plan = Plan {
+            request: request.clone(),
+            documents,
+            ids,
+        };
+        self.plans().put(token.clone(), plan);
+        report.plan = Some(token);
+        Ok(report)
+    }
+
+    /// What a transaction did, or would do when there are no views.
+    pub(super) fn report(
+        &self,
+        transaction: &Transaction<'_>,
+        entry: Option<u64>,
+        views: &[Option<Arc<View>>],
+        ids: &[String],
+    ) -> WriteReport {
+        let mut documents = Vec::new();
+        let changed = transaction
+            .drafts
+            .values()
+            .filter(|draft| draft.is_changed());
+        for (at, draft) in changed.enumerate() {
+            let (diff, diff_truncated) = self.diff_of(draft);
+            let view = match views.get(at) {
+                Some(view) => view.clone(),
+                None => draft.bytes.as_ref().map(|bytes| {
+                    let revision = draft.base.as_ref().map_or(0, |base| base.revision());
+                    Arc::new(View::new(
+                        draft.final_path().clone(),
+                        bytes.clone(),
+                        Digest::of(bytes),
+                        draft.document.clone(),
+                        given_out(&draft.ids, ids),
+                        revision,
+                    ))
+                }),
+            };
+            documents.push(DocumentReport {
+                path: draft.final_path().as_str().to_owned(),
+                revision: view
+                    .as_ref()
+                    .map_or(entry.unwrap_or(0), |view| view.revision()),
+                hash: view.as_ref().map(|view| *view.hash()),
+                diff,
+                diff_truncated,
+                view,
+            });
+        }
+        let steps = transaction.steps.iter().map(|step| {
+            let draft = transaction.drafts.get(&step.path);
+            let path = draft.map_or(step.path.clone(), |draft| {
+                draft.final_path().as_str().to_owned()
+            });
+            let view = documents
+                .iter()
+                .find(|document| document.path == path)
+                .and_then(|document| document.view.clone())
+                .or_else(|| draft.and_then(|draft| draft.base.clone()));
+            let id = step.section.as_ref().map(|id| match ids::fresh_index(id) {
+                Some(fresh) => ids.get(fresh).cloned().unwrap_or_else(|| id.clone()),
+                None => id.clone(),
+            });
+            let section = id
+                .zip(view)
+                .and_then(|(id, view)| view.section(view.position_of(&id)?));
+            StepReport {
+                path,
+                section,
+                merged: step.merged,
+            }
+        });
+        WriteReport {
+            entry,
+            plan: None,
+            steps: steps.collect(),
+            documents,
+            repaired_links: transaction.repaired_links,
+            broken_links: transaction.broken.links.clone(),
+            broken_links_more: transaction.broken.more,
+            replayed: false,
+            changed_since: false,
+            rescued: 0,
+        }
+    }
+
+    /// What a transaction would do.
+    pub(super) fn preview(&self, transaction: &Transaction<'_>) -> WriteReport {
+        self.report(transaction, None, &[], &[])
+    }
+
+    /// The answer to the request that entry `number` met, made again.
+    pub(super) fn report_of_entry(
+        &self,
+        number: u64,
+        asked: Option<&str>,
+    ) -> Result<WriteReport, EditorError> {
+        let entry = self.store.entry(number)?;
+        let mut report = WriteReport {
+            entry: Some(number),
+            replayed: true,
+            ..WriteReport::default()
+        };
+        for step in &entry.steps {
+            let path = step.moved_to.as_ref().unwrap_or(&step.path);
+            let (bytes, ids) = self.history.document_after(step.document, number)?;
+            let old = before(step, bytes.as_deref())?;
+            let changes = step.changes().unwrap_or_default();
+            let names = (
+                old.as_ref().map(|_| step.path.as_str()),
+                bytes.as_ref().map(|_| path.as_str()),
+            );
+            let (diff, diff_truncated) = self.diff(names, old.as_deref(), &changes);
+            let note = recorded_path(path)?;
+            let view = bytes.map(|bytes| {
+                let (hash, document) = (Digest::of(&bytes), Source::new(&bytes).parse());
+                Arc::new(View::new(note, bytes, hash, document, ids, number))
+            });
+            let section = view.as_ref().and_then(|view| {
+                let there: HashSet<&String> = view.ids().iter().collect();
+                let id = step.touched.iter().find(|id| there.contains(id))?;
+                view.section(view.position_of(id)?)
+            });
+            let is_asked =
+                asked.is_some_and(|asked| [&step.path, path].iter().any(|one| *one == asked));
+            let at = if is_asked { 0 } else { report.steps.len() };
+            let told = StepReport {
+                path: path.clone(),
+                section,
+                merged: false,
+            };
+            report.steps.insert(at, told);
+            report.documents.push(DocumentReport {
+                path: path.clone(),
+                revision: number,
+                hash: view.as_ref().map(|view| *view.hash()),
+                diff,
+                diff_truncated,
+                view,
+            });
+        }
+        Ok(report)
+    }
+
+    fn diff_of(&self, draft: &Draft) -> (String, bool) {
+        let names = (
+            draft.base.as_ref().map(|view| view.path().as_str()),
+            draft.bytes.as_ref().map(|_| draft.final_path().as_str()),
+        );
+        let old = draft.base.as_ref().map(|view| view.bytes());
+        self.diff(names, old, &draft.changes)
+    }
+
+    /// A unified diff, and whether it was cut. A document that is not there has no name.
+    fn diff(
+        &self,
+        names: (Option<&str>, Option<&str>),
+        old: Option<&[u8]>,
+        changes: &Changes,
+    ) -> (String, bool) {
+        let name = |prefix: &str, path: Option<&str>| match path {
+            Some(path) => format!("{prefix}/{path}"),
+            None => "/dev/null".to_owned(),
+        };
+        let (old_name, new_name) = (name("a", names.0), name("b", names.1));
+        let options = DiffOptions {
+            old_name: &old_name,
+            new_name: &new_name,
+            context: 3,
+            max_bytes: self.limits.max_diff_bytes,
+        };
+        let diff = unified_diff(old.unwrap_or_default(), changes, options);
+        (diff.text, diff.truncated)
+    }
+}

