@@ -17,9 +17,9 @@ pub(crate) struct CiArgs {
     skip: Vec<String>,
 }
 
-/// The tests of what the program says without the feature `backends`, which releases have and everything else is
-/// checked with.
-const WITHOUT_BACKENDS: &str = "cli::library::servers";
+/// The tests of what the program says without the feature `backends`. The whole workspace is named again, so that only the
+/// program itself is compiled in another form.
+const WITHOUT_BACKENDS: &str = "--workspace --lib --locked without_backends";
 
 struct Step {
     name: &'static str,
@@ -174,17 +174,16 @@ fn test(repo: &Repo) -> Result<Option<String>> {
         process::run(cargo.env("INSTA_UPDATE", "no").env("CI", "true"))
     };
     contracts::forget(repo)?;
-    // The whole workspace again, so that only the program itself is compiled in another form.
-    let without = format!("--workspace --lib --locked {WITHOUT_BACKENDS}");
-    let everything = "--workspace --features backends --locked";
     if has_nextest() {
         let profile = contracts::PROFILE;
-        tests(&format!("nextest run {everything} --profile {profile}"))?;
-        tests(&format!("test --doc {everything}"))?;
-        tests(&format!("nextest run {without}"))?;
+        tests(&format!(
+            "nextest run --workspace --features backends --locked --profile {profile}"
+        ))?;
+        tests("test --doc --workspace --features backends --locked")?;
+        tests(&format!("nextest run {WITHOUT_BACKENDS}"))?;
     } else {
-        tests(&format!("test {everything}"))?;
-        tests(&format!("test {without}"))?;
+        tests("test --workspace --features backends --locked")?;
+        tests(&format!("test {WITHOUT_BACKENDS}"))?;
     }
     Ok(None)
 }

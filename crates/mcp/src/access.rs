@@ -12,6 +12,7 @@ mod live;
 mod names;
 mod rates;
 mod role;
+mod seal;
 #[cfg(test)]
 mod testing;
 mod tokens;
@@ -25,6 +26,7 @@ pub use self::{
     names::{Names, qualified},
     rates::{Rates, network},
     role::{Acl, Role, Thing},
+    seal::{SealingKey, random_bytes},
     tokens::{ClaimNames, KeySetSource, TokenSettings},
 };
 

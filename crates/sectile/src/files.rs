@@ -11,6 +11,8 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+use sectile_mcp::access::random_bytes;
+
 /// The text of a file, or `None` when there is none.
 pub(crate) fn read_text(path: &Path) -> io::Result<Option<String>> {
     match std::fs::read_to_string(path) {
@@ -126,8 +128,7 @@ pub(crate) fn secret_bytes<const N: usize>(
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     }
-    let mut secret = [0; N];
-    getrandom::fill(&mut secret).map_err(io::Error::other)?;
+    let secret = random_bytes::<N>()?;
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);

@@ -15,7 +15,7 @@ use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-use super::{Role, Secret, authenticator::DEFAULT_VAULT};
+use super::{Role, Secret, authenticator::DEFAULT_VAULT, random_bytes};
 
 /// What every key begins with.
 pub(super) const PREFIX: &str = "sectile_";
@@ -376,9 +376,7 @@ fn decoded<const BYTES: usize>(text: &str) -> Option<[u8; BYTES]> {
 }
 
 fn random<const BYTES: usize>() -> Result<[u8; BYTES], KeyError> {
-    let mut bytes = [0; BYTES];
-    getrandom::fill(&mut bytes).map_err(|_| KeyError::Random)?;
-    Ok(bytes)
+    random_bytes().map_err(|_| KeyError::Random)
 }
 
 fn is_time(text: &str) -> bool {

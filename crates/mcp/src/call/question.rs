@@ -12,7 +12,7 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use crate::{JsonObject, call::error::Refusal};
+use crate::{JsonObject, access::random_bytes, call::error::Refusal};
 
 /// How long a person may take to answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
@@ -70,8 +70,7 @@ pub(crate) struct Seal(OnceLock<Option<RequestStateCodec>>);
 impl Seal {
     fn codec(&self) -> Option<&RequestStateCodec> {
         let codec = self.0.get_or_init(|| {
-            let mut key = [0; RequestStateCodec::MIN_KEY_LENGTH];
-            getrandom::fill(&mut key).ok()?;
+            let key: [u8; RequestStateCodec::MIN_KEY_LENGTH] = random_bytes().ok()?;
             RequestStateCodec::try_new(key).ok()
         });
         codec.as_ref()

@@ -7,7 +7,7 @@ mod entry;
 
 use std::path::{Path, PathBuf};
 
-use similar::TextDiff;
+use sectile_markdown::{DiffOptions, line_changes, unified_diff};
 
 use self::entry::{Entry, Shape};
 
@@ -209,13 +209,16 @@ fn write(profile: &Profile, file: &Path, entry: &Entry) -> Result<(), CliError> 
 }
 
 fn diff(before: &str, after: &str, name: &str) -> String {
-    let diff = TextDiff::from_lines(before, after);
-    let text = diff
-        .unified_diff()
-        .context_radius(3)
-        .header(name, name)
-        .to_string();
-    text.lines()
+    let (before, after) = (before.as_bytes(), after.as_bytes());
+    let options = DiffOptions {
+        old_name: name,
+        new_name: name,
+        context: 3,
+        max_bytes: usize::MAX,
+    };
+    let diff = unified_diff(before, &line_changes(before, after), options);
+    diff.text
+        .lines()
         .map(|line| match line.chars().next() {
             Some('+') => format!("{}\n", Styled(GOOD, line)),
             Some('-') => format!("{}\n", Styled(BAD, line)),

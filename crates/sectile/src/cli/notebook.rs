@@ -7,6 +7,8 @@ mod index;
 mod quote;
 mod search;
 mod verify;
+#[cfg(all(test, not(feature = "backends")))]
+mod without_backends;
 
 use std::path::{Path, PathBuf};
 
@@ -110,41 +112,5 @@ fn failed(error: &LibraryError) -> CliError {
             CliError::failed(visible(message))
         }
         _ => CliError::failed("the request cannot be met."),
-    }
-}
-
-#[cfg(all(test, not(feature = "backends")))]
-mod tests {
-    #![expect(clippy::disallowed_methods, reason = "tests make the files")]
-
-    use std::fs;
-
-    use super::open;
-
-    #[test]
-    fn storages_that_were_left_out_are_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("notes")).unwrap();
-        let s3 = "s3.endpoint = 'https://storage.test'\npath = 'bucket'\n";
-        for storage in [
-            format!("[notebook.notebook_storage]\ntype = 's3'\n{s3}"),
-            format!("[notebook.notebook_storage]\ntype = 'supabase'\n{s3}"),
-            format!("[notebook]\nroot = 'notes'\n[notebook.artifact_storage]\ntype = 's3'\n{s3}"),
-            "[notebook]\nroot = 'notes'\n[notebook.vector_storage]\ntype = 'pgvector'\n\
-             connection = 'postgres://reader@storage.test/library'\n"
-                .to_owned(),
-        ] {
-            let file = folder.path().join("sectile.toml");
-            fs::write(&file, &storage).unwrap();
-            let refused = open(&file).err();
-            let message = refused.as_ref().map(|error| error.message());
-            assert!(
-                message.is_some_and(|message| message.contains("`--features backends`")),
-                "{storage}: {message:?}"
-            );
-        }
-        let file = folder.path().join("sectile.toml");
-        fs::write(&file, "[notebook]\nroot = 'notes'\n").unwrap();
-        assert!(open(&file).is_ok());
     }
 }

@@ -7,7 +7,7 @@ use std::{
     process::ExitCode,
 };
 
-use anstyle::{AnsiColor, Style};
+use clap::builder::styling::{AnsiColor, Style};
 
 use crate::{config::Mistakes, worlds::OpenError};
 

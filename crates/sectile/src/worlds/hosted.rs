@@ -11,9 +11,8 @@ mod settings;
 
 use std::{sync::Arc, time::Instant};
 
-use bytes::Bytes;
 use schemars::JsonSchema;
-use sectile_client::{Client, ClientError, Target};
+use sectile_client::{Client, ClientError, Reply, Target};
 use sectile_markdown::Note;
 use sectile_mcp::{
     Answer, Awaited, CallContext, ErrorList, ErrorRow, Failure, FailureKind, JsonObject, Said,
@@ -151,7 +150,7 @@ impl Hosted {
         Box::pin(async move {
             let NoteParams { path } = decode(arguments)?;
             let path = note_path(&path)?;
-            let json = self.fetch(&path, context.identity.as_deref()).await?;
+            let json = self.fetch(&path, context.identity.as_deref()).await?.body;
             context.check()?;
             if json.len() <= MAX_INLINE_BYTES {
                 return view_of(&path, &json, view);
@@ -163,7 +162,7 @@ impl Hosted {
     }
 
     /// What the store says of the note at `path`: one request, and none at all for somebody who has not signed in.
-    async fn fetch(&self, path: &NotePath, identity: Option<&Identity>) -> Result<Bytes, Failure> {
+    async fn fetch(&self, path: &NotePath, identity: Option<&Identity>) -> Result<Reply, Failure> {
         let (request, tenant) = identity
             .and_then(|identity| {
                 let secret = self.gateway_secret.as_ref();
@@ -185,7 +184,7 @@ impl Hosted {
             Ok(_) | Err(ClientError::TooLarge | ClientError::Encoded) => pass.answered(now),
         }
         match reply {
-            Ok(reply) if reply.status.is_success() => Ok(reply.body),
+            Ok(reply) if reply.status.is_success() => Ok(reply),
             Ok(reply) => Err(refused(reply.status)),
             Err(ClientError::TooLarge) => {
                 Err(failure(FailureKind::TooLarge, RUNTIME_FAILURE, "2xx"))

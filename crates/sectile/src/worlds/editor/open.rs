@@ -1,6 +1,6 @@
 //! Opens the editor world, with the key that tells this user's history from one that came with a folder.
 
-use sectile_mcp::Surface;
+use sectile_mcp::{Surface, access::random_bytes};
 use sectile_vault::{JournalKey, editor::EditorOptions};
 
 use super::{EditorSettings, EditorWorld, ErrorStyle, Extent, now, spec};
@@ -79,7 +79,6 @@ impl EditorSettings {
 
 /// Returns a key that lasts only as long as this process.
 pub(crate) fn key_of_this_process() -> Result<JournalKey, OpenError> {
-    let mut bytes = [0; JournalKey::BYTES];
-    getrandom::fill(&mut bytes).map_err(OpenError::failed)?;
+    let bytes = random_bytes().map_err(OpenError::failed)?;
     Ok(JournalKey::new(&bytes))
 }

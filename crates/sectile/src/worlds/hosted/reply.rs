@@ -95,7 +95,7 @@ fn repaired(json: &[u8]) -> Option<Vec<u8>> {
     let text = String::from_utf8_lossy(json.strip_prefix(MARK).unwrap_or(json));
     let mut bytes = text.into_owned().into_bytes();
     let mut at = 0;
-    while let Some(found) = memchr::memchr(b'\\', bytes.get(at..).unwrap_or_default()) {
+    while let Some(found) = bytes.iter().skip(at).position(|&byte| byte == b'\\') {
         at += found;
         let next = bytes.get(at + 6..).unwrap_or_default();
         match (escaped_unit(&bytes[at..]), escaped_unit(next)) {

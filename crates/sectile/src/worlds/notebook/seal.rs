@@ -1,14 +1,9 @@
 //! Handles that every replica with the same secret can open: the collection that was entered and when, sealed for one
 //! caller. Nothing has to be kept, or passed from one replica to another.
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use ring::{
-    aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
-    hkdf::{HKDF_SHA256, Salt},
-};
-use sectile_mcp::access::Secret;
+use sectile_mcp::access::{SealingKey, Secret};
 
-use super::{errors::NotebookError, tokens::random};
+use super::errors::NotebookError;
 
 /// How long a sealed handle is good, in seconds from entering the collection, on every replica. [`SEALED_HANDLE_UNKNOWN`]
 /// says it in words.
@@ -26,14 +21,12 @@ const PURPOSE: &[u8] = b"sectile notebook context_handle";
 const VERSION: u8 = 1;
 
 /// The key that all replicas have.
-pub(crate) struct Seal(LessSafeKey);
+pub(crate) struct Seal(SealingKey);
 
 impl Seal {
     /// The key that follows from `secret`. None when the library makes none of it, which no secret is the cause of.
     pub(crate) fn new(secret: &Secret) -> Option<Self> {
-        let derived = Salt::new(HKDF_SHA256, &[]).extract(secret.reveal().as_bytes());
-        let key = derived.expand(&[PURPOSE], &CHACHA20_POLY1305).ok()?;
-        Some(Self(LessSafeKey::new(UnboundKey::from(key))))
+        SealingKey::derive(secret, PURPOSE).map(Self)
     }
 
     /// A handle of `caller` for `collection`, entered `now`.
@@ -43,29 +36,17 @@ impl Seal {
         collection: &str,
         now: i64,
     ) -> Result<String, NotebookError> {
-        let nonce: [u8; NONCE_LEN] = random()?;
         let mut text = vec![VERSION];
         text.extend(now.to_be_bytes());
         text.extend(collection.as_bytes());
         self.0
-            .seal_in_place_append_tag(
-                Nonce::assume_unique_for_key(nonce),
-                Aad::from(mark(caller)),
-                &mut text,
-            )
-            .map_err(|_| NotebookError::of_server("No context_handle can be made."))?;
-        Ok(URL_SAFE_NO_PAD.encode([&nonce[..], &text].concat()))
+            .seal(&mark(caller), text)
+            .map_err(|_| NotebookError::of_server("No context_handle can be made."))
     }
 
     /// The collection that `handle` is for, if it is one of `caller` that is still good.
     pub(crate) fn open(&self, caller: Option<&str>, handle: &str, now: i64) -> Option<String> {
-        let mut bytes = URL_SAFE_NO_PAD.decode(handle).ok()?;
-        let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN)?;
-        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let text = self
-            .0
-            .open_in_place(nonce, Aad::from(mark(caller)), sealed)
-            .ok()?;
+        let text = self.0.open(&mark(caller), handle)?;
         let (&version, text) = text.split_first()?;
         let (entered, collection) = text.split_first_chunk()?;
         let is_good = version == VERSION && is_fresh(i64::from_be_bytes(*entered), now);
@@ -92,6 +73,7 @@ fn mark(caller: Option<&str>) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
     use proptest::prelude::*;
 
     use super::*;

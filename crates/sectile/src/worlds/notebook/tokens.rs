@@ -1,18 +1,13 @@
 //! Tokens that nobody can guess.
 
-use super::errors::NotebookError;
+use sectile_mcp::access::random_bytes;
 
-/// Random bytes of the system.
-pub(crate) fn random<const LENGTH: usize>() -> Result<[u8; LENGTH], NotebookError> {
-    let mut bytes = [0; LENGTH];
-    getrandom::fill(&mut bytes)
-        .map_err(|_| NotebookError::of_server("The system gives no random numbers."))?;
-    Ok(bytes)
-}
+use super::errors::NotebookError;
 
 /// A random UUID, version 4.
 pub(crate) fn uuid() -> Result<String, NotebookError> {
-    let mut bytes: [u8; 16] = random()?;
+    let mut bytes: [u8; 16] = random_bytes()
+        .map_err(|_| NotebookError::of_server("The system gives no random numbers."))?;
     // Version 4, variant 1.
     bytes[6] = (bytes[6] & 0x0f) | 0x40;
     bytes[8] = (bytes[8] & 0x3f) | 0x80;
