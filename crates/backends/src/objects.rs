@@ -96,7 +96,7 @@ impl Objects {
     pub fn s3(settings: &S3Settings, waiting: Waiting) -> Result<Self, &'static str> {
         let keys = Keys::below(&settings.prefix);
         Ok(Self {
-            keys: keys.ok_or("the prefix is not the path of a folder")?,
+            keys: keys.ok_or("the prefix is not a valid folder path")?,
             store: settings.build()?,
             waiting,
             max_note_bytes: settings.max_note_bytes,
@@ -250,12 +250,12 @@ impl NotebookStorage for Objects {
             StorageLimit {
                 name: "max_objects",
                 value: MAX_OBJECTS as u64,
-                bounds: "objects of a bucket or collection that are listed for one answer",
+                bounds: "objects of a bucket or collection listed for one answer",
             },
             StorageLimit {
                 name: "max_key_bytes",
                 value: keys::MAX_KEY_BYTES as u64,
-                bounds: "bytes of the key of an object",
+                bounds: "bytes in the key of an object",
             },
         ]
     }
@@ -452,12 +452,12 @@ fn stamp(entry: &Entry) -> Stamp {
 }
 
 fn failed(trouble: Trouble) -> StorageError {
-    tracing::warn!(?trouble, "the object storage did not do what was asked");
+    tracing::warn!(?trouble, "the object storage failed a request");
     trouble.into()
 }
 
 fn too_many(where_: &str, most: usize, what: &str) -> StorageError {
     StorageError::failed(format!(
-        "{where_} has more than {most} {what}. Divide it, or set a prefix."
+        "{where_} has more than {most} {what}. Split it, or set a prefix."
     ))
 }

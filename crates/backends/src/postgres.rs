@@ -92,10 +92,8 @@ impl PostgresSettings {
     /// # Errors
     /// Returns a short description of what is wrong with it.
     pub fn check(&self) -> Result<(), &'static str> {
-        let config: tokio_postgres::Config = self
-            .connection
-            .parse()
-            .map_err(|_| "it cannot be understood")?;
+        let config: tokio_postgres::Config =
+            self.connection.parse().map_err(|_| "it cannot be parsed")?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err("it has no host");
         }
@@ -214,11 +212,13 @@ impl Postgres {
             match self.write(self.adjust_graph(collection)) {
                 Ok(has_graph) => state.is_exact = !has_graph,
                 // The changes are committed, and searches do without a graph.
-                Err(error) => tracing::warn!(%error, "the graph of a collection was not made"),
+                Err(error) => {
+                    tracing::warn!(%error, "the graph of a collection could not be built")
+                }
             }
         }
         if is_much && let Err(error) = self.write(self.analyze()) {
-            tracing::warn!(%error, "the database could not look at what changed");
+            tracing::warn!(%error, "the database could not analyze the changed tables");
         }
         Ok(state)
     }
