@@ -90,7 +90,7 @@ fn missing(corpus: &Corpus) -> Option<CliError> {
     };
     let error = format!("{} {verb} not exist.", names.join(", "));
     Some(CliError::failed(error).next(
-        "correct the path, or take it out: docs.extra_paths and docs.root in the settings, or the command line",
+        "correct the path, or remove it: docs.extra_paths and docs.root in the settings, or the command line",
     ))
 }
 
@@ -111,7 +111,7 @@ pub(super) fn policy_problem(settings: &Settings, corpus: &Corpus) -> Option<&'s
     let is_searched = spec.tools.iter().any(|tool| allows(&tool.name, None));
     let is_empty = !corpus.documents.is_empty() && !uris.any(|uri| allows(&uri, family));
     (is_searched && is_empty).then_some(
-        "`server.tools.allowlist` or `server.auth.allowed_tools` lets callers search, and names no document, so nothing is found. \
+        "`server.tools.allowlist` or `server.auth.allowed_tools` lets callers search but names no document, so nothing is found. \
          Add the address of a document, or `NAMESPACE://docs/{slug}` for all of them.",
     )
 }
@@ -182,7 +182,7 @@ fn check(args: &DocsCheckArgs) -> Result<(), CliError> {
             counted(corpus.skipped.len(), "document is", "documents are"),
             counted(corpus.notes.len(), "note", "notes"),
         ))
-        .next("do what is said beside each of them, or leave out --strict"));
+        .next("follow the advice beside each of them, or leave out --strict"));
     }
     Ok(())
 }

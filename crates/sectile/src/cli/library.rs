@@ -49,7 +49,7 @@ impl Opened {
         }
         let settings = settings(Some(given))?;
         if !settings.notebook.is_configured() {
-            let error = "the settings file says nothing of notebooks.";
+            let error = "the settings file does not configure notebooks.";
             return Err(CliError::usage(error)
                 .next("set notebook.root or [notebook.notebook_storage] in it"));
         }
@@ -73,7 +73,7 @@ impl Opened {
             let folder = FolderStorage::open(root, Walk::default(), max_note_bytes);
             folder.map(Arc::new).map_err(|error| {
                 CliError::failed(format_args!("the notebooks cannot be used: {error}.")).next(
-                    "correct notebook.root in the settings file, or give a folder that is there",
+                    "correct notebook.root in the settings file, or give a folder that exists",
                 )
             })
         };

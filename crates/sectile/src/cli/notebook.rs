@@ -22,7 +22,7 @@ use crate::worlds::{
 };
 
 /// An explanation for users without collections.
-const WHAT_COLLECTIONS_ARE: &str = "a collection is a folder directly in ROOT, with a name that begins with neither `_` nor `.`; `.md` files directly in ROOT are \
+const WHAT_COLLECTIONS_ARE: &str = "a collection is a folder directly in ROOT, with a name that starts with neither `_` nor `.`; `.md` files directly in ROOT are \
      the collection `.`";
 
 pub(super) fn run(args: &NotebookArgs) -> Result<(), CliError> {
@@ -57,7 +57,7 @@ fn made_index_folder(opened: &Opened, given: Option<&Path>) -> Result<PathBuf, C
                 "ROOT cannot be written to ({}).",
                 error.kind()
             ))
-            .next("keep the index elsewhere with --index DIR, and say so in notebook.index")
+            .next("keep the index elsewhere with --index DIR, and set notebook.index to the same folder")
         })?;
     }
     Ok(folder)
@@ -97,6 +97,6 @@ fn failed(error: &NotebookError) -> CliError {
         NotebookError::ArtifactNotFound { .. } => CliError::failed("there is no such artifact."),
         NotebookError::UpstreamFailure { message, .. }
         | NotebookError::AmbiguousRequest { message, .. } => CliError::failed(visible(message)),
-        _ => CliError::failed("the request cannot be met."),
+        _ => CliError::failed("the request cannot be fulfilled."),
     }
 }

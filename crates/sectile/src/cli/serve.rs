@@ -218,7 +218,7 @@ fn hosted_surface(args: &ServeArgs, settings: &Settings) -> Result<Option<Surfac
     let auth = settings.access.auth.as_ref();
     if auth.is_none_or(|auth| auth.tokens.is_none()) {
         let error =
-            "the hosted world passes on the tokens of its callers, and no tokens are taken.";
+            "the hosted world forwards the tokens of its callers, but no tokens are accepted.";
         return Err(CliError::usage(error).next(
             "set [server.auth.tokens] secret_file, jwks_file or jwks_url in the settings file",
         ));
@@ -282,7 +282,7 @@ fn docs_surface(args: &ServeArgs, settings: &Settings) -> Result<Option<Surface>
         tracing::warn!(document = %skipped, "a document is not served");
     }
     for note in &corpus.notes {
-        tracing::warn!(note, "a document is not as its author wanted");
+        tracing::warn!(note, "a document is not served as its author intended");
     }
     if let Some(problem) = docs::policy_problem(settings, &corpus) {
         tracing::warn!(problem, "no document can be found");
@@ -314,7 +314,8 @@ fn notebook_surface(args: &ServeArgs, settings: &Settings) -> Result<Surface, Cl
     )
     .within(server_limits(args, settings));
     if let Some(secret) = &settings.notebook.shared_secret {
-        let unusable = || CliError::failed("no key can be made of notebook.shared_secret_file.");
+        let unusable =
+            || CliError::failed("no key can be derived from notebook.shared_secret_file.");
         world = world.sharing(secret).ok_or_else(unusable)?;
     }
     Ok(Surface::new(
@@ -360,10 +361,8 @@ fn audit_log(front: &FrontSettings) -> Result<Option<AuditLog>, CliError> {
     let log = AuditLog::open(&audit.file, audit.key.as_ref(), audit.max_bytes, audit.keep);
     log.map(Some).map_err(|error| {
         let kind = error.kind();
-        CliError::failed(format_args!(
-            "the record of calls cannot be opened ({kind})."
-        ))
-        .next("correct server.audit.file in the settings file")
+        CliError::failed(format_args!("the audit log cannot be opened ({kind})."))
+            .next("correct server.audit.file in the settings file")
     })
 }
 
