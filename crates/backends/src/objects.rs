@@ -52,7 +52,7 @@ const KIND: &str = "bucket";
 const MAX_COLLECTIONS: usize = 10_000;
 /// The most files below the `_artifacts` of one collection.
 const MAX_ARTIFACTS: usize = 10_000;
-/// The most objects listed for one answer.
+/// The most objects listed for one answer: a round number that bounds time and memory.
 const MAX_OBJECTS: usize = 1_000_000;
 /// Number of objects read concurrently: a round trip costs more than the transfer of a notebook.
 const READS_AT_ONCE: usize = 8;

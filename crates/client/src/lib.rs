@@ -21,7 +21,8 @@ pub use self::{
     connections::{Connections, Purpose},
 };
 
-/// How much of an unwanted body is read so that its connection can be reused, and for how long.
+/// How much of an unwanted body is read so that its connection can be reused, and for how long. Beyond that a new connection
+/// is cheaper.
 const MAX_REST_BYTES: usize = 16 << 10;
 const REST_TIMEOUT: Duration = Duration::from_millis(100);
 

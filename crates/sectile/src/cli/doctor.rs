@@ -30,7 +30,7 @@ use crate::{
     },
 };
 
-/// The most files and folders inspected in one folder.
+/// The most files and folders inspected in one folder: a round number, so that the command also ends on a whole disk.
 const MOST_LOOKED_AT: usize = 200_000;
 /// The most paths listed for one kind of problem; the rest are counted.
 const MOST_NAMED: usize = 10;
