@@ -309,7 +309,7 @@ fn tenants(report: &mut Report, bench: &Bench) -> Result<()> {
     })?;
     let (served, refused) = (served.into_inner(), refused.into_inner());
     report.seen(
-        "the caller who means harm",
+        "the hostile caller",
         &format!("{served} calls served, {refused} refused, of {HOSTILE} clients with a store of {SLOW:?}"),
     );
     report.line(

@@ -178,9 +178,9 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
     match &small {
         Some(library) => answering(report, library, &questions, rounds)?,
         None => report.seen(
-            "left out, the Decision Gate documents",
+            "skipped, the Decision Gate documents",
             &format!(
-                "they are text of other people and not at {}; --data names another folder",
+                "other people wrote them, and they are not at {}; --data names another folder",
                 bench.data.join("corpora/decision-gate-docs").display()
             ),
         ),
@@ -307,7 +307,7 @@ fn worst(report: &mut Report, library: &Library, rounds: usize) {
         .map(|document| document.text.len())
         .sum();
     let what = format!(
-        "the worst query that is allowed, {} MB in {} sections",
+        "the worst allowed query, {} MB in {} sections",
         bytes >> 20,
         library.passages.len()
     );

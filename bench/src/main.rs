@@ -94,7 +94,7 @@ fn main() -> Result<ExitCode> {
                 let seconds = arguments.next().context("--soak takes seconds")?;
                 soak = Some(Duration::from_secs(seconds.parse()?));
             }
-            other => anyhow::bail!("`{other}` is no argument"),
+            other => anyhow::bail!("`{other}` is not an argument"),
         }
     }
     let known = |name: &String| GROUPS.iter().any(|(group, _)| group == name);
@@ -134,6 +134,6 @@ fn warn_of_load() {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().and_then(|load| load.parse().ok());
     if let Some(load) = load.filter(|load: &f64| *load > 0.5) {
-        println!("the machine is busy (load {load}): these figures are not to be quoted");
+        println!("the machine is busy (load {load}): do not quote these figures");
     }
 }

@@ -20,9 +20,9 @@ pub(crate) fn run(report: &mut Report, bench: &Bench) -> Result<()> {
     match sets::read(bench)? {
         Some(sets) => quality::run(report, bench, &sets, &models)?,
         None => report.seen(
-            "left out, how well passages are found",
+            "skipped, retrieval quality",
             &format!(
-                "the documents are text of other people and not at {}; --data names another folder",
+                "other people wrote the documents, and they are not at {}; --data names another folder",
                 bench.data.join("ir/k8s-docs").display()
             ),
         ),

@@ -17,25 +17,25 @@ struct Args {
     /// Address and port to listen on.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7430")]
     listen: SocketAddr,
-    /// How the answers for all notes go wrong.
+    /// Fault for the answers for all notes.
     #[arg(long, value_name = "KIND")]
     fault: Option<String>,
-    /// What X-Gateway-Auth has to be.
+    /// The required value of X-Gateway-Auth.
     #[arg(long, value_name = "SECRET")]
     gateway_secret: Option<String>,
-    /// How front matter is sent.
+    /// The form in which front matter is sent.
     #[arg(long, value_enum, default_value_t = Form::Text)]
     front_matter: Form,
-    /// What a user is in a vault: USER,VAULT,ROLE or USER,VAULT,ROLE,EFFECTIVE-USER. May be given more than once.
+    /// The context of a user in a vault: USER,VAULT,ROLE or USER,VAULT,ROLE,EFFECTIVE-USER. May be given more than once.
     #[arg(long = "context", value_name = "ROW")]
     contexts: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Form {
-    /// JSON text.
+    /// As a JSON string.
     Text,
-    /// An object.
+    /// As an object.
     Object,
     /// At the head of the body.
     InBody,

@@ -33,7 +33,7 @@ pub(crate) static THINGS: LazyLock<Vec<Thing>> = LazyLock::new(|| {
         if let Some(name) = line.strip_prefix("## ") {
             area = name;
         } else if let Some(fact) = line.strip_prefix("- ") {
-            let thing = things.last_mut().expect("a fact stands below its thing");
+            let thing = things.last_mut().expect("a fact must follow its thing");
             thing.facts.push(fact);
         } else {
             things.push(thing(area, line));
@@ -48,7 +48,7 @@ pub(crate) static ASPECTS: LazyLock<Vec<Aspect>> = LazyLock::new(|| {
         if let Some(sentence) = line.strip_prefix("- ") {
             let aspect = aspects
                 .last_mut()
-                .expect("a sentence stands below its aspect");
+                .expect("a sentence must follow its aspect");
             aspect.sentences.push(sentence);
         } else {
             let fields: Vec<&str> = line.split(" | ").collect();

@@ -43,7 +43,7 @@ pub(crate) fn give(path: &Path) -> io::Result<()> {
 
 /// Creates a fresh cluster in `data`, which must not exist yet.
 pub(crate) fn create(installation: &Installation, data: &Path) -> Result<()> {
-    let template = template(installation).context("cannot make a cluster to copy")?;
+    let template = template(installation).context("cannot create a cluster to copy")?;
     fs::create_dir(data)?;
     copy_tree(&template, data, &give).context("cannot copy the cluster")
 }

@@ -103,7 +103,7 @@ impl S3 {
     /// Panics if it cannot.
     #[track_caller]
     pub fn bucket(&self, name: &str) {
-        must(fs::create_dir_all(self.data.join(name)).context("cannot make the bucket"));
+        must(fs::create_dir_all(self.data.join(name)).context("cannot create the bucket"));
     }
 
     /// Puts an object, bypassing HTTP and any proxy. The replacement is atomic: readers see all of the old one or all of

@@ -32,7 +32,7 @@ pub(super) fn run(
     let first = digests.first().context("no answers")?.to_string();
     let same = digests.iter().filter(|digest| digest.to_string() == first);
     let what = format!(
-        "{} questions, {} or {} or {} at once, index from nothing and one grown by edits",
+        "{} questions, {} or {} or {} at once, index from scratch and one grown by edits",
         questions.len(),
         AT_ONCE[0],
         AT_ONCE[1],

@@ -145,7 +145,7 @@ fn load(
     library.restore(0)?;
     let back = to_database(&places.all[1].1)?.elapsed;
     report.seen(
-        "one edited note brought into PostgreSQL, with the graph of all vectors made first, and then without",
+        "one edited note indexed in PostgreSQL, first with building the graph of all vectors, then without",
         &format!("{graph:.1?}, {back:.1?}"),
     );
     Ok(())

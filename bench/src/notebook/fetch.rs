@@ -50,7 +50,7 @@ pub(super) fn run(report: &mut Report, bench: &Bench, library: &Library) -> Resu
     server.stop()?;
     let (fetch, nothing) = (middle(fetches), middle(nothing));
     let what = format!(
-        "fetch_passage, note of {} kB, without what a call costs / reading and hashing it",
+        "fetch_passage, note of {} kB, minus the cost of a call / reading and hashing it",
         length / 1000
     );
     report.ratio(&what, fetch.saturating_sub(nothing), middle(yardstick), 2.0);

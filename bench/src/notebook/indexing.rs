@@ -36,7 +36,7 @@ pub(super) fn from_nothing(report: &mut Report, bench: &Bench, library: &Library
         let count = finish(&mut on_all_cores(&iwe(other, library, &["count"])))?.output;
         ensure!(
             count.trim() == library.count.to_string(),
-            "iwe counts `{}` notes and not {}",
+            "iwe counts `{}` notes, not {}",
             count.trim(),
             library.count
         );
@@ -67,7 +67,7 @@ pub(super) fn from_nothing(report: &mut Report, bench: &Bench, library: &Library
     let said: Value = serde_json::from_str(said.unwrap_or_default())?;
     let (notes, chunks) = (&said[0]["notebooks"], &said[0]["chunks"]);
     ensure!(*notes == library.count, "indexed {said}");
-    let what = format!("index of {notes} notes, {chunks} chunks, from nothing");
+    let what = format!("index of {notes} notes, {chunks} chunks, from scratch");
     let time = |all: &[Finished]| middle(all.iter().map(|one| one.elapsed).collect());
     let peak = |all: &[Finished]| all.iter().map(|one| one.peak).max().unwrap_or_default();
     let (our_time, their_time) = (time(&ours), time(&theirs));
@@ -104,7 +104,7 @@ pub(super) fn megabytes(bytes: u64) -> String {
 /// Returns the only folder below `all`: the index of a single collection.
 fn folder(all: &Path) -> Result<PathBuf> {
     let mut folders = fs::read_dir(all)?;
-    let first = folders.next().context("an index that is not there")??;
+    let first = folders.next().context("there is no index")??;
     ensure!(folders.next().is_none(), "several collections are indexed");
     Ok(first.path())
 }
@@ -150,12 +150,12 @@ pub(super) fn after_one_edit(report: &mut Report, bench: &Bench, library: &Libra
     quickly(&mut library.index_command(bench, LIBRARY))?;
     let (walk, flush) = (middle(walks), middle(flushes));
     let what = format!(
-        "index after one edit of {} notes / (looking at every file + its flushes)",
+        "index after one edit of {} notes / (checking every file + its flushes)",
         library.count
     );
     report.ratio(&what, middle(ours), walk + flush, 2.0);
     let figures = format!(
-        "looking {walk:.1?}, flushes {flush:.1?}; index when nothing changed {:.1?}",
+        "checking {walk:.1?}, flushes {flush:.1?}; index when nothing changed {:.1?}",
         middle(nothing)
     );
     report.seen("of that", &figures);

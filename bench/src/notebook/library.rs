@@ -46,7 +46,10 @@ impl Library {
         };
         let stamp = home.join("made");
         if !stamp.is_file() {
-            println!("       making {count} notes, kept in {}", home.display());
+            println!(
+                "       generating {count} notes, kept in {}",
+                home.display()
+            );
             if home.is_dir() {
                 fs::remove_dir_all(&home)?;
             }

@@ -64,7 +64,7 @@ pub(super) fn run(
             Some(with_yardstick(report, sets, &vectors, &corpus)?)
         }
         Err(missing) => {
-            report.seen("left out, MiniLM f32", &format!("{missing:#}"));
+            report.seen("skipped, MiniLM f32", &format!("{missing:#}"));
             None
         }
     };
@@ -89,7 +89,7 @@ fn corpus(bench: &Bench, set: &TestSet, model: &dyn Embedder) -> Result<Corpus> 
         return Ok(corpus);
     }
     println!(
-        "       embedding {} documents with {}, kept for the next time",
+        "       embedding {} documents with {}, kept for next time",
         set.documents.len(),
         model.name()
     );

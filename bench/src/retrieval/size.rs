@@ -29,7 +29,7 @@ pub(super) fn run(report: &mut Report, bench: &Bench, models: &[&dyn Embedder]) 
         let sample = file
             .get(file.len() / 2..)
             .and_then(|rest| rest.get(..SAMPLE));
-        let sample = sample.context("a model that is no model")?;
+        let sample = sample.context("an invalid model")?;
         let is_inside = program.windows(SAMPLE).any(|window| window == sample);
         inside += if is_inside { file.len() } else { 0 };
         let figures = format!(

@@ -43,7 +43,7 @@ pub(super) fn run(report: &mut Report, bench: &Bench, models: &[&dyn Embedder]) 
     let mut onnx = match Onnx::start(bench) {
         Ok(onnx) => Some(onnx),
         Err(missing) => {
-            report.seen("left out, ONNX Runtime", &format!("{missing:#}"));
+            report.seen("skipped, ONNX Runtime", &format!("{missing:#}"));
             None
         }
     };

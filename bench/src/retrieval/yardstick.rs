@@ -42,7 +42,7 @@ pub(super) fn vectors(bench: &Bench, sets: &[TestSet]) -> Result<Vectors> {
     let out = folder.join(format!("yardstick-{}", &stamp(bench, &script)?[..16]));
     let done = out.join("done");
     if !done.is_file() {
-        println!("       embedding with MiniLM f32: minutes, once; kept for the next time");
+        println!("       embedding with MiniLM f32: minutes, once; kept for next time");
         fs::create_dir_all(&out)?;
         let mut command = Command::new(python);
         command.env("OMP_NUM_THREADS", "1").arg(script);
@@ -83,7 +83,7 @@ fn rows(path: &Path, count: usize) -> Result<Vec<Vec<f32>>> {
     let (numbers, rest) = bytes.as_chunks::<4>();
     ensure!(
         rest.is_empty() && numbers.len() == count * DIMENSIONS,
-        "{name} has {} bytes, and not {DIMENSIONS} numbers for each of {count} texts",
+        "{name} has {} bytes, not {DIMENSIONS} numbers for each of {count} texts",
         bytes.len()
     );
     let rows = numbers.chunks(DIMENSIONS).map(|row| {
@@ -106,7 +106,7 @@ fn stamp(bench: &Bench, script: &Path) -> Result<String> {
 
 fn script(name: &str) -> Result<PathBuf> {
     let script = model_folder().join(name);
-    ensure!(script.is_file(), "model/{name} is not there");
+    ensure!(script.is_file(), "model/{name} does not exist");
     Ok(script)
 }
 
@@ -114,7 +114,7 @@ fn python(bench: &Bench) -> Result<PathBuf> {
     let home = bench.target.join("outside/yardstick");
     ensure!(
         home.join("installed").is_file(),
-        "its Python environment is not there; `cargo xtask bench --retrieval` says why"
+        "its Python environment does not exist; `cargo xtask bench --retrieval` says why"
     );
     Ok(home.join("bin/python"))
 }
@@ -151,7 +151,7 @@ impl Onnx {
         let line = started.line()?;
         ensure!(
             line == "ready",
-            "model/onnx_yardstick.py begins with another line"
+            "model/onnx_yardstick.py starts with another line"
         );
         Ok(started)
     }

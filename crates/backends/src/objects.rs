@@ -50,7 +50,7 @@ const KIND: &str = "bucket";
 const MAX_COLLECTIONS: usize = 10_000;
 /// The most files below the `_artifacts` of one collection.
 const MAX_ARTIFACTS: usize = 10_000;
-/// The most objects listed for one answer.
+/// The most objects listed for one answer: a round number that bounds time and memory.
 const MAX_OBJECTS: usize = 1_000_000;
 /// Number of objects read concurrently: a round trip costs more than the transfer of a notebook.
 const READS_AT_ONCE: usize = 8;
@@ -94,7 +94,7 @@ impl Objects {
     pub fn s3(settings: &S3Settings, waiting: Waiting) -> Result<Self, &'static str> {
         let keys = Keys::below(&settings.prefix);
         Ok(Self {
-            keys: keys.ok_or("the prefix is not the path of a folder")?,
+            keys: keys.ok_or("the prefix is not a valid folder path")?,
             store: settings.build()?,
             waiting,
             max_note_bytes: settings.max_note_bytes,
@@ -248,12 +248,12 @@ impl NotebookStorage for Objects {
             StorageLimit {
                 name: "max_objects",
                 value: MAX_OBJECTS as u64,
-                bounds: "objects of a bucket or collection that are listed for one answer",
+                bounds: "objects of a bucket or collection listed for one answer",
             },
             StorageLimit {
                 name: "max_key_bytes",
                 value: keys::MAX_KEY_BYTES as u64,
-                bounds: "bytes of the key of an object",
+                bounds: "bytes in the key of an object",
             },
         ]
     }
@@ -450,12 +450,12 @@ fn stamp(entry: &Entry) -> Stamp {
 }
 
 fn failed(trouble: Trouble) -> StorageError {
-    tracing::warn!(?trouble, "the object storage did not do what was asked");
+    tracing::warn!(?trouble, "the object storage failed a request");
     trouble.into()
 }
 
 fn too_many(where_: &str, most: usize, what: &str) -> StorageError {
     StorageError::failed(format!(
-        "{where_} has more than {most} {what}. Divide it, or set a prefix."
+        "{where_} has more than {most} {what}. Split it, or set a prefix."
     ))
 }

@@ -168,11 +168,13 @@ impl Postgres {
             match self.write(self.adjust_graph(collection)) {
                 Ok(has_graph) => state.is_exact = !has_graph,
                 // The changes are committed, and searches do without a graph.
-                Err(error) => tracing::warn!(%error, "the graph of a collection was not made"),
+                Err(error) => {
+                    tracing::warn!(%error, "the graph of a collection could not be built")
+                }
             }
         }
         if is_much && let Err(error) = self.write(self.analyze()) {
-            tracing::warn!(%error, "the database could not look at what changed");
+            tracing::warn!(%error, "the database could not analyze the changed tables");
         }
         Ok(state)
     }

@@ -115,12 +115,12 @@ impl S3Settings {
     /// Returns a short description of what is wrong with them.
     pub fn check(&self) -> Result<(), &'static str> {
         if !is_name(&self.bucket) {
-            return Err("the bucket is not the name of one");
+            return Err("the bucket name is invalid");
         }
         match (self.endpoint.is_empty(), self.region.is_empty()) {
             (true, true) => return Err("there is neither an endpoint nor a region"),
             (_, false) if !is_name(&self.region) => {
-                return Err("the region is not the name of one");
+                return Err("the region name is invalid");
             }
             _ => {}
         }
@@ -128,18 +128,18 @@ impl S3Settings {
             // The parser's reason would not say which address it is about.
             Target::parse(&self.endpoint).map_err(|_| "the endpoint is not https://host")?;
             if !self.allow_http && !self.endpoint.starts_with("https://") {
-                return Err("the endpoint does not encrypt, and allow_http is not set");
+                return Err("the endpoint is not encrypted, and allow_http is not set");
             }
         }
         // They become header values.
         let is_plain = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic());
         match &self.credentials {
             Some(one) if !is_plain(&one.access_key) || one.access_key.contains([',', '/']) => {
-                Err("the access key has characters that it cannot have")
+                Err("the access key has invalid characters")
             }
             Some(one) if one.secret.is_empty() => Err("the secret is empty"),
             Some(one) if one.session_token.as_deref().is_some_and(|t| !is_plain(t)) => {
-                Err("the session token has characters that it cannot have")
+                Err("the session token has invalid characters")
             }
             _ => Ok(()),
         }

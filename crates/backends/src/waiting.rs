@@ -9,7 +9,7 @@ use std::{
 use sectile_library::StorageError;
 use tokio::runtime::{Builder, Runtime};
 
-/// The interval at which cancellation is checked.
+/// The interval at which cancellation is checked: too short for a person to notice.
 const ASKED: Duration = Duration::from_millis(20);
 
 /// Runs futures for threads that block on them. Clones share the runtime's threads. Must not be used from within a future.

@@ -46,7 +46,7 @@ pub fn tls(extra_roots: Option<&str>) -> Result<ClientConfig, &'static str> {
                 .map_err(|_| "a certificate in it cannot be used")?;
         }
         if roots.len() == known {
-            return Err("there is no certificate in it");
+            return Err("it contains no certificate");
         }
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());

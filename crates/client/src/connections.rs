@@ -36,7 +36,7 @@ use crate::{
 
 /// The time that an idle connection is kept.
 const IDLE: Duration = Duration::from_secs(30);
-/// The most idle connections, in all and for one caller.
+/// The most idle connections, in all and for one caller: round numbers that bound the open sockets.
 pub(crate) const MAX_IDLE: usize = 256;
 pub(crate) const MAX_IDLE_PER_CALLER: usize = 64;
 /// The longest head of an answer, give or take one read.

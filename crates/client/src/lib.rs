@@ -21,7 +21,8 @@ pub use self::{
     connections::{Connections, Purpose},
 };
 
-/// How much of an unwanted body is read so that its connection can be reused, and for how long.
+/// How much of an unwanted body is read so that its connection can be reused, and for how long. Beyond that a new connection
+/// is cheaper.
 const MAX_REST_BYTES: usize = 16 << 10;
 const REST_TIMEOUT: Duration = Duration::from_millis(100);
 
@@ -64,7 +65,7 @@ impl Target {
         let base: Uri = url.parse().map_err(|_| "it is not a URL")?;
         let scheme = base.scheme_str();
         if !matches!(scheme, Some("http" | "https")) {
-            return Err("it does not begin with http:// or https://");
+            return Err("it does not start with http:// or https://");
         }
         if base.query().is_some() {
             return Err("it has a query");
@@ -74,7 +75,7 @@ impl Target {
             return Err("it names a user");
         }
         if !is_host_and_port(authority.host(), authority.as_str()) {
-            return Err("its host or port cannot be");
+            return Err("its host or port is invalid");
         }
         Ok(Self { base })
     }
@@ -157,7 +158,7 @@ pub enum ClientError {
     #[error("the answer is too large")]
     TooLarge,
     /// The body is compressed, which was not asked for.
-    #[error("the answer is encoded in a way that was not asked for")]
+    #[error("the answer has an encoding that was not requested")]
     Encoded,
 }
 

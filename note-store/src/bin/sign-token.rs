@@ -24,22 +24,22 @@ struct Args {
     /// File with the secret, as in server.auth.tokens.secret_file.
     #[arg(long, value_name = "FILE")]
     secret_file: PathBuf,
-    /// As in server.auth.tokens.issuer.
+    /// The issuer, as in server.auth.tokens.issuer.
     #[arg(long)]
     issuer: String,
-    /// As in server.auth.tokens.audience, or the URL of the server.
+    /// The audience, as in server.auth.tokens.audience, or the URL of the server.
     #[arg(long)]
     audience: String,
-    /// Who signs in.
+    /// The user who signs in.
     #[arg(long)]
     user: String,
-    /// viewer, editor, evaluator or admin.
+    /// The role: viewer, editor, evaluator or admin.
     #[arg(long, default_value = "viewer")]
     role: String,
-    /// A vault that the token is good for; may be given more than once.
+    /// A vault that the token is valid for; may be given more than once.
     #[arg(long = "vault", value_name = "VAULT")]
     vaults: Vec<String>,
-    /// How long it is good, in seconds.
+    /// Lifetime in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     lasts: u64,
 }

@@ -63,9 +63,7 @@ impl S3Settings {
                 }
             }
         };
-        builder
-            .build()
-            .map_err(|_| "the settings do not fit together")
+        builder.build().map_err(|_| "the settings are inconsistent")
     }
 
     pub(super) fn page_objects(&self) -> usize {
@@ -77,7 +75,7 @@ impl S3Settings {
         if style == S3Style::Path {
             return Ok(self.endpoint.clone());
         }
-        const WRONG: &str = "the endpoint has no name that the bucket could go before";
+        const WRONG: &str = "the endpoint has no host name to prepend the bucket to";
         let mut parts = self
             .endpoint
             .parse::<Uri>()

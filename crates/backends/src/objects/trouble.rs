@@ -13,17 +13,17 @@ pub(super) enum Trouble {
     Unreachable,
     #[error("The object storage did not answer in time.")]
     TimedOut,
-    #[error("An answer of the object storage broke off.")]
+    #[error("An answer from the object storage broke off.")]
     BrokenOff,
     #[error(
-        "The object storage gave an answer that cannot be understood. Check that its endpoint speaks S3."
+        "The object storage sent an answer that cannot be parsed. Check that its endpoint speaks S3."
     )]
     Unclear,
     #[error(
-        "The object storage refuses the credentials. Check the access key, the secret and what they allow."
+        "The object storage refused the credentials. Check the access key, the secret and their permissions."
     )]
     Refused,
-    #[error("The object storage refuses requests from this clock. Set the time of this machine.")]
+    #[error("The object storage refused the time of a request. Correct the clock of this machine.")]
     Clock,
     #[error(
         "The bucket of the notebooks does not exist. Create it, or correct its name in the settings."
@@ -31,11 +31,11 @@ pub(super) enum Trouble {
     NoBucket,
     #[error("The bucket is in another region or at another endpoint. Correct the settings.")]
     Elsewhere,
-    #[error("The object storage asks for fewer requests. Try again later.")]
+    #[error("The object storage is throttling requests. Try again later.")]
     Throttled,
     #[error("The object storage is failing (status {0}).")]
     Failing(u16),
-    #[error("The object storage does not accept a request (status {0}). Check its settings.")]
+    #[error("The object storage rejected a request (status {0}). Check its settings.")]
     NotAccepted(u16),
 }
 

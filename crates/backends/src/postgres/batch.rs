@@ -14,7 +14,7 @@ use super::{failure::Failure, rows, search, terms::Changes};
 const LISTED: usize = 4;
 
 pub(super) const TOO_MANY: &str =
-    "The numbers of this collection are used up. Make its index anew.";
+    "The chunk numbers of this collection are used up. Rebuild its index.";
 
 /// Changes that are written together. No notebook is in a batch twice.
 #[derive(Default)]

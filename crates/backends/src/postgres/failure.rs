@@ -83,9 +83,9 @@ impl From<tokio_postgres::Error> for Failure {
             None if is_connecting => Self::other(UNREACHABLE),
             None if error.to_string().contains("TLS") => Self::other(ENCRYPTION),
             None if error.to_string().contains("configuration") => Self::other(
-                "PostgreSQL wants something to sign in with that the settings do not have. Set a user and a password.",
+                "PostgreSQL requires credentials that the settings do not have. Set a user and a password.",
             ),
-            None => Self::other("PostgreSQL answered something that cannot be understood."),
+            None => Self::other("PostgreSQL sent an answer that cannot be parsed."),
         }
     }
 }
@@ -95,8 +95,8 @@ const UNREACHABLE: &str =
 const BROKEN: &str = "The connection to PostgreSQL broke. Try again.";
 const ENCRYPTION: &str = "No encrypted connection to PostgreSQL could be made. Check that the server offers TLS, and that its \
     certificate is for this host and signed by an authority that the settings trust.";
-const OTHER_RULES: &str = "The index in PostgreSQL was made with another model or by other rules. Run \
-    `sectile notebook index --to postgres` to make it anew.";
+const OTHER_RULES: &str = "The index in PostgreSQL was built with another model or other rules. \
+    Run `sectile notebook index --to postgres` to rebuild it.";
 
 fn of_code(code: &SqlState) -> Failure {
     let kind = match code.code() {
@@ -107,29 +107,29 @@ fn of_code(code: &SqlState) -> Failure {
     };
     let message = match code.code() {
         "28P01" | "28000" => {
-            "PostgreSQL does not let the user in. Check the user and the password in the settings, and whether the server \
-             wants encryption."
+            "PostgreSQL refused the user. Check the user and the password in the settings, and \
+             whether the server requires encryption."
         }
-        "3D000" => "The database does not exist. Check its name in the settings, or make it.",
+        "3D000" => "The database does not exist. Check its name in the settings, or create it.",
         "42P01" | "42703" | "42883" | "42704" | "3F000" => super::schema::MISSING,
         "42501" => {
-            "The user may not do that in this database. An administrator has to grant it the rights to the schema \
-             `sectile`."
+            "The user may not do that in this database. An administrator must grant it privileges \
+             on the schema `sectile`."
         }
         "57014" => "PostgreSQL took longer than the settings allow. Try again, or allow more time.",
         "55P03" => SOMEBODY_ELSE,
-        "40001" | "40P01" => "Somebody else wrote at the same time. Try again.",
+        "40001" | "40P01" => "Another process wrote at the same time. Try again.",
         "57P01" | "57P02" => BROKEN,
         "57P03" => "PostgreSQL is starting or stopping. Try again in a moment.",
         "53100" => "The disk of PostgreSQL is full. Make room there, and try again.",
         "53300" => {
-            "PostgreSQL takes no more connections. Try again in a moment, or allow fewer here."
+            "PostgreSQL accepts no more connections. Try again in a moment, or allow fewer here."
         }
-        "25006" => "This PostgreSQL can only be read. Index with the one that can be written.",
+        "25006" => "This PostgreSQL server is read-only. Index with the writable one.",
         "22000" => return Failure::other_rules(),
         code if code.starts_with("08") => BROKEN,
         code if code.starts_with("53") => {
-            "PostgreSQL has not enough memory or room. Try again later."
+            "PostgreSQL does not have enough memory or disk space. Try again later."
         }
         code => {
             let message = format!("PostgreSQL refused the request (code {code}).");
@@ -141,4 +141,4 @@ fn of_code(code: &SqlState) -> Failure {
 
 /// The message for the second of two concurrent writers.
 pub(super) const SOMEBODY_ELSE: &str =
-    "Somebody else is writing this collection's index. Try again when that is done.";
+    "Another process is writing this collection's index. Try again when it has finished.";

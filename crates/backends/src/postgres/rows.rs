@@ -17,7 +17,7 @@ pub(super) const WORDS: &str = "c.heading_words, c.trail_words, c.body_words, c.
 /// The failure for a row that this program did not write.
 fn damaged() -> Failure {
     Failure::other(
-        "The index in PostgreSQL is damaged. Run `sectile notebook index --to postgres` to make it anew.",
+        "The index in PostgreSQL is damaged. Run `sectile notebook index --to postgres` to rebuild it.",
     )
 }
 

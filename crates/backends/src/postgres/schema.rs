@@ -9,18 +9,19 @@ use super::{
 const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql")];
 
 /// The message for a database without the schema, or with an incomplete one.
-pub(super) const MISSING: &str = "There is no index of this program in the database, or one that is not whole. Run \
-    `sectile notebook index --to postgres` to make it.";
+pub(super) const MISSING: &str = "The database has no Sectile index, or an incomplete one. Run \
+    `sectile notebook index --to postgres` to create it.";
 const OLDER: &str = "The schema in the database is older than this program. Run `sectile notebook index --to postgres` to \
-    bring it up to date.";
+    migrate it.";
 const NEWER: &str = "The schema in the database is newer than this program. Use the newer program.";
-const NO_EXTENSION: &str = "The PostgreSQL extension `vector` is not in this database, and this user cannot add it. An \
-    administrator has to install pgvector 0.7 or newer and to run `CREATE EXTENSION vector` in this database.";
-const OLD_EXTENSION: &str = "The PostgreSQL extension `vector` is too old, or in a schema that this user does not see. An \
-    administrator has to run `ALTER EXTENSION vector UPDATE` (0.7 or newer is needed), or to add its schema to the \
-    `search_path` of the user.";
-const NO_RIGHT: &str = "This user may not make a schema in the database. An administrator has to run `GRANT CREATE ON \
-    DATABASE` for it, or to make a schema `sectile` that belongs to it.";
+const NO_EXTENSION: &str = "The PostgreSQL extension `vector` is missing from this database, and \
+    this user cannot add it. An administrator must install pgvector 0.7 or newer and run `CREATE \
+    EXTENSION vector` in this database.";
+const OLD_EXTENSION: &str = "The PostgreSQL extension `vector` is too old, or in a schema that \
+    this user cannot see. An administrator must run `ALTER EXTENSION vector UPDATE` (0.7 or newer \
+    is required), or add its schema to the `search_path` of the user.";
+const NO_RIGHT: &str = "This user may not create a schema in the database. An administrator must \
+    run `GRANT CREATE ON DATABASE` for it, or create a schema `sectile` that belongs to it.";
 
 /// The advisory lock held while the schema changes.
 const LOCK: i64 = 0x5345_4354_494c_4501;

@@ -21,7 +21,7 @@ use super::{
 
 /// The most neighbours requested from a graph; pgvector's `hnsw.ef_search` allows no more.
 const MOST_OF_A_GRAPH: usize = 1_000;
-/// The number of collections whose vocabulary is cached.
+/// The number of collections whose vocabulary is cached, which bounds the memory.
 const VOCABULARIES: usize = 4;
 
 const NAME: &str = "SELECT set_config('sectile.collection', $1, true)";

@@ -26,13 +26,13 @@ impl Sessions {
     pub(super) fn new(settings: &PostgresSettings) -> Result<Self, StorageError> {
         let mut config: Config = settings.connection.parse().map_err(|_| {
             StorageError::failed(
-                "The connection string of PostgreSQL cannot be understood. Write it like \
+                "The PostgreSQL connection string cannot be parsed. Write it like \
                  `postgres://user@host:5432/database`.",
             )
         })?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(StorageError::failed(
-                "The connection string of PostgreSQL has no host.",
+                "The PostgreSQL connection string has no host.",
             ));
         }
         if let Some(password) = &settings.password {

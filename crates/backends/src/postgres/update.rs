@@ -147,7 +147,7 @@ impl Writer {
                 client.query_one(NEW, &[&name, &rules.records]).await?;
                 let head = client.query_one(HEAD, &[&name]).await?;
                 let made = Collection::of(&head)?;
-                made.ok_or_else(|| Failure::other("The collection could not be made."))?
+                made.ok_or_else(|| Failure::other("The collection could not be created."))?
             }
         };
         Ok(Self {

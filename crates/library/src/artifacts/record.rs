@@ -38,7 +38,7 @@ pub const MAX_NAME: usize = 200;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ArtifactType {
-    /// A shorter text.
+    /// A shorter version of the sources.
     Summary,
     /// A list of topics and where they are.
     Index,

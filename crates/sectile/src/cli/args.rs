@@ -36,14 +36,14 @@ fn taking_tildes(command: clap::Command) -> clap::Command {
 /// Markdown for AI agents, one section at a time, over MCP.
 ///
 /// Point it at a folder of notes and connect an MCP client. The vault world shows the structure of any note, never its
-/// text; the editor world reads and edits sections so that nothing is lost.
+/// text; the editor world reads and edits sections without losing anything.
 #[derive(Debug, Parser)]
 #[command(
     name = "sectile",
     version,
     max_term_width = 100,
     after_help = "\
-Try it without any set-up:   sectile demo
+Try it without any setup:    sectile demo
 Connect a client:            sectile connect claude-code --root ~/notes
 The same, with edits:        sectile connect claude-code --world editor --root ~/notes
 Look at one note yourself:   sectile outline inbox/idea.md --root ~/notes"
@@ -57,35 +57,35 @@ pub(super) struct Args {
 pub(super) enum Command {
     /// Serve a world to MCP clients, on stdio unless --http is given.
     Serve(ServeArgs),
-    /// Show every section of a note: ids, place, and whether it has a body.
+    /// Show every section of a note: its id, its position, and whether it has a body.
     Sections(NoteArgs),
     /// Show the headings of a note as a flat list.
     Outline(NoteArgs),
     /// Show the headings of a note as a tree.
     Tree(NoteArgs),
-    /// Show what the front matter of a note says: project, tags, dates.
+    /// Show the metadata in the front matter of a note: project, tags, dates.
     Facets(NoteArgs),
     /// Edit documents section by section: list, get, insert, update, move, delete, rename, undo, redo, history.
     Edit(super::edit::EditArgs),
-    /// Take the history that came with a folder for your own, so that it can be undone and purged.
+    /// Accept the history that came with a folder as your own, so that it can be undone and purged.
     Trust(TrustArgs),
     /// List the tools of every world, or of one.
     Tools(ToolsArgs),
-    /// Make, list and revoke the API keys that clients sign in with over HTTP.
+    /// Create, list and revoke the API keys that clients sign in with over HTTP.
     Auth(AuthArgs),
-    /// Look at the documents of the docs world.
+    /// Search and check the documents of the docs world.
     Docs(DocsArgs),
-    /// A library of notebooks: index, search, quote and verify it, add artifacts to it.
+    /// Index, search, quote and verify a library of notebooks, and add artifacts to it.
     Notebook(super::notebook::NotebookArgs),
-    /// Print a page of the manual that is made from the program itself.
+    /// Print a page of the manual that is generated from the program itself.
     Reference(ReferenceArgs),
-    /// Make, check and show settings.
+    /// Create, check and show settings.
     Config(ConfigArgs),
     /// Print the configuration for an MCP client, or write it into the client's file.
     Connect(ConnectArgs),
-    /// Say what is wrong with settings, folder and clients.
+    /// Find problems with settings, folders and clients.
     Doctor(DoctorArgs),
-    /// Show what Sectile does, on a sample, without any set-up.
+    /// Show what Sectile does, on a sample folder, without any setup.
     Demo,
 }
 
@@ -109,23 +109,23 @@ Examples:
   sectile serve docs ~/manual                          search in these documents and in Sectile's manual
   sectile serve notebook ~/library                     each folder in it is a collection of notebooks
   sectile serve hosted --http 127.0.0.1:7420 --config sectile.toml
-                                                       notes of a store, for users with tokens
+                                                       notes from a store, for users with tokens
   sectile serve --config sectile.toml                  every world the file configures, over HTTP")]
 pub(super) struct ServeArgs {
     /// The world to serve; without one, every world that the settings file configures, over HTTP.
     #[arg(value_enum, required_unless_present = "config")]
     pub(super) world: Option<&'static WorldEntry>,
-    /// The folder to serve, exactly, or the document for the editor; overrides the settings. For docs, more documents. Without
-    /// one and without settings, vault and editor serve the nearest folder upward that has .sectile, .obsidian or .git,
-    /// else the current one.
+    /// The folder to serve, exactly, or the document for the editor; overrides the settings. For docs, additional
+    /// documents. Without one and without settings, vault and editor serve the nearest folder upward that has .sectile,
+    /// .obsidian or .git, else the current one.
     pub(super) path: Option<String>,
-    /// Serve over HTTP at this loopback address and port (port 0 takes a free one).
+    /// Serve over HTTP at this loopback address and port (port 0 picks a free one).
     #[arg(long, value_name = "ADDR")]
     pub(super) http: Option<String>,
     /// Settings file [default: the one named by SECTILE_CONFIG, if any].
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
-    /// Leave out every tool that could change something, and write nothing: neither documents nor anything about them.
+    /// Leave out every tool that could change something, and write nothing: neither documents nor data about them.
     #[arg(long)]
     pub(super) read_only: bool,
 }
@@ -146,15 +146,15 @@ pub(super) struct NoteArgs {
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
-A folder that was cloned, copied or synced may bring its own .sectile. What stands there may name sections and is shown as
-history, but nothing is written because of it: no unfinished change is finished, and nothing can be undone or purged. This
-command says that you know where it comes from.")]
+A folder that was cloned, copied or synced may come with its own .sectile. It may name sections and is shown as history,
+but nothing is written because of it: no unfinished change is completed, and nothing can be undone or purged. This command
+confirms that you know where it comes from.")]
 pub(super) struct TrustArgs {
-    /// The folder, or the document. What counts is the history of the nearest folder upward that has .sectile, .obsidian or
-    /// .git, else of its own.
+    /// The folder, or the document. The command uses the history of the nearest folder upward that has .sectile, .obsidian
+    /// or .git, else of the folder itself.
     #[arg(value_name = "DIR")]
     pub(super) path: PathBuf,
-    /// Only say what there is.
+    /// Only show what the history contains.
     #[arg(long)]
     pub(super) dry_run: bool,
     /// Settings file [default: the one named by SECTILE_CONFIG, if any].
@@ -173,7 +173,7 @@ pub(super) struct ToolsArgs {
     /// Only the tools that this role may use.
     #[arg(long, value_enum)]
     pub(super) role: Option<RoleName>,
-    /// Settings file that says what roles may use [default: the one named by SECTILE_CONFIG, if any].
+    /// Settings file that defines what roles may use [default: the one named by SECTILE_CONFIG, if any].
     #[arg(long, value_name = "FILE", requires = "role")]
     pub(super) config: Option<PathBuf>,
     /// Print the full contract as JSON.
@@ -183,11 +183,11 @@ pub(super) struct ToolsArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum RoleName {
-    /// May look.
+    /// May read.
     Viewer,
-    /// May look and change.
+    /// May read and write.
     Editor,
-    /// As an editor, unless the settings say otherwise.
+    /// Like an editor, unless the settings say otherwise.
     Evaluator,
     /// May do everything, unless the settings say otherwise.
     Admin,
@@ -201,9 +201,9 @@ pub(super) struct AuthArgs {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AuthCommand {
-    /// Make a key for a user and print it, this once.
+    /// Create a key for a user and print it once.
     AddKey(AddKeyArgs),
-    /// List the keys: whose they are and what they are good for.
+    /// List the keys: their users, roles and vaults.
     List {
         #[command(flatten)]
         place: KeysPlace,
@@ -211,7 +211,7 @@ pub(super) enum AuthCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Take a key no more.
+    /// Stop accepting a key.
     Revoke {
         /// The id of the key, as `sectile auth list` shows it.
         #[arg(value_name = "ID")]
@@ -224,30 +224,30 @@ pub(super) enum AuthCommand {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sectile auth add-key --user ann --file keys.toml                     a key that may look
+  sectile auth add-key --user ann --file keys.toml                     a key that may read
   sectile auth add-key --user ann --role editor --config sectile.toml  in the file that the settings name
-  sectile auth add-key --user ann --vault work --vault home            good for two vaults of the hosted world")]
+  sectile auth add-key --user ann --vault work --vault home            valid for two vaults of the hosted world")]
 pub(super) struct AddKeyArgs {
     /// The user that the key is for.
     #[arg(long, value_name = "USER")]
     pub(super) user: String,
-    /// What the user may do.
+    /// Role of the user.
     #[arg(long, value_enum, default_value_t = RoleName::Viewer)]
     pub(super) role: RoleName,
-    /// A vault that the key is good for. May be given more than once [default: default].
+    /// A vault that the key is valid for. May be given more than once [default: default].
     #[arg(long = "vault", value_name = "VAULT")]
     pub(super) vaults: Vec<String>,
     #[command(flatten)]
     pub(super) place: KeysPlace,
 }
 
-/// Which file of keys a command works on.
+/// The key file that a command works on.
 #[derive(Debug, ClapArgs)]
 pub(super) struct KeysPlace {
-    /// Settings file that names the file of keys [default: the one named by SECTILE_CONFIG, if any].
+    /// Settings file that names the key file [default: the one named by SECTILE_CONFIG, if any].
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
-    /// The file of keys itself.
+    /// The key file itself.
     #[arg(long, value_name = "KEYS", conflicts_with = "config")]
     pub(super) file: Option<PathBuf>,
 }
@@ -262,18 +262,18 @@ pub(super) struct DocsArgs {
 pub(super) enum DocsCommand {
     /// Search the documents, as the search tool does.
     Search(DocsSearchArgs),
-    /// Show which documents load, which are skipped and why, and which sections serve readers badly.
+    /// Show which documents load, which are skipped and why, and which sections need work.
     Check(DocsCheckArgs),
-    /// Ask the questions of a file and say how often the section that answers one is found.
+    /// Ask the questions in a file and report how often the right section is found.
     Eval(DocsEvalArgs),
 }
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sectile docs check guides README.md            the manual, and what these would add to it
-  sectile docs check --config sectile.toml       what a server with these settings has
-  sectile docs check --strict --json             for a script: exit code 1 when something is wrong")]
+  sectile docs check guides README.md            the manual, with these documents added
+  sectile docs check --config sectile.toml       the documents of a server with these settings
+  sectile docs check --strict --json             for a script: exit code 1 if something is wrong")]
 pub(super) struct DocsCheckArgs {
     /// Documents and folders to add, like docs.extra_paths.
     #[arg(value_name = "PATH")]
@@ -281,7 +281,7 @@ pub(super) struct DocsCheckArgs {
     /// Settings file [default: the one named by SECTILE_CONFIG, if any].
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
-    /// Fail when a document is skipped, a slug is taken, or front matter cannot be used.
+    /// Fail if a document is skipped, a slug is taken, or front matter is invalid.
     #[arg(long)]
     pub(super) strict: bool,
     /// Print JSON.
@@ -304,7 +304,7 @@ pub(super) struct DocsSearchArgs {
     /// The most sections to show [default: 3].
     #[arg(long, value_name = "N")]
     pub(super) max_sections: Option<usize>,
-    /// Say how each score came about.
+    /// Show how each score is composed.
     #[arg(long)]
     pub(super) explain: bool,
     /// Print JSON.
@@ -319,15 +319,15 @@ The file is TOML:
   ask = \"How do I undo an edit?\"
   expect = [\"recipes#undo-the-last-edit\"]    sections that answer it, as slug#anchor, or slug for an introduction")]
 pub(super) struct DocsEvalArgs {
-    /// The questions.
+    /// The file with the questions.
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
     #[command(flatten)]
     pub(super) documents: DocsSource,
-    /// Fail below this many percent of questions with an expected section in first place.
+    /// Fail if fewer than this percentage of questions have an expected section in first place.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub(super) min_hit_1: Option<u8>,
-    /// Fail below this many percent of questions with an expected section among the first three.
+    /// Fail if fewer than this percentage of questions have an expected section among the first three.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub(super) min_hit_3: Option<u8>,
     /// Print JSON.
@@ -335,7 +335,7 @@ pub(super) struct DocsEvalArgs {
     pub(super) json: bool,
 }
 
-/// Which documents a command of `sectile docs` works on.
+/// The documents that a command of `sectile docs` works on.
 #[derive(Debug, ClapArgs)]
 pub(super) struct DocsSource {
     /// A document or folder to add, like docs.extra_paths. May be given more than once.
@@ -348,14 +348,14 @@ pub(super) struct DocsSource {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct ReferenceArgs {
-    /// The page.
+    /// The page to print.
     #[arg(value_enum)]
     pub(super) page: ReferencePage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum ReferencePage {
-    /// Every tool of every world: what it does, its arguments and its answer.
+    /// Every tool of every world: its description, its arguments and its answer.
     Tools,
     /// Every error code: what it means and what to do next.
     Errors,
@@ -373,17 +373,17 @@ pub(super) struct ConfigArgs {
 pub(super) enum ConfigCommand {
     /// Write a sectile.toml with every setting, its meaning and its default.
     Init {
-        /// Where to write it.
+        /// The file to write.
         #[arg(default_value = "sectile.toml")]
         file: PathBuf,
     },
-    /// Say whether a settings file is right, and if not, what to change.
+    /// Check a settings file, and explain how to fix it.
     Check {
         /// The file to check.
         #[arg(default_value = "sectile.toml")]
         file: PathBuf,
     },
-    /// Show every setting with its value and where that comes from.
+    /// Show every setting with its value and its source.
     Show {
         /// Settings file [default: the one named by SECTILE_CONFIG, if any].
         #[arg(long, value_name = "FILE")]
@@ -411,10 +411,10 @@ pub(super) struct ConnectArgs {
     /// Name of the server in the client.
     #[arg(long, default_value = "sectile")]
     pub(super) name: String,
-    /// Change the client's file, after showing what changes.
+    /// Change the client's file, after showing the changes.
     #[arg(long)]
     pub(super) write: bool,
-    /// The client's file, when it is not at its usual place.
+    /// The client's file, if it is not in its usual place.
     #[arg(long, value_name = "FILE")]
     pub(super) file: Option<PathBuf>,
 }
@@ -437,7 +437,7 @@ pub(super) enum Client {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct DoctorArgs {
-    /// Folder of the notes to look at [default: the one in the settings, else the nearest one upward that has .sectile,
+    /// Folder of the notes to check [default: the one in the settings, else the nearest one upward that has .sectile,
     /// .obsidian or .git].
     #[arg(long, value_name = "DIR")]
     pub(super) root: Option<PathBuf>,

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Printed after every change.
-const RELOAD: &str = "A server that runs takes note when it gets SIGHUP: kill -HUP PID\n";
+const RELOAD: &str = "A running server reloads its keys on SIGHUP: kill -HUP PID\n";
 
 pub(super) fn run(args: &AuthArgs) -> Result<(), CliError> {
     match &args.command {
@@ -40,14 +40,15 @@ fn add_key(args: &AddKeyArgs) -> Result<(), CliError> {
             _ => KeyFile::default(),
         };
         let key = keys.add(holder, &now());
-        let key = key
-            .map_err(|problem| CliError::failed(format_args!("no key can be made: {problem}.")))?;
+        let key = key.map_err(|problem| {
+            CliError::failed(format_args!("the key cannot be created: {problem}."))
+        })?;
         Ok::<_, CliError>((keys.to_text(), key))
     })?;
     print(format_args!("{}\n", key.text.reveal()))?;
     let id = Styled(HEADING, &key.id);
     tell(format_args!(
-        "{} key {id}. It is shown this once; nobody can read it from the file.\n\
+        "{} key {id}. It is shown only once; the file does not contain it.\n\
          Clients send it as `{API_KEY_HEADER}: KEY`, or as `Authorization: Bearer KEY`.\n{RELOAD}",
         Styled(GOOD, "added"),
     ));
@@ -119,15 +120,14 @@ fn revoke(id: &str, place: &KeysPlace) -> Result<(), CliError> {
 fn read(place: &KeysPlace) -> Result<KeyFile, CliError> {
     match files::read_text(&keys_file(place)?)? {
         Some(text) => parse(&text),
-        None => Err(CliError::failed("there is no file of keys yet.")
-            .next("make a key: sectile auth add-key --user USER")),
+        None => Err(CliError::failed("there is no key file yet.")
+            .next("create a key: sectile auth add-key --user USER")),
     }
 }
 
 fn parse(text: &str) -> Result<KeyFile, CliError> {
-    KeyFile::parse(text).map_err(|problem| {
-        CliError::failed(format_args!("the file of keys is damaged: {problem}."))
-    })
+    KeyFile::parse(text)
+        .map_err(|problem| CliError::failed(format_args!("the key file is damaged: {problem}.")))
 }
 
 /// Returns the file of keys. The rest of the settings need not be valid: they may be invalid only because this file is
@@ -140,7 +140,7 @@ fn keys_file(place: &KeysPlace) -> Result<PathBuf, CliError> {
     let loaded = config::load(settings.as_deref(), &[])?;
     let file = AccessSettings::keys_file(&loaded, &folder_of(settings.as_deref()));
     file.ok_or_else(|| {
-        CliError::usage("no file of keys is named.")
+        CliError::usage("no key file is given.")
             .next("give --file KEYS, or set server.auth.keys_file in the settings file")
     })
 }

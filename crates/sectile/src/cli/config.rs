@@ -42,8 +42,7 @@ fn init(file: &Path) -> Result<(), CliError> {
 
 /// Returns every setting as a comment with its default, so that the file changes nothing until something is uncommented.
 fn template() -> String {
-    let mut text =
-        "# Settings of Sectile. Every line that is commented out shows a default.\n".to_owned();
+    let mut text = "# Settings of Sectile. Every commented-out line shows a default.\n".to_owned();
     let mut section = String::new();
     for key in keys() {
         let (in_section, name) = key.path.rsplit_once('.').unwrap_or(("", &key.path));

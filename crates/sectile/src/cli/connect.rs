@@ -81,14 +81,14 @@ fn profile(client: Client) -> Profile {
                 typed: false,
             },
             file: settings_folder().map(|folder| folder.join("zed/settings.json")),
-            after: "Zed picks the change up by itself.",
+            after: "Zed picks up the change by itself.",
             hides_errors: true,
         },
         Client::Codex => Profile {
             name: "Codex",
             shape: Shape::Toml { key: "mcp_servers" },
             file: home(".codex/config.toml"),
-            after: "Start Codex again.",
+            after: "Restart Codex.",
             hides_errors: false,
         },
     }
@@ -185,7 +185,7 @@ fn write(profile: &Profile, file: &Path, entry: &Entry) -> Result<(), CliError> 
             "{}: {what}; nothing was changed.",
             file.display()
         ))
-        .next("mend the file, or add the entry by hand: run again without --write")
+        .next("fix the file, or add the entry by hand: run again without --write")
     })?;
     if before == after {
         return print(format_args!(

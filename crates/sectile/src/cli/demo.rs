@@ -70,7 +70,7 @@ async fn show(root: &Path) -> Result<(), CliError> {
             json!({ "path": "projects/harbour/plan.md" }),
         )
         .await?;
-    heading("Every section with its id and place, and whether there is something to read")?;
+    heading("Every section with its id and position, and whether there is something to read")?;
     client
         .call("get_section_source", json!({ "path": "inbox/ideen.md" }))
         .await?;
@@ -81,7 +81,7 @@ async fn show(root: &Path) -> Result<(), CliError> {
             json!({ "path": "projects/harbour/plan.md" }),
         )
         .await?;
-    heading("A path that leads out is refused, and not even repeated")?;
+    heading("A path that leads outside is refused, and not even repeated")?;
     client
         .call("get_document_tree", json!({ "path": "../../etc/passwd" }))
         .await?;
@@ -107,7 +107,7 @@ async fn show_edits(root: &Path) -> Result<(), CliError> {
             json!({ "path": path, "heading": "Saturday" }),
         )
         .await?;
-    heading("It changes that section. The bytes are on disk before the answer comes")?;
+    heading("It changes that section. The bytes are on disk before the answer arrives")?;
     let update = json!({
         "section_id": section["section_id"],
         "content": "Boats at ten, music at noon.",
@@ -116,7 +116,7 @@ async fn show_edits(root: &Path) -> Result<(), CliError> {
     });
     let written = client.call_quietly("update_section", update).await?;
     print(diff(&written))?;
-    heading("It writes from an old copy: nothing is lost, nothing is written")?;
+    heading("It writes from a stale copy: nothing is lost, nothing is written")?;
     let stale = json!({
         "section_id": section["section_id"],
         "content": "Boats at eight, music at noon.",
@@ -160,7 +160,7 @@ async fn show_search() -> Result<(), CliError> {
 async fn show_quote(root: &Path) -> Result<(), CliError> {
     let mut client = Client::connect(notebook_surface(root)?).await?;
     heading(
-        "The same notes as a library: a search finds by words and by meaning, and gives ids, not text",
+        "The same notes as a library: a search matches words and meaning, and returns ids, not text",
     )?;
     let entered = json!({ "collection_id": "projects" });
     client.call_quietly("enter_collection", entered).await?;

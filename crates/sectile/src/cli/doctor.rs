@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-/// The most files and folders inspected in one folder.
+/// The most files and folders inspected in one folder: a round number, so that the command also ends on a whole disk.
 const MOST_LOOKED_AT: usize = 200_000;
 /// The most paths listed for one kind of problem; the rest are counted.
 const MOST_NAMED: usize = 10;
@@ -43,7 +43,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
                 note(&format!("settings: {warning}"))?;
             }
             good(if file.is_some() {
-                "settings: the file is right"
+                "settings: the file is valid"
             } else {
                 "settings: defaults, no file is named"
             })?;
@@ -78,7 +78,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CliError> {
     let looked_at_as_vault = named.or_else(|| here.as_ref().map(|root| root.folder.clone()));
     match &looked_at_as_vault {
         Some(root) => problems += folder(root, settings.as_ref())?,
-        None => note("vault: no folder is named; look at one with --root DIR")?,
+        None => note("vault: no folder is given; check one with --root DIR")?,
     }
     if let Some(docs) = settings.as_ref().map(|settings| &settings.worlds.docs) {
         problems += documents(docs)?;
@@ -207,7 +207,7 @@ fn histories(place: &Path) -> Result<(), CliError> {
 }
 
 fn told(checked: &Checkup) -> Result<(), CliError> {
-    const ADVICE: &str = "a note in both has two, and a rename in the inner one does not see links from outside; keep one of them, \
+    const ADVICE: &str = "a note in both has two, and a rename in the inner one misses links from outside; keep one of them, \
                           and remove the .sectile of the other";
     for levels in &checked.histories_above {
         note(&format!(
@@ -226,7 +226,7 @@ fn told(checked: &Checkup) -> Result<(), CliError> {
     }
     if checked.is_cut {
         note(&format!(
-            "vault: only the first {MOST_LOOKED_AT} files and folders were looked at"
+            "vault: only the first {MOST_LOOKED_AT} files and folders were checked"
         ))?;
     }
     Ok(())
@@ -284,7 +284,7 @@ fn library(settings: &NotebookSettings) -> Result<usize, CliError> {
                 Err(error) => Err(error.to_string()),
             },
             (None, Some(folder)) => index_state(&folder_of_index(folder, collection))
-                .map_err(|what| format!("{what}; make it anew with `sectile notebook index`")),
+                .map_err(|what| format!("{what}; rebuild it with `sectile notebook index`")),
             (None, None) => Ok(None),
         };
         match state {
@@ -295,7 +295,7 @@ fn library(settings: &NotebookSettings) -> Result<usize, CliError> {
                 "notebook: {name} has an index; the static tier answers"
             ))?,
             Ok(None) => note(&format!(
-                "notebook: {name} has no index; make one with `sectile notebook index`"
+                "notebook: {name} has no index; create one with `sectile notebook index`"
             ))?,
             Err(what) => {
                 problems += 1;
@@ -339,14 +339,14 @@ fn journal(root: &Path, key: JournalKey) -> Result<usize, CliError> {
         && journal.rescued > 0
     {
         note(&format!(
-            "editor: {} files `.sectile/rescued-*` hold what another program wrote into documents that had just been replaced; \
+            "editor: {} files `.sectile/rescued-*` contain what another program wrote into documents that had just been replaced; \
              compare them with the documents, then remove them",
             journal.rescued
         ))?;
     }
     match examined {
         Ok(None) => {
-            note("editor: nothing was edited here yet")?;
+            note("editor: nothing has been edited here yet")?;
             Ok(0)
         }
         Ok(Some(journal)) if journal.foreign_lines > 0 => {
@@ -360,7 +360,7 @@ fn journal(root: &Path, key: JournalKey) -> Result<usize, CliError> {
                 more => format!("{more} entries"),
             };
             note(&format!(
-                "editor: the history came with the folder ({entries}{unfinished}); it is shown and not acted on. If you know where it comes from: sectile trust DIR"
+                "editor: the history came with the folder ({entries}{unfinished}); it is shown but not acted on. If you know where it comes from: sectile trust DIR"
             ))?;
             Ok(0)
         }
@@ -370,7 +370,7 @@ fn journal(root: &Path, key: JournalKey) -> Result<usize, CliError> {
                 None => String::new(),
             };
             good(&format!(
-                "editor: the journal is right, with {} in {}{newest}",
+                "editor: the journal is intact, with {} in {}{newest}",
                 counted(journal.entries, "entry", "entries"),
                 counted(journal.documents, "document", "documents")
             ))?;
@@ -378,7 +378,7 @@ fn journal(root: &Path, key: JournalKey) -> Result<usize, CliError> {
         }
         Ok(Some(journal)) => {
             bad(&format!(
-                "editor: {} places of the journal cannot be read; they are left as they are, and edits go on",
+                "editor: {} parts of the journal cannot be read; they are left unchanged, and edits still work",
                 journal.damaged_places
             ))?;
             Ok(1)

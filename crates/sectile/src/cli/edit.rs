@@ -223,7 +223,7 @@ impl Desk {
         match (&failure.detail, &self.found) {
             (Some(detail), Some(root)) if detail.code == NOT_A_DOCUMENT => {
                 error.next(format_args!(
-                    "the root is {}, which leaves this document out; give a folder that does not with --root DIR",
+                    "the root is {}, which excludes this document; give a folder that includes it with --root DIR",
                     described(root)
                 ))
             }
@@ -324,7 +324,7 @@ impl Desk {
             return;
         };
         tell(format_args!(
-            "{} {} has a history of its own inside that of {}: links from outside were not looked at. `sectile doctor --root {}` \
+            "{} {} has a history of its own inside that of {}: links from outside were not checked. `sectile doctor --root {}` \
              shows such folders.\n",
             Styled(HEADING, "warning:"),
             shown(&self.root),
@@ -395,9 +395,9 @@ impl Desk {
     fn purge(&self, path: Option<&Path>, containing: bool, yes: bool) -> Result<(), CliError> {
         if !yes {
             return Err(CliError::usage(
-                "this forgets history for good: it can no longer be undone or shown.",
+                "this permanently deletes history: it can no longer be undone or shown.",
             )
-            .next("add --yes if it is really meant"));
+            .next("add --yes to confirm"));
         }
         let text = if containing {
             let text = text_on_stdin()?;

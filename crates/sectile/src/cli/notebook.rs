@@ -23,7 +23,7 @@ use super::{
 use crate::worlds::{editor, notebook::Opened};
 
 /// An explanation for users without collections.
-const WHAT_COLLECTIONS_ARE: &str = "a collection is a folder directly in ROOT, with a name that begins with neither `_` nor `.`; `.md` files directly in ROOT are \
+const WHAT_COLLECTIONS_ARE: &str = "a collection is a folder directly in ROOT, with a name that starts with neither `_` nor `.`; `.md` files directly in ROOT are \
      the collection `.`";
 
 pub(super) fn run(args: &NotebookArgs) -> Result<(), CliError> {
@@ -48,7 +48,7 @@ fn open(given: &Path) -> Result<Opened, CliError> {
     }
     let settings = settings(Some(given))?.worlds.notebook;
     if !settings.is_configured() {
-        let error = "the settings file says nothing of notebooks.";
+        let error = "the settings file does not configure notebooks.";
         return Err(
             CliError::usage(error).next("set notebook.root or [notebook.notebook_storage] in it")
         );
@@ -70,7 +70,7 @@ fn made_index_folder(opened: &Opened, given: Option<&Path>) -> Result<PathBuf, C
                 "ROOT cannot be written to ({}).",
                 error.kind()
             ))
-            .next("keep the index elsewhere with --index DIR, and say so in notebook.index")
+            .next("keep the index elsewhere with --index DIR, and set notebook.index to the same folder")
         })?;
     }
     Ok(folder)
@@ -111,6 +111,6 @@ fn failed(error: &LibraryError) -> CliError {
         LibraryError::Failed { message, .. } | LibraryError::AmbiguousArtifact { message } => {
             CliError::failed(visible(message))
         }
-        _ => CliError::failed("the request cannot be met."),
+        _ => CliError::failed("the request cannot be fulfilled."),
     }
 }

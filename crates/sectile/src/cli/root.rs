@@ -28,7 +28,7 @@ pub(super) fn root_to_serve(how_to_name_it: &str) -> Result<NearestRoot, CliErro
         _ => return Ok(root),
     };
     Err(CliError::usage(format_args!(
-        "no folder is given, and the current one would serve {what}."
+        "no folder is given, and serving the current one would expose {what}."
     ))
     .next(how_to_name_it))
 }

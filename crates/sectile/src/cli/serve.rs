@@ -165,10 +165,8 @@ fn audit_log(front: &FrontSettings) -> Result<Option<AuditLog>, CliError> {
     let log = AuditLog::open(&audit.file, audit.key.as_ref(), audit.max_bytes, audit.keep);
     log.map(Some).map_err(|error| {
         let kind = error.kind();
-        CliError::failed(format_args!(
-            "the record of calls cannot be opened ({kind})."
-        ))
-        .next("correct server.audit.file in the settings file")
+        CliError::failed(format_args!("the audit log cannot be opened ({kind})."))
+            .next("correct server.audit.file in the settings file")
     })
 }
 

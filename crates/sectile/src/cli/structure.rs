@@ -95,7 +95,7 @@ fn head(value: &Value) -> String {
         .map(|title| format!("  {}", visible(title)))
         .unwrap_or_default();
     let cut = if value["truncated"] == true {
-        "  (something was left out or cut)"
+        "  (some content was omitted or truncated)"
     } else {
         ""
     };

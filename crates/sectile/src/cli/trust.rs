@@ -50,7 +50,7 @@ pub(super) fn run(args: &TrustArgs) -> Result<(), CliError> {
     }
     let text = match &trusted {
         Trusted::Now(history) => said(history, args.dry_run),
-        Trusted::Already => "The history of this folder is yours already.\n".to_owned(),
+        Trusted::Already => "The history of this folder is already yours.\n".to_owned(),
         _ => "This folder has no history.\n".to_owned(),
     };
     print(text)?;
@@ -74,7 +74,7 @@ fn said(history: &ForeignHistory, dry_run: bool) -> String {
     };
     let mut text = if dry_run {
         format!(
-            "This folder brought along a history with {entries}. Run `sectile trust` without --dry-run to take it for yours.\n"
+            "This folder came with a history of {entries}. Run `sectile trust` without --dry-run to accept it as yours.\n"
         )
     } else {
         format!(
@@ -83,9 +83,9 @@ fn said(history: &ForeignHistory, dry_run: bool) -> String {
     };
     if !history.unfinished.is_empty() {
         text += if dry_run {
-            "Changes of these documents were begun and not finished; they would be finished or taken back:\n"
+            "Changes to these documents were started but not finished; they would be completed or rolled back:\n"
         } else {
-            "Changes of these documents were begun and not finished; they are finished or taken back when the folder is next opened:\n"
+            "Changes to these documents were started but not finished; they are completed or rolled back when the folder is next opened:\n"
         };
         for path in &history.unfinished {
             text += &format!("  {}\n", visible(path));

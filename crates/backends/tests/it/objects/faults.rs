@@ -49,7 +49,7 @@ fn credentials_that_are_refused() {
         let mut settings = server.settings();
         settings.credentials = wrong;
         for complaint in complaints(&server, &open(&settings)) {
-            assert!(complaint.contains("refuses the credentials"), "{complaint}");
+            assert!(complaint.contains("refused the credentials"), "{complaint}");
         }
         // Nothing was retried.
         assert_eq!(server.proxy.take_requests().len(), 6);
@@ -93,8 +93,8 @@ fn throttling_is_waited_out_or_reported() {
         assert_eq!(server.proxy.take_requests().len(), 4);
     }
     for (status, says) in [
-        (429, "asks for fewer requests"),
-        (503, "asks for fewer requests"),
+        (429, "is throttling requests"),
+        (503, "is throttling requests"),
         (500, "is failing (status 500)"),
     ] {
         server.proxy.set(Fault::Answer {
@@ -114,7 +114,7 @@ fn throttling_is_waited_out_or_reported() {
         times: 1,
     });
     let complaint = server.complaint(storage.read("a", &path("note.md")));
-    assert!(complaint.contains("does not accept"), "{complaint}");
+    assert!(complaint.contains("rejected a request"), "{complaint}");
     assert_eq!(server.proxy.take_requests().len(), 1);
     server.proxy.set(Fault::Pass);
     let read = storage.read("a", &path("note.md"));

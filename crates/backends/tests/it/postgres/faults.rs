@@ -40,9 +40,9 @@ fn what_cannot_be_connected_says_why() {
     home.prepared();
     let server = &home.server;
     let wrong = with_url(&server.url(ROLE, "wrong", DATABASE));
-    assert_says(wrong.ready(), "does not let the user in");
-    assert_says(ask(&wrong, "docs", "cats", 5), "does not let the user in");
-    assert_says(wrong.prepare(), "does not let the user in");
+    assert_says(wrong.ready(), "refused the user");
+    assert_says(ask(&wrong, "docs", "cats", 5), "refused the user");
+    assert_says(wrong.prepare(), "refused the user");
     let missing = with_url(&server.url(ROLE, PASSWORD, "nowhere"));
     assert_says(missing.state("docs"), "database does not exist");
     let nobody = with_url("postgres://nobody@127.0.0.1:1/x");
@@ -55,7 +55,7 @@ fn what_cannot_be_connected_says_why() {
     assert!(start.elapsed() < Duration::from_secs(6));
     let without = server.url(ROLE, PASSWORD, DATABASE);
     let without = without.replace(&format!(":{}@", PASSWORD.replace('\'', "%27")), "@");
-    assert_says(with_url(&without).ready(), "sign in with");
+    assert_says(with_url(&without).ready(), "requires credentials");
     let mut settings = PostgresSettings::new(without);
     settings.password = Some(PASSWORD.to_owned());
     open(&settings).ready().unwrap();
@@ -65,7 +65,7 @@ fn what_cannot_be_connected_says_why() {
             Waiting::new().unwrap(),
             model(),
         );
-        assert_says(made.map(drop), "The connection string");
+        assert_says(made.map(drop), "The PostgreSQL connection string");
     }
 }
 
@@ -115,7 +115,7 @@ fn rights_and_extensions_that_are_missing() {
     home.server.create_database("bare");
     assert_says(role("bare").prepare(), "run `CREATE EXTENSION vector`");
     home.server.sql("bare", "CREATE EXTENSION vector");
-    assert_says(role("bare").prepare(), "may not make a schema");
+    assert_says(role("bare").prepare(), "may not create a schema");
     home.server
         .sql("bare", "CREATE SCHEMA sectile AUTHORIZATION writer");
     role("bare").prepare().unwrap();

@@ -233,7 +233,7 @@ fn of_two_writers_the_second_is_told() {
         begun.wait();
         let error = update(&other, "docs", false, vec![put("x.md", &[])]).unwrap_err();
         assert!(
-            error.to_string().starts_with("Somebody else is writing"),
+            error.to_string().starts_with("Another process is writing"),
             "{error}"
         );
         // Another collection is not affected, and readers see the old state.

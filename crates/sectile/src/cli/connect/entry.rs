@@ -101,7 +101,7 @@ fn parse_toml(text: &str) -> Result<DocumentMut, String> {
 
 fn insert_json(text: &str, key: &str, typed: bool, entry: &Entry) -> Result<String, String> {
     let root = parse_json(if text.trim().is_empty() { "{}\n" } else { text })?;
-    let not_an_object = || "the file does not hold an object where servers belong".to_owned();
+    let not_an_object = || "the entry for servers in the file is not an object".to_owned();
     let object = root.object_value_or_create().ok_or_else(not_an_object)?;
     let servers = object
         .object_value_or_create(key)
@@ -147,7 +147,7 @@ fn insert_toml(text: &str, key: &str, entry: &Entry) -> Result<String, String> {
     });
     let servers = servers
         .as_table_like_mut()
-        .ok_or("the file does not hold a table where servers belong")?;
+        .ok_or("the entry for servers in the file is not a table")?;
     let mut server = Table::new();
     server.insert("command", value(&entry.command));
     server.insert(
@@ -282,7 +282,7 @@ mod tests {
         );
         assert_eq!(
             JSON.insert("[1]", &entry()).unwrap_err(),
-            "the file does not hold an object where servers belong"
+            "the entry for servers in the file is not an object"
         );
         assert_eq!(
             TOML.insert("a = ", &entry()).unwrap_err(),
@@ -290,7 +290,7 @@ mod tests {
         );
         assert_eq!(
             TOML.insert("mcp_servers = 1\n", &entry()).unwrap_err(),
-            "the file does not hold a table where servers belong"
+            "the entry for servers in the file is not a table"
         );
     }
 

@@ -25,7 +25,7 @@ pub(super) fn eval(args: &DocsEvalArgs) -> Result<(), CliError> {
     }
     if !evaluation.wrong_labels.is_empty() {
         return Err(
-            CliError::failed("some questions expect sections that are not there.")
+            CliError::failed("some questions expect sections that do not exist.")
                 .next("correct the lines that are marked"),
         );
     }
@@ -34,7 +34,7 @@ pub(super) fn eval(args: &DocsEvalArgs) -> Result<(), CliError> {
         if wanted.is_some_and(|wanted| found < usize::from(wanted) * 10) {
             return Err(
                 CliError::failed(format_args!("hit@{depth} is {}.", percent(found)))
-                    .next("say in the documents what the questions ask for"),
+                    .next("cover in the documents what the questions ask for"),
             );
         }
     }
@@ -43,14 +43,14 @@ pub(super) fn eval(args: &DocsEvalArgs) -> Result<(), CliError> {
 
 fn questions(args: &DocsEvalArgs) -> Result<Vec<Question>, CliError> {
     let refused = |what: String| {
-        CliError::failed(what).next("see `sectile docs eval --help` for the form of the file")
+        CliError::failed(what).next("see `sectile docs eval --help` for the format of the file")
     };
     let text = files::read_text(&args.file)
         .map_err(|error| refused(format!("the questions cannot be read ({}).", error.kind())))?
-        .ok_or_else(|| refused("the file of questions is not there.".to_owned()))?;
+        .ok_or_else(|| refused("the file of questions does not exist.".to_owned()))?;
     let parsed: Questions = toml::from_str(&text).map_err(|error| {
         refused(format!(
-            "the questions cannot be understood: {}.",
+            "the questions cannot be parsed: {}.",
             error.message()
         ))
     })?;

@@ -16,7 +16,7 @@ Examples:
 pub(in crate::cli) struct EditArgs {
     #[command(subcommand)]
     pub(super) command: EditCommand,
-    /// Folder whose .sectile keeps ids and history [default: the nearest one upward from the document that has .sectile,
+    /// Folder whose .sectile holds ids and history [default: the nearest one upward from the document that has .sectile,
     /// .obsidian or .git, else the document's own folder].
     #[arg(long, global = true, value_name = "DIR")]
     pub(super) root: Option<PathBuf>,
@@ -36,7 +36,7 @@ pub(super) enum EditCommand {
     Get {
         #[command(flatten)]
         target: Target,
-        /// With all subsections.
+        /// Include all subsections.
         #[arg(long)]
         subtree: bool,
     },
@@ -44,14 +44,14 @@ pub(super) enum EditCommand {
     Insert {
         /// The document.
         path: PathBuf,
-        /// Its heading, without # marks.
+        /// Heading of the new section, without # marks.
         heading: String,
         #[command(flatten)]
         place: Place,
-        /// Its level, 1 to 6, if not the one that the place suggests.
+        /// Level of the heading, 1 to 6 [default: the one that fits the position].
         #[arg(long, value_parser = clap::value_parser!(u8).range(1..=6))]
         level: Option<u8>,
-        /// Its text.
+        /// Text of the section.
         #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         content: Option<String>,
         #[command(flatten)]
@@ -76,10 +76,10 @@ pub(super) enum EditCommand {
         target: Target,
         #[command(flatten)]
         place: Place,
-        /// Into this document.
+        /// Move it into this document.
         #[arg(long, value_name = "PATH")]
         into: Option<PathBuf>,
-        /// Its level there, 1 to 6, if not the one that the place suggests.
+        /// Level of the heading there, 1 to 6 [default: the one that fits the position].
         #[arg(long, value_parser = clap::value_parser!(u8).range(1..=6))]
         level: Option<u8>,
         #[command(flatten)]
@@ -89,7 +89,7 @@ pub(super) enum EditCommand {
     Delete {
         #[command(flatten)]
         target: Target,
-        /// Also when it is large.
+        /// Delete it even if it is large.
         #[arg(long)]
         yes: bool,
         #[command(flatten)]
@@ -101,58 +101,58 @@ pub(super) enum EditCommand {
         target: Target,
         /// The new heading, without # marks.
         heading: String,
-        /// Leave links as they are.
+        /// Leave links unchanged.
         #[arg(long)]
         keep_links: bool,
         #[command(flatten)]
         write: WriteFlags,
     },
-    /// Take back the last change, or the one of an entry.
+    /// Undo the last change, or the one with a given number.
     Undo {
         /// The document.
         path: PathBuf,
-        /// Number of an entry of the history.
+        /// Number of a history entry.
         #[arg(long)]
         entry: Option<u64>,
         #[command(flatten)]
         write: WriteFlags,
     },
-    /// Make again what was undone.
+    /// Redo a change that was undone.
     Redo {
         /// The document.
         path: PathBuf,
-        /// Number of an entry of the history.
+        /// Number of a history entry.
         #[arg(long)]
         entry: Option<u64>,
         #[command(flatten)]
         write: WriteFlags,
     },
-    /// Show what was done to a document, newest first.
+    /// Show the changes to a document, newest first.
     History {
         /// The document.
         path: PathBuf,
-        /// Only what concerns this section.
+        /// Only changes to this section.
         #[arg(long, allow_hyphen_values = true)]
         section: Option<String>,
-        /// At most so many entries.
+        /// Maximum number of entries.
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=200))]
         limit: u64,
-        /// Show what each entry changed.
+        /// Show the diff of each entry.
         #[arg(long)]
         diff: bool,
     },
-    /// Forget history for good, for instance because a secret is in it.
+    /// Permanently delete history, for instance because it contains a secret.
     ///
-    /// Everything up to the last entry about the document, or up to the last one that holds the text, is dropped, and so
-    /// are the files .sectile/rescued-* that belong to these entries or hold the text. The documents themselves do not
+    /// Everything up to the last entry about the document, or up to the last one that contains the text, is deleted, and so
+    /// are the files .sectile/rescued-* that belong to these entries or contain the text. The documents themselves do not
     /// change.
     Purge {
         /// Only up to the last entry about this document.
         path: Option<PathBuf>,
-        /// Only up to the last entry that holds the text on standard input.
+        /// Only up to the last entry that contains the text on standard input.
         #[arg(long)]
         containing: bool,
-        /// It is really meant.
+        /// Confirm the deletion.
         #[arg(long)]
         yes: bool,
     },
@@ -191,16 +191,16 @@ pub(super) struct Place {
     /// Index in the list of sections, from 0 [default: the end].
     #[arg(long, value_name = "POSITION")]
     pub(super) at: Option<u64>,
-    /// Before this section.
+    /// Place it before this section.
     #[arg(long, value_name = "SECTION", allow_hyphen_values = true)]
     pub(super) before: Option<String>,
-    /// After this section and its subsections.
+    /// Place it after this section and its subsections.
     #[arg(long, value_name = "SECTION", allow_hyphen_values = true)]
     pub(super) after: Option<String>,
-    /// As the first subsection of this section.
+    /// Place it as the first subsection of this section.
     #[arg(long, value_name = "SECTION", allow_hyphen_values = true)]
     pub(super) first_child: Option<String>,
-    /// As the last subsection of this section.
+    /// Place it as the last subsection of this section.
     #[arg(long, value_name = "SECTION", allow_hyphen_values = true)]
     pub(super) last_child: Option<String>,
 }
@@ -210,7 +210,7 @@ pub(super) struct WriteFlags {
     /// Only show what would change.
     #[arg(long)]
     pub(super) dry_run: bool,
-    /// Why, for the history.
+    /// Reason for the change, recorded in the history.
     #[arg(long, allow_hyphen_values = true)]
     pub(super) reason: Option<String>,
 }

@@ -16,7 +16,7 @@ pub(super) fn edited(text: &str) -> Result<String, CliError> {
         .iter()
         .find_map(|name| config::os_variable(name))
         .ok_or_else(|| {
-            CliError::usage("no text is given, and no editor is named.")
+            CliError::usage("no text is given, and no editor is set.")
                 .next("pass --content TEXT, pipe the text in, or set EDITOR")
         })?;
     let program = program.to_string_lossy().into_owned();
@@ -28,5 +28,5 @@ pub(super) fn edited(text: &str) -> Result<String, CliError> {
         let status = Command::new(name).args(words).arg(path).status()?;
         Ok(status.success())
     })?
-    .ok_or_else(|| CliError::failed("the editor was left with an error; nothing was changed."))
+    .ok_or_else(|| CliError::failed("the editor exited with an error; nothing was changed."))
 }

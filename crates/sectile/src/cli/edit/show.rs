@@ -80,7 +80,7 @@ pub(super) fn written(value: &Value) -> String {
     for link in list(value, "broken_links") {
         let (path, reason) = (visible(text(link, "path")), text(link, "reason"));
         out += &match text(link, "target") {
-            "" => format!("{} {path}: {reason}\n", Styled(BAD, "not looked at:")),
+            "" => format!("{} {path}: {reason}\n", Styled(BAD, "not checked:")),
             target => format!(
                 "{} {path}:{}: {}, {reason}\n",
                 Styled(BAD, "broken link:"),
@@ -148,7 +148,7 @@ pub(super) fn history(value: &Value) -> String {
     }
     if let Some(places) = value["damaged_places"].as_u64() {
         out += &format!(
-            "{} {places} places of the journal cannot be read; they are left as they are.\n",
+            "{} {places} parts of the journal cannot be read; they are left unchanged.\n",
             Styled(BAD, "damage:")
         );
     }

@@ -13,55 +13,55 @@ pub(in crate::cli) struct NotebookArgs {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum NotebookCommand {
-    /// Make the index of the collections, or bring it up to date.
+    /// Create or update the index of the collections.
     Index(IndexArgs),
     /// Find passages of a collection by words and by meaning.
     Search(SearchArgs),
-    /// Read a passage by its id and prove that it is what the id says.
+    /// Read a passage by its id and prove that it matches the id.
     Quote(QuoteArgs),
     /// Measure how well a test set's documents are found.
     Eval(EvalArgs),
-    /// Hash every notebook and artifact again, and say what is not as recorded.
+    /// Hash every notebook and artifact again, and report what does not match its record.
     Verify(VerifyArgs),
-    /// Add what was derived from a collection, with the record of how.
+    /// Add derived files to a collection, with a record of how they were made.
     Artifact(ArtifactArgs),
 }
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
-Only notebooks that changed are read. A server takes the new index by itself. Without an index, a server reads a collection
-when it is first searched.
+Only notebooks that changed are read. A running server picks up the new index by itself. Without an index,
+a server reads a collection when it is first searched.
 
 An index has two tiers. The static one is ready in seconds and answers at once. Then the transformer tier is filled, which finds
-more and takes its time, 20 to 30 passages a second and core; it answers for a collection when it is complete. It can be
-stopped at any time: what was done is kept, and the next run goes on from there.
+more but takes longer, at 20 to 30 passages per second and core; it answers for a collection once it is complete. Filling can
+be stopped at any time: finished work is kept, and the next run continues from there.
 
 Examples:
-  sectile notebook index ~/library                     every collection; kept in ~/library/.sectile
+  sectile notebook index ~/library                     every collection; stored in ~/library/.sectile
   sectile notebook index ~/library lab --index ~/.cache/sectile
   sectile notebook index ~/library --tier static       only the tier that is ready at once
-  sectile notebook index ~/library --watch             stays, and follows every change
+  sectile notebook index ~/library --watch             keeps running, and follows every change
   sectile notebook index sectile.toml --to postgres    from where the settings say, into their database")]
 pub(super) struct IndexArgs {
     /// The folder that holds the collections, or a settings file (.toml) that says where they are.
     #[arg(value_name = "ROOT")]
     pub(super) root: PathBuf,
-    /// Only this collection; `.` has the notes directly in ROOT.
+    /// Only this collection; `.` stands for the notes directly in ROOT.
     #[arg(value_name = "COLLECTION")]
     pub(super) collection: Option<String>,
     /// Folder for the indexes [default: .sectile/notebook in ROOT].
     #[arg(long, value_name = "DIR")]
     pub(super) index: Option<PathBuf>,
-    /// Where the index goes [default: where a server with the same settings looks].
+    /// Destination of the index [default: where a server with the same settings looks].
     #[arg(long, value_name = "WHERE")]
     pub(super) to: Option<To>,
-    /// How far to go [default: transformer; static in a database, which has no other].
+    /// Last tier to build [default: transformer; static in a database, which has no other].
     #[arg(long, value_name = "TIER")]
     pub(super) tier: Option<WantedTier>,
     /// Threads that fill the transformer tier [default: half of the cores].
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(super) threads: Option<usize>,
-    /// Stay, and bring the index up to date after every change, until stopped.
+    /// Keep running, and update the index after every change, until stopped.
     #[arg(long)]
     pub(super) watch: bool,
     /// Print JSON.
@@ -80,13 +80,13 @@ fn threads(text: &str) -> Result<usize, String> {
 /// A tier of an index, and its model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum WantedTier {
-    /// The one that is ready in seconds.
+    /// Ready in seconds.
     Static,
-    /// The one that finds more, and takes its time.
+    /// Finds more, but takes longer to build.
     Transformer,
 }
 
-/// Where an index goes.
+/// The destination of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum To {
     /// A folder.
@@ -100,8 +100,8 @@ pub(super) enum To {
     override_usage = "sectile notebook search [OPTIONS] <ROOT> <COLLECTION> <QUERY>...\n       \
                       sectile notebook search [OPTIONS] --all <ROOT> <QUERY>...",
     after_help = "\
-With --all, the best passages of every collection come in one list, by their scores. What words count is measured against the
-best of the same collection.
+With --all, the best passages of every collection are in one list, by score. Word scores are relative to the best passage of
+the same collection.
 
 Examples:
   sectile notebook search ~/library lab melting ice    in one collection
@@ -112,7 +112,7 @@ pub(super) struct SearchArgs {
     /// The folder that holds the collections, or a settings file (.toml) that says where they are.
     #[arg(value_name = "ROOT")]
     pub(super) root: PathBuf,
-    /// The collection; `.` has the notes directly in ROOT. With --all, the first word of QUERY.
+    /// The collection; `.` stands for the notes directly in ROOT. With --all, the first word of QUERY.
     #[arg(value_name = "COLLECTION")]
     pub(super) collection: String,
     /// A question or some words.
@@ -121,7 +121,7 @@ pub(super) struct SearchArgs {
     /// Search every collection.
     #[arg(long)]
     pub(super) all: bool,
-    /// Most passages.
+    /// Maximum number of passages.
     #[arg(short = 'k', long = "most", value_name = "N", default_value_t = 5, value_parser = count)]
     pub(super) most: usize,
     /// Folder of the indexes [default: .sectile/notebook in ROOT].
@@ -148,7 +148,7 @@ pub(super) struct QuoteArgs {
     /// The id of the passage, from a search.
     #[arg(value_name = "ID")]
     pub(super) id: String,
-    /// Characters before and after it, in JSON.
+    /// Characters of context before and after it, in JSON.
     #[arg(long, value_name = "N", default_value_t = 500)]
     pub(super) context: usize,
     /// Print JSON.
@@ -159,7 +159,7 @@ pub(super) struct QuoteArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 FOLDER holds corpus.jsonl (_id, title, text), queries.jsonl (_id, text) and qrels.tsv (query, document, score, with a
-header line), as test sets of the BEIR kind do.
+header line), like test sets in the BEIR format.
 
 Example:
   sectile notebook eval k8s-docs --queries k8s-docs/queries-leaf.jsonl --qrels k8s-docs/qrels-leaf.tsv")]
@@ -167,13 +167,13 @@ pub(super) struct EvalArgs {
     /// The folder of the test set.
     #[arg(value_name = "FOLDER")]
     pub(super) folder: PathBuf,
-    /// Other queries.
+    /// File with other queries.
     #[arg(long, value_name = "FILE")]
     pub(super) queries: Option<PathBuf>,
-    /// Other judgements.
+    /// File with other judgements.
     #[arg(long, value_name = "FILE")]
     pub(super) qrels: Option<PathBuf>,
-    /// Whose meaning counts [default: static].
+    /// Tier whose model is evaluated [default: static].
     #[arg(long, value_name = "TIER")]
     pub(super) tier: Option<WantedTier>,
     /// Print JSON.
@@ -184,11 +184,11 @@ pub(super) struct EvalArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sectile notebook verify ~/library                    every collection; exit code 1 when something is not as recorded
-  sectile notebook verify ~/library lab --sums         the lines that the root of `lab` is the SHA-256 of
+  sectile notebook verify ~/library                    every collection; exit code 1 if something does not match its record
+  sectile notebook verify ~/library lab --sums         the lines whose SHA-256 is the root of `lab`
 
 In the folder of a collection, where nothing is ignored, a shell computes the same root (that of `.` in ROOT, with `-maxdepth 1`
-behind the first dot):
+after the first dot):
   find . -path ./_artifacts -prune -o -name '.?*' -prune -o -type f -iname '*.md' -print0 \\
     | LC_ALL=C sort -z | xargs -0 -r sha256sum | sha256sum")]
 pub(super) struct VerifyArgs {
@@ -198,7 +198,7 @@ pub(super) struct VerifyArgs {
     /// Only this collection.
     #[arg(value_name = "COLLECTION")]
     pub(super) collection: Option<String>,
-    /// Print the digests of the notebooks, as sha256sum does and as sha256sum --check takes.
+    /// Print the digests of the notebooks in the format of sha256sum, for sha256sum --check.
     #[arg(long, requires = "collection", conflicts_with = "json")]
     pub(super) sums: bool,
     /// Print JSON.
@@ -214,15 +214,15 @@ pub(super) struct ArtifactArgs {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ArtifactCommand {
-    /// Copy files into a new set of artifacts and record where they come from. Never changes a set that is there.
+    /// Copy files into a new set of artifacts and record where they come from. Never changes an existing set.
     Add(AddArgs),
 }
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
-A step is written as `tool=NAME` and, after semicolons, what the tool was told. `in=FILE` and `out=FILE` name files that
-went in and came out, whose SHA-256 is recorded; without them, sources go into the first step and the files come out of
-the last.
+A step is written as `tool=NAME`, followed by the tool's parameters, separated by semicolons. `in=FILE` and `out=FILE` name
+input and output files, whose SHA-256 is recorded; by default, the sources are the input of the first step and the files are
+the output of the last.
 
 Examples:
   sectile notebook artifact add ~/library lab week-1 summary.md --type summary \\
@@ -240,25 +240,25 @@ pub(super) struct AddArgs {
     /// Name of the new set.
     #[arg(value_name = "SET")]
     pub(super) set: String,
-    /// The files; they are copied.
+    /// The files to copy.
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
-    /// What kind of derived material it is.
+    /// The kind of derived material.
     #[arg(long = "type", value_enum, value_name = "TYPE")]
     pub(super) kind: Kind,
-    /// Whether a person stands behind it: canonical ones were written by a person.
+    /// Whether a person vouches for it: canonical artifacts were written by a person.
     #[arg(long, value_enum, default_value_t = Standing::Offered)]
     pub(super) status: Standing,
-    /// Who made it [default: synthesis_pipeline, or human_export when it is canonical].
+    /// Who made it [default: synthesis_pipeline, or human_export if it is canonical].
     #[arg(long, value_enum)]
     pub(super) by: Option<By>,
     /// A notebook it was made from, by its path in the collection. May be given more than once.
     #[arg(long = "source", value_name = "NOTEBOOK")]
     pub(super) sources: Vec<String>,
-    /// What was done. May be given more than once, in order. Without it no step is recorded.
+    /// A processing step. May be given more than once, in order. Without it no step is recorded.
     #[arg(long = "step", value_name = "STEP")]
     pub(super) steps: Vec<String>,
-    /// How far it can be trusted, in a sentence.
+    /// A sentence on how far it can be trusted.
     #[arg(long, value_name = "TEXT")]
     pub(super) note: Option<String>,
     /// Print JSON.
@@ -268,13 +268,13 @@ pub(super) struct AddArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Kind {
-    /// A shorter text.
+    /// A shorter version of the sources.
     Summary,
     /// A list of what is where.
     Index,
-    /// Facts taken out.
+    /// Facts extracted from the sources.
     Extraction,
-    /// A new text made of several.
+    /// A new text made from several sources.
     Synthesis,
 }
 

@@ -31,7 +31,7 @@ pub(super) fn add(args: &AddArgs, clock: Clock) -> Result<(), CliError> {
     let storage = open(&args.root)?;
     require(&storage, &args.collection)?;
     if !is_plain_name(&args.set) {
-        return Err(CliError::usage("SET cannot be the name of a set.")
+        return Err(CliError::usage("SET is not a valid name for a set.")
             .next("use letters, digits, `-` and `_`"));
     }
     let mut contents = payloads(args, storage.max_notebook_bytes())?;
@@ -41,18 +41,18 @@ pub(super) fn add(args: &AddArgs, clock: Clock) -> Result<(), CliError> {
         .map_err(|what| CliError::failed(format_args!("the record {what}.")))?;
     contents.push((SIDECAR.to_owned(), text.into_bytes()));
     let Some(folder) = &storage.folder else {
-        return Err(CliError::failed("artifacts can be added to a folder only.")
+        return Err(CliError::failed("artifacts can only be added to a folder.")
             .next("add them to a copy of the library, and put the files of `_artifacts` into the bucket"));
     };
     let collection = folder.location().join(&args.collection);
     files::create_folder(&collection.join(ARTIFACTS), &args.set, &contents).map_err(|error| {
         match error.kind() {
             std::io::ErrorKind::AlreadyExists => {
-                CliError::failed("there is such a set already; nothing was changed.")
+                CliError::failed("a set with this name exists already; nothing was changed.")
                     .next("choose another name: sets are never overwritten")
             }
             std::io::ErrorKind::NotADirectory => CliError::failed(format_args!(
-                "`{ARTIFACTS}` of the collection is no folder; nothing was changed."
+                "`{ARTIFACTS}` of the collection is not a folder; nothing was changed."
             )),
             kind => CliError::failed(format_args!("the set cannot be written ({kind}).")),
         }
@@ -68,7 +68,7 @@ fn payloads(args: &AddArgs, max_bytes: u64) -> Result<Vec<(String, Vec<u8>)>, Cl
         let name = path.file_name().and_then(|name| name.to_str());
         let Some(name) = name.filter(|name| is_payload_name(name)) else {
             return Err(CliError::usage(format_args!(
-                "a FILE has a name that no artifact may have: {}",
+                "a FILE has a name that artifacts may not have: {}",
                 visible(&path.to_string_lossy())
             ))
             .next(format_args!(
@@ -114,8 +114,10 @@ fn record(
         (None, Status::Offered) => Maker::SynthesisPipeline,
     };
     if status == Status::Canonical && created_by != Maker::HumanExport {
-        return Err(CliError::usage("what a pipeline made cannot be canonical.")
-            .next("leave out --by, or use --status offered"));
+        return Err(
+            CliError::usage("the output of a pipeline cannot be canonical.")
+                .next("leave out --by, or use --status offered"),
+        );
     }
     let payloads = contents.iter().map(|(file, bytes)| Payload {
         file: file.clone(),
@@ -221,7 +223,7 @@ fn read_back(storage: &Library, args: &AddArgs, record: &Record) -> Result<(), C
         let bytes = found.bytes.unwrap_or_default();
         if found.record != *record || Digest::of(&bytes) != payload.digest {
             return Err(CliError::failed(
-                "the set was written, but it is not what was written.",
+                "the set was written, but it reads back differently.",
             ));
         }
     }
@@ -269,7 +271,7 @@ fn report(args: &AddArgs, record: &Record) -> Result<(), CliError> {
         );
     }
     if record.sources.is_empty() {
-        let remark = "no sources are recorded, so nobody can tell whether it is stale";
+        let remark = "no sources are recorded, so it can never be recognized as stale";
         text += &format!("  {}\n", Styled(DIM, remark));
     }
     if args.steps.is_empty() {

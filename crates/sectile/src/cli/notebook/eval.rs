@@ -132,7 +132,7 @@ fn text(path: &Path) -> Result<String, CliError> {
     };
     files::read_text(path)
         .map_err(|error| refused(format!("cannot be read ({}).", error.kind())))?
-        .ok_or_else(|| refused("is not there.".to_owned()))
+        .ok_or_else(|| refused("does not exist.".to_owned()))
 }
 
 fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, CliError> {
@@ -142,7 +142,7 @@ fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, CliError> {
         .filter(|(_, line)| !line.trim().is_empty())
         .map(|(number, line)| {
             serde_json::from_str(line).map_err(|_| {
-                CliError::failed(format_args!("line {number} cannot be understood."))
+                CliError::failed(format_args!("line {number} cannot be parsed."))
                     .next("each line is a JSON object with _id and text")
             })
         })
@@ -165,8 +165,8 @@ fn judgements(path: &Path) -> Result<Vec<Judgement>, CliError> {
             };
             let mut judgement = judgement;
             judgement().ok_or_else(|| {
-                CliError::failed(format_args!("line {number} cannot be understood."))
-                    .next("each line is a query, a document and a score, with tabs between")
+                CliError::failed(format_args!("line {number} cannot be parsed."))
+                    .next("each line is a query, a document and a score, separated by tabs")
             })
         })
         .collect()

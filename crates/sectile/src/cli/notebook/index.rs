@@ -87,7 +87,7 @@ pub(super) fn index(args: &IndexArgs) -> Result<(), CliError> {
     told(&rows, as_json)?;
     match rows.iter().all(|row| row.report.notebooks == 0) {
         true => Err(
-            CliError::failed("nothing was indexed: there is no notebook.")
+            CliError::failed("nothing was indexed: there are no notebooks.")
                 .next("put `.md` files into the folder of the collection"),
         ),
         false => Ok(()),
@@ -119,7 +119,7 @@ impl Target {
                 return Err(CliError::usage(error).next("leave out --index or --to postgres"));
             }
             (Some(To::Postgres), None, None) => {
-                let error = "the settings name no database.";
+                let error = "the settings do not name a database.";
                 return Err(CliError::usage(error).next(
                     "give a settings file as ROOT, with [notebook.vector_storage] type = \"pgvector\" in it",
                 ));
@@ -244,7 +244,7 @@ impl Indexing<'_> {
             }
         };
         bar.finish_and_clear();
-        report.map_err(|error| explained_with(error, "another process writes this index now."))
+        report.map_err(|error| explained_with(error, "another process is writing this index."))
     }
 
     fn second_tier(
@@ -268,7 +268,7 @@ impl Indexing<'_> {
             location,
         );
         bar.finish();
-        let busy = "another process fills the transformer tier of this index now.";
+        let busy = "another process is filling the transformer tier of this index.";
         let filled = filled.map_err(|error| explained_with(error, busy))?;
         if self.is_stopped() && !filled.complete {
             let Filled {
@@ -278,7 +278,7 @@ impl Indexing<'_> {
                 "stopped with {filled} of {passages} passages of `{}` in the transformer tier; the static tier is up to date.",
                 visible(collection)
             ))
-            .next("run the same command again to go on from there"));
+            .next("run the same command again to continue from there"));
         }
         Ok(filled)
     }
@@ -298,9 +298,13 @@ fn explained_with(error: IndexingError, busy: &str) -> CliError {
             CliError::failed("stopped before the index was written; what was there is as it was.")
                 .next("run the same command again")
         }
+        IndexingError::Notebooks(LibraryError::Cancelled) => CliError::failed(
+            "stopped before the index was written; the previous index is unchanged.",
+        )
+        .next("run the same command again"),
         IndexingError::Notebooks(error) => failed(&error),
         IndexingError::Store(StoreError::Busy) => {
-            CliError::failed(busy).next("wait until it is done")
+            CliError::failed(busy).next("wait until it has finished")
         }
         IndexingError::Store(error) => CliError::failed(format_args!("{error}."))
             .next("give another folder with --index DIR, or free some space"),
@@ -341,7 +345,7 @@ fn shown(rows: &[Row]) -> String {
             text += &format!("  {}\n", Styled(DIM, line));
         }
         if let Some(reason) = &report.remade {
-            text += &format!("  {}\n", Styled(DIM, format_args!("made anew: {reason}")));
+            text += &format!("  {}\n", Styled(DIM, format_args!("rebuilt: {reason}")));
         }
         if let Some(filled) = transformer {
             text += &format!("  {}\n", Styled(DIM, shown_tier(filled)));
@@ -360,7 +364,7 @@ fn shown_tier(filled: &Filled) -> String {
         changed,
         complete,
     } = filled;
-    let made = format!("{embedded} embedded now, {cached} known before");
+    let made = format!("{embedded} embedded now, {cached} cached before");
     if *complete {
         return format!("transformer tier complete: {made}");
     }

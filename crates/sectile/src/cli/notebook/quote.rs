@@ -16,7 +16,7 @@ use crate::{
 pub(super) fn quote(args: &QuoteArgs) -> Result<(), CliError> {
     let storage = open(&args.root)?;
     let id = SourceId::parse(&args.id).ok_or_else(|| {
-        CliError::failed("that is no id of a passage.")
+        CliError::failed("that is not the id of a passage.")
             .next("take one from `sectile notebook search`")
     })?;
     let quote =
@@ -74,9 +74,9 @@ fn gone(error: &LibraryError) -> CliError {
         return failed(error);
     };
     let what = match reason {
-        Gone::Deleted => "the notebook of that passage is gone.",
-        Gone::Moved => "the passage is not there any more: it moved.",
-        _ => "the notebook changed, and the passage is not in it any more.",
+        Gone::Deleted => "the notebook of that passage no longer exists.",
+        Gone::Moved => "the passage is no longer there: it moved.",
+        _ => "the notebook changed, and the passage is no longer in it.",
     };
     match new_source_id {
         Some(new) => CliError::failed(what).next(format_args!(

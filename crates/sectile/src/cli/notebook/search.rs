@@ -132,7 +132,7 @@ impl FoundInAll {
             .collect();
         let hint = (!without_index.is_empty()).then(|| {
             let names = visible(&without_index.join(", "));
-            format!("Read for this, since they have no index on disk that can be used: {names}. See `sectile notebook index`.")
+            format!("Read for this search, because they have no usable index on disk: {names}. See `sectile notebook index`.")
         });
         lines(&self.hits, &self.unknown_words(), hint.as_deref())
     }
@@ -167,7 +167,7 @@ fn as_json(found: &Found) -> serde_json::Value {
 }
 
 fn shown(found: &Found) -> String {
-    let hint = "There is no index on disk that can be used, so the collection was read for this: see `sectile notebook index`.";
+    let hint = "There is no usable index on disk, so the collection was read for this search: see `sectile notebook index`.";
     let hint = (!found.state.on_disk).then_some(hint);
     lines(&found.hits, &found.unknown_words, hint)
 }
@@ -203,7 +203,7 @@ fn lines(hits: &[Hit], unknown_words: &[String], hint: Option<&str>) -> String {
     }
     if !unknown_words.is_empty() {
         let words = visible(&unknown_words.join(", "));
-        text += &format!("{}\n", Styled(DIM, format_args!("not there: {words}")));
+        text += &format!("{}\n", Styled(DIM, format_args!("not found: {words}")));
     }
     if let Some(hint) = hint {
         text += &format!("{}\n", Styled(DIM, hint));

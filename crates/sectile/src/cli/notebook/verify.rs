@@ -60,9 +60,9 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<(), CliError> {
     match problems {
         0 if looked_at == 0 => Err(nothing()),
         0 => Ok(()),
-        1 => Err(CliError::failed("one thing does not verify.")),
+        1 => Err(CliError::failed("one item does not verify.")),
         _ => Err(CliError::failed(format_args!(
-            "{problems} things do not verify."
+            "{problems} items do not verify."
         ))),
     }
 }
@@ -87,7 +87,7 @@ fn sums(storage: &Library, collections: &[String]) -> Result<(), CliError> {
 
 /// The error for a library without anything to verify, which must not pass for an intact one.
 fn nothing() -> CliError {
-    CliError::failed("nothing was verified: there is no notebook and no artifact.")
+    CliError::failed("nothing was verified: there are no notebooks and no artifacts.")
         .next("put `.md` files into the folder of the collection")
 }
 

@@ -12,11 +12,12 @@ pub(super) fn page() -> String {
         "Every setting of Sectile with its type, range, default and environment variable.",
     );
     page.paragraph(
-        "None are needed. `sectile config init` writes a file with all of them, `sectile config check` says all that is \
-         wrong with one, each with its line and column, and `sectile config show` where each value comes from. A file is used when it is named with `--config` or \
-         by `SECTILE_CONFIG`. An environment variable overrides the file, and the command line overrides both. A variable \
-         for a list of texts has commas between them; one that begins with `SECTILE_`, is not a setting and has no `__` after \
-         that is only warned about. In paths, a leading `~` is the home folder.",
+        "None are needed. `sectile config init` writes a file with all of them, `sectile config \
+         check` lists everything that is wrong with one, with line and column, and `sectile config \
+         show` shows where each value comes from. A file is used when it is named with `--config` or \
+         by `SECTILE_CONFIG`. An environment variable overrides the file, and the command line overrides both. A \
+         variable for a list of strings has commas between them; one that starts with `SECTILE_`, \
+         is not a setting and has no `__` after that only causes a warning. In paths, a leading `~` is the home folder.",
     );
     let schema = schema();
     let keys = keys();

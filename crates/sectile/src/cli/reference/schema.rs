@@ -109,7 +109,7 @@ impl<'s> Reader<'s> {
             return self.with_range(kinds.join(" or "), target);
         }
         let name = match target.get("type").and_then(Value::as_str) {
-            Some("string") => "text",
+            Some("string") => "string",
             Some("integer") => "whole number",
             Some("number") => "number",
             Some("boolean") => "true or false",
@@ -124,7 +124,7 @@ impl<'s> Reader<'s> {
     fn list_kind(&self, list: &'s Value) -> String {
         let items = list.get("items").map(|items| self.kind(items));
         match items.as_deref() {
-            Some("text") => "list of texts".to_owned(),
+            Some("string") => "list of strings".to_owned(),
             Some("object") => "list of objects".to_owned(),
             Some("whole number") => "list of whole numbers".to_owned(),
             Some(kind) => format!("list, each {kind}"),

@@ -42,8 +42,8 @@ pub(super) fn page(worlds: &[WorldCard]) -> String {
     );
     page.paragraph(
         "*Access* says what a tool may do: `read` changes nothing; `write` adds or changes, in a way that can be undone; \
-         `destructive` removes or overwrites. An *idempotent* tool changes nothing more when the same call is made twice. An \
-         argument that is not required may be left out; an optional field of an answer is not always there.",
+         `destructive` removes or overwrites. Repeating the same call of an *idempotent* tool changes nothing more. An \
+         argument that is not required may be left out; an optional field of an answer is not always present.",
     );
     for world in worlds {
         let shared = shared_answers(world, worlds);
@@ -134,7 +134,7 @@ fn write_shared(page: &mut Page, world: &WorldCard, answer: &Shared<'_>, worlds:
     let tools = answer.tools.iter().map(|tool| link(&heading(tool, worlds)));
     let tools: Vec<String> = tools.collect();
     page.paragraph(format_args!(
-        "What these tools of the `{}` world answer: {}.",
+        "The answer of these tools of the `{}` world: {}.",
         world.name,
         tools.join(", ")
     ));

@@ -158,9 +158,9 @@ fn reload_on_signal(replaceable: Replaceable, args: ServeArgs) -> std::io::Resul
                 match read {
                     Ok(Ok(access)) => replaceable.replace(access),
                     Ok(Err(error)) => {
-                        tracing::error!(%error, "the settings stay as they were");
+                        tracing::error!(%error, "the settings stay unchanged");
                     }
-                    Err(_) => tracing::error!("the settings stay as they were"),
+                    Err(_) => tracing::error!("the settings stay unchanged"),
                 }
             }
         });
@@ -186,13 +186,13 @@ impl Replaceable {
                     live.set(authenticator);
                 }
                 Err(problem) => {
-                    tracing::error!(problem, "keys and tokens stay as they were");
+                    tracing::error!(problem, "keys and tokens stay unchanged");
                     return;
                 }
             },
             (None, None) => {}
             _ => {
-                tracing::error!("to turn signing in on or off, start the server again");
+                tracing::error!("restart the server to turn signing in on or off");
                 return;
             }
         }
@@ -200,8 +200,8 @@ impl Replaceable {
         match (&self.tls, access.tls) {
             (Some(live), Some(tls)) => live.set(tls),
             (None, None) => {}
-            _ => tracing::error!("to turn encryption on or off, start the server again"),
+            _ => tracing::error!("restart the server to turn encryption on or off"),
         }
-        tracing::info!("settings of who may come in were read again");
+        tracing::info!("the access settings were reloaded");
     }
 }

@@ -37,7 +37,7 @@ fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
         tracing::warn!(document = %skipped, "a document is not served");
     }
     for note in &corpus.notes {
-        tracing::warn!(note, "a document is not as its author wanted");
+        tracing::warn!(note, "a document is not served as its author intended");
     }
     if let Some(problem) = policy_problem(settings, context.policy, &corpus) {
         tracing::warn!(problem, "no document can be found");
@@ -69,7 +69,7 @@ pub(crate) fn missing(corpus: &Corpus) -> Option<OpenError> {
     };
     let error = format!("{} {verb} not exist.", names.join(", "));
     Some(OpenError::failed(error).next(
-        "correct the path, or take it out: docs.extra_paths and docs.root in the settings, or the command line",
+        "correct the path, or remove it: docs.extra_paths and docs.root in the settings, or the command line",
     ))
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn policy_problem(
     let is_searched = spec.tools.iter().any(|tool| allows(&tool.name, None));
     let is_empty = !corpus.documents.is_empty() && !uris.any(|uri| allows(&uri, family));
     (is_searched && is_empty).then_some(
-        "`server.tools.allowlist` or `server.auth.allowed_tools` lets callers search, and names no document, so nothing is found. \
+        "`server.tools.allowlist` or `server.auth.allowed_tools` lets callers search but names no document, so nothing is found. \
          Add the address of a document, or `NAMESPACE://docs/{slug}` for all of them.",
     )
 }

@@ -60,7 +60,7 @@ impl EditorSettings {
         let found = match &self.key_file {
             Some(file) => files::secret_bytes(file, !read_only).map_err(|error| {
                 OpenError::failed(format_args!(
-                    "the key of your history cannot be read or made ({}).",
+                    "the key of your history cannot be read or created ({}).",
                     files::reason(error.kind())
                 ))
                 .next("name a file that you may write with editor.key_file, or remove the one that is there")

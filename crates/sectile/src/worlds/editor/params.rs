@@ -46,7 +46,7 @@ pub(super) struct WriteOptions {
     pub(super) path: Option<String>,
     /// Write nothing; answer the diff and a plan for apply_plan.
     pub(super) dry_run: bool,
-    /// Why, for the history.
+    /// Reason for the change, recorded in the history.
     pub(super) reason: Option<String>,
     /// Your name for this request: a retry with the same one is not done twice and gets the first answer.
     pub(super) request_id: Option<String>,

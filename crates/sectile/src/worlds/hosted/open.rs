@@ -37,7 +37,7 @@ fn open(context: ServeContext<'_>) -> Result<Option<Surface>, OpenError> {
     };
     if !context.takes_tokens {
         let error =
-            "the hosted world passes on the tokens of its callers, and no tokens are taken.";
+            "the hosted world forwards the tokens of its callers, but no tokens are accepted.";
         return Err(OpenError::usage(error).next(
             "set [server.auth.tokens] secret_file, jwks_file or jwks_url in the settings file",
         ));

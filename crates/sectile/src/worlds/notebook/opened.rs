@@ -63,7 +63,7 @@ impl Opened {
             let folder = FolderStorage::open(root, Walk::default(), settings.max_note_bytes);
             folder.map(Arc::new).map_err(|error| {
                 OpenError::failed(format_args!("the notebooks cannot be used: {error}.")).next(
-                    "correct notebook.root in the settings file, or give a folder that is there",
+                    "correct notebook.root in the settings file, or give a folder that exists",
                 )
             })
         };

@@ -113,7 +113,7 @@ fn what_cannot_be_done_is_said_and_changes_nothing() {
     home.write("plain.toml", "[log]\n");
     for (arguments, code, said) in [
         (&["add-key", "--file", "keys.toml"][..], 2, "--user"),
-        (&["add-key", "--user", "a"], 2, "no file of keys is named"),
+        (&["add-key", "--user", "a"], 2, "no key file is given"),
         (
             &["add-key", "--user", "a", "--config", "plain.toml"],
             2,
@@ -144,11 +144,7 @@ fn what_cannot_be_done_is_said_and_changes_nothing() {
         ),
         (&["list", "--file", "damaged.toml"], 1, "is damaged"),
         (&["revoke", "1", "--file", "damaged.toml"], 1, "is damaged"),
-        (
-            &["revoke", "1", "--file", "none.toml"],
-            1,
-            "no file of keys",
-        ),
+        (&["revoke", "1", "--file", "none.toml"], 1, "no key file"),
         (
             &["list", "--file", "a", "--config", "b"],
             2,

@@ -19,7 +19,7 @@ fn good_settings_have_no_problem() {
             &["doctor"][..],
             [
                 "settings: defaults, no file is named",
-                "vault: no folder is named",
+                "vault: no folder is given",
             ],
         ),
         (
@@ -32,7 +32,7 @@ fn good_settings_have_no_problem() {
         (
             &["doctor", "--config", "sectile.toml"],
             [
-                "settings: the file is right",
+                "settings: the file is valid",
                 "vault: the folder can be read",
             ],
         ),
@@ -125,14 +125,18 @@ fn the_journal_of_what_is_edited_is_found_or_missed() {
     let edit = ["edit", "update", "notes/plan.md", "Plan", "--content", "x"];
     assert_eq!(home.run(&edit).code, Some(0));
     for (root, code, line) in [
-        ("notes", 0, "editor: the journal is right, with 1 entry"),
+        ("notes", 0, "editor: the journal is intact, with 1 entry"),
         (
             "notes/plan.md",
             0,
-            "editor: the journal is right, with 1 entry",
+            "editor: the journal is intact, with 1 entry",
         ),
-        ("other", 0, "editor: nothing was edited here yet"),
-        ("other/plan.md", 0, "editor: nothing was edited here yet"),
+        ("other", 0, "editor: nothing has been edited here yet"),
+        (
+            "other/plan.md",
+            0,
+            "editor: nothing has been edited here yet",
+        ),
         ("missing", 1, "problem editor: "),
         ("notes/missing.md", 1, "problem editor: "),
     ] {

@@ -487,8 +487,8 @@ fn history_is_forgotten_only_when_that_is_really_meant() {
     ] {
         assert_eq!(
             desk.refused(arguments, secret, 2),
-            "error: this forgets history for good: it can no longer be undone or shown.\n\
-             hint: add --yes if it is really meant\n",
+            "error: this permanently deletes history: it can no longer be undone or shown.\n\
+             hint: add --yes to confirm\n",
             "{arguments:?}"
         );
     }

@@ -235,7 +235,7 @@ fn notebook_index_on_nothing_is_an_error() {
     assert_eq!(json_of(&ran)[0]["notebooks"], 0);
     assert!(
         ran.stderr
-            .starts_with("error: nothing was indexed: there is no notebook.\n"),
+            .starts_with("error: nothing was indexed: there are no notebooks.\n"),
         "{ran:?}"
     );
     let ran = home.run(&["notebook", "index", "nowhere"]);

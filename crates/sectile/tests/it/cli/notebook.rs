@@ -110,7 +110,7 @@ fn nothing_is_ever_overwritten() {
     let again = add(&home, &["lab", "week-1", "facts.json", "--type", "index"]);
     assert_eq!(again.code, Some(1));
     assert!(
-        again.stderr.contains("there is such a set already"),
+        again.stderr.contains("a set with this name exists already"),
         "{again:?}"
     );
     assert_eq!(home.read("lib/lab/_artifacts/week-1/set.toml"), before);
@@ -166,12 +166,16 @@ const WRONG_CALLS: [(&str, i32, &str); 18] = [
     ),
     ("LAB s summary.md --type index", 1, "no such collection"),
     ("_drafts s summary.md --type index", 1, "no such collection"),
-    ("lab ../s summary.md --type index", 2, "name of a set"),
-    ("lab .s summary.md --type index", 2, "name of a set"),
+    (
+        "lab ../s summary.md --type index",
+        2,
+        "valid name for a set",
+    ),
+    ("lab .s summary.md --type index", 2, "valid name for a set"),
     ("lab s none.md --type index", 1, "cannot be read"),
     ("lab s x --type index", 1, "cannot be read"),
-    ("lab s set.toml --type index", 2, "no artifact may have"),
-    ("lab s .dot.md --type index", 2, "no artifact may have"),
+    ("lab s set.toml --type index", 2, "artifacts may not have"),
+    ("lab s .dot.md --type index", 2, "artifacts may not have"),
     ("lab s summary.md x/summary.md --type index", 2, "same name"),
     ("lab s summary.md --type poem", 2, "invalid value"),
     ("lab s summary.md", 2, "--type"),
@@ -293,7 +297,7 @@ fn drift_is_told_and_fails() {
     assert_eq!(lab["damaged"][0]["id"], "broken");
     assert_eq!(verified(&home, &["diary"]).0, Some(0));
     let ran = home.run(&["notebook", "verify", "lib"]);
-    assert!(ran.stderr.contains("3 things do not verify"), "{ran:?}");
+    assert!(ran.stderr.contains("3 items do not verify"), "{ran:?}");
     assert_eq!(
         home.run(&["notebook", "verify", "lib", "none"]).code,
         Some(1)

@@ -255,8 +255,8 @@ fn a_note_that_the_root_leaves_out_is_refused_and_explained() {
     assert_eq!(
         ran.stderr,
         "error: The path is hidden, ignored or excluded, so it cannot be changed here.\n\
-         hint: the root is . (the nearest folder with .git), which leaves this document out; give a folder that does not with \
-         --root DIR\n"
+         hint: the root is . (the nearest folder with .git), which excludes this document; give a \
+         folder that includes it with --root DIR\n"
     );
     assert_eq!(home.read("private/plan.md"), "# Plan\n\nOne.\n");
     let ran = home.run(&[&update[..], &["--root", "private"]].concat());
@@ -304,7 +304,7 @@ fn a_server_serves_no_home_folder_and_no_file_system_unless_it_is_named() {
             let ran = run_in(&home, folder, &["serve", world]);
             assert_eq!(ran.code, Some(2), "{folder} {world}: {ran:?}");
             let expected = format!(
-                "error: no folder is given, and the current one would serve {what}.\n\
+                "error: no folder is given, and serving the current one would expose {what}.\n\
                  hint: sectile serve {world} DIR, or set {world}.root in the settings file\n"
             );
             assert_eq!(ran.stderr, expected, "{folder} {world}");

@@ -161,9 +161,9 @@ fn without_a_text_the_editor_of_the_person_is_asked() {
     for (editor, message) in [
         (
             "sh fail.sh",
-            "the editor was left with an error; nothing was changed.",
+            "the editor exited with an error; nothing was changed.",
         ),
-        ("", "no text is given, and no editor is named."),
+        ("", "no text is given, and no editor is set."),
     ] {
         let shown = on_terminal_with(&home, &format!("{update} || true"), &[("EDITOR", editor)]);
         assert!(plain(&shown).contains(message), "{editor}: {shown}");

@@ -21,7 +21,7 @@ fn a_docs_folder_that_does_not_exist_is_an_error_at_start_and_in_docs_check() {
             "[docs]\nroot = 'checkout'\n[[docs.documents]]\npath = 'a.md'\n",
         ),
     ]);
-    let hint = "hint: correct the path, or take it out: docs.extra_paths and docs.root in the settings, or the command line\n";
+    let hint = "hint: correct the path, or remove it: docs.extra_paths and docs.root in the settings, or the command line\n";
     for (arguments, named) in [
         (&["nowhere"][..], "`nowhere` does"),
         (&["a.md", "nowhere/b.md"], "`nowhere/b.md` does"),

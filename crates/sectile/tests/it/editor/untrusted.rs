@@ -105,7 +105,7 @@ fn a_planted_journal_writes_nothing_and_says_so() {
     for (arguments, expected) in [
         (&["--dry-run"][..], "lint.sh"),
         (&[][..], "counts as yours"),
-        (&[][..], "is yours already"),
+        (&[][..], "is already yours"),
     ] {
         let mut trust = sectile();
         trust

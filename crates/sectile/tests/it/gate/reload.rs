@@ -20,14 +20,10 @@ pub(super) fn reload(server: &mut Http<'_>) {
 
 fn said(server: &Http<'_>) -> usize {
     let log = server.log();
-    [
-        "were read again",
-        "stay as they were",
-        "start the server again",
-    ]
-    .iter()
-    .map(|words| log.matches(words).count())
-    .sum()
+    ["were reloaded", "stay unchanged", "restart the server"]
+        .iter()
+        .map(|words| log.matches(words).count())
+        .sum()
 }
 
 #[test]

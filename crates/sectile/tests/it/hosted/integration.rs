@@ -330,7 +330,7 @@ fn the_world_is_not_served_without_http_a_store_or_tokens() {
         &["--config", bare.to_str().unwrap()],
     ] {
         let said = refused(arguments);
-        assert!(said.contains("no tokens are taken"), "{said}");
+        assert!(said.contains("no tokens are accepted"), "{said}");
         assert!(said.contains("server.auth.tokens"), "{said}");
     }
     assert_eq!(hosted.store().connections(), 0);

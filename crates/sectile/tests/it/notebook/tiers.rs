@@ -220,7 +220,7 @@ fn a_second_filler_is_told_and_an_interrupted_one_says_how_to_go_on() {
     assert_eq!(second.status.code(), Some(1), "{second:?}");
     let told = String::from_utf8_lossy(&second.stderr);
     assert!(
-        told.contains("another process fills the transformer tier"),
+        told.contains("another process is filling the transformer tier"),
         "{told}"
     );
     // The first tier can be written meanwhile.

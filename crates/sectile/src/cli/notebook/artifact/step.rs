@@ -27,11 +27,11 @@ impl GivenStep {
                 "tool" if step.tool.is_empty() => value.clone_into(&mut step.tool),
                 "in" => step.inputs.push(value.into()),
                 "out" => step.outputs.push(value.into()),
-                "tool" => return Err("a step has one `tool`.".to_owned()),
+                "tool" => return Err("a step has exactly one `tool`.".to_owned()),
                 key => {
                     let old = step.parameters.insert(key.to_owned(), value.into());
                     if old.is_some() {
-                        return Err("a step says something twice.".to_owned());
+                        return Err("a step sets a key twice.".to_owned());
                     }
                 }
             }

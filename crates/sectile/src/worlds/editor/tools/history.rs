@@ -23,13 +23,13 @@ struct Params {
     path: Option<String>,
     /// Only entries about this section.
     section_id: Option<String>,
-    /// At most so many entries.
+    /// Maximum number of entries.
     #[serde(default = "twenty")]
     #[schemars(range(min = 1, max = 200))]
     limit: usize,
     /// Only entries before this one; next_before of an answer with more to come.
     before: Option<u64>,
-    /// Show what each entry changed.
+    /// Show the diff of each entry.
     #[serde(default)]
     diff: bool,
 }
