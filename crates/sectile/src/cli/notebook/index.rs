@@ -294,10 +294,6 @@ fn explained_with(error: IndexingError, busy: &str) -> CliError {
         IndexingError::Notebooks(LibraryError::CollectionNotFound) => {
             CliError::failed("the collection went away while it was read.")
         }
-        IndexingError::Notebooks(LibraryError::Cancelled) => {
-            CliError::failed("stopped before the index was written; what was there is as it was.")
-                .next("run the same command again")
-        }
         IndexingError::Notebooks(LibraryError::Cancelled) => CliError::failed(
             "stopped before the index was written; the previous index is unchanged.",
         )
